@@ -13,7 +13,7 @@ from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, kinds_of, paired, 
 from pipeline.cluster.rules.anti_affinity import concerned, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, linked
 from pipeline.placement.layout.parts import holds, place_of
 from pipeline.plugins.host import Host
 
@@ -177,7 +177,7 @@ def _fullest(kind: Longs, request: Longs, allowed: Bools, left: Longs, start: in
     return result
 
 
-@kernel
+@linked
 def fits_in(asks: Longs, there: Longs) -> bool:
     """Whether there is room for one task; what it does not ask for may be overdrawn."""
     enough = True

@@ -15,7 +15,7 @@ from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
 from pipeline.cluster.counted.counting import runs
 from pipeline.cluster.rules.sparing import charge, may_go
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, kernel, linked
 from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Groups, Rules, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.splitting import sort_victims
@@ -31,7 +31,7 @@ NO_BUNDLES = Bundles(
 )  # fmt: skip
 
 
-@kernel
+@linked
 def steps_of(efficiency: float, step: float) -> int:
     """The step of an efficiency: step ``k`` ends at ``k * step``, so 0.952 and 1 are both in the last step of 0.05.
 

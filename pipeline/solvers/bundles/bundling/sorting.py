@@ -1,13 +1,13 @@
 """Sorting rows by two keys inside a kernel, in place and without allocating."""
 
 from pipeline.cluster.arrays import Floats, Longs, Rows
-from pipeline.kernels import kernel
+from pipeline.kernels import linked
 
 #: Up to this many rows are selected in one pass over a longer list; for more, the whole list is sorted.
 _KEPT = 64
 
 
-@kernel
+@linked
 def sort_by(rows: Rows, high: Longs | Floats, low: Longs) -> None:
     """Sort ``rows`` and its keys by (high, low), ascending; with distinct ``low`` the order is total.
 
@@ -27,7 +27,7 @@ def sort_by(rows: Rows, high: Longs | Floats, low: Longs) -> None:
         gap //= 3
 
 
-@kernel
+@linked
 def first_by(rows: Rows, high: Longs, low: Longs, many: int) -> None:
     """Move the first ``many`` of ``rows`` by (high, low) to the front, in order; the rest follow unsorted."""
     if many == 0:

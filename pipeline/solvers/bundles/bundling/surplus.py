@@ -11,7 +11,7 @@ from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Rows, frozen
 from pipeline.cluster.rules.minimum import parts_run
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import wholeness
-from pipeline.kernels import kernel
+from pipeline.kernels import linked
 from pipeline.solvers.bundles.bundling.records import Entries, Surplus
 
 #: The surplus of a role that does not bind.
@@ -38,7 +38,7 @@ def surplus_of(snapshot: Snapshot) -> Surplus:
     )
 
 
-@kernel
+@linked
 def break_leaf(row: int, leaf: Counts, slack: Counts, holder: Ids) -> bool:
     """Break a subgroup at its minimum if every level above can lose it; if not, change nothing."""
     top = row
@@ -55,7 +55,7 @@ def break_leaf(row: int, leaf: Counts, slack: Counts, holder: Ids) -> bool:
         at = holder[at]
 
 
-@kernel
+@linked
 def unconditional(spare: int, count: int, role: Counts, subgroups: bool) -> bool:
     """Whether any ``spare`` of ``count`` tasks can go: the podgroup's surplus is used up before that of any role."""
     fewest = UNBOUND
@@ -64,7 +64,7 @@ def unconditional(spare: int, count: int, role: Counts, subgroups: bool) -> bool
     return fewest >= min(spare, count) and not subgroups
 
 
-@kernel
+@linked
 def mark_safe(mine: Rows, spare: int, first_role: int, role: Counts, entries: Entries, left: Surplus) -> Bools:
     """Which tasks of one whole podgroup can go, one after the other, without breaking it.
 

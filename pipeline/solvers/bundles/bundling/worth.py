@@ -5,7 +5,7 @@ import numpy as np
 from pipeline.cluster.arrays import Longs, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, needed_by
-from pipeline.kernels import kernel
+from pipeline.kernels import linked
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.records import Worth
 
@@ -31,7 +31,7 @@ def worth_of(snapshot: Snapshot, need: Need) -> Worth:
     )
 
 
-@kernel
+@linked
 def gain(local: Longs, needed: Longs) -> float:
     """Local gain score: the sum of min(local, needed) / needed over the needed resources."""
     score = 0.0

@@ -8,7 +8,7 @@ Kueue says fill back.
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.packing import slots_at, slots_less, slots_more
 from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Ground, Groups, Rules, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
@@ -26,7 +26,7 @@ def count_slots(request: Longs, count: Longs, allowed: Bools, first: int, room: 
     return slots, total
 
 
-@kernel
+@linked
 def ground_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Ground:
     """The nodes from the first up to the second, before any eviction."""
     begin, end = nodes

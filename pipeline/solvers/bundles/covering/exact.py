@@ -14,7 +14,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
 from pipeline.decision.price import NO_PRIORITY
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, linked
 from pipeline.solvers.bundles.bundling.records import Ground, Site, Surplus, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.splitting import by_podgroup
@@ -69,7 +69,7 @@ class _Walk(NamedTuple):
     state: Bytes
 
 
-@kernel
+@linked
 def _levels(owner: Rows, terms: Terms) -> tuple[Longs, int]:
     """The level of each podgroup, 0 for the highest; how many there are."""
     level = np.zeros(len(owner), np.int64)
@@ -85,12 +85,12 @@ def _levels(owner: Rows, terms: Terms) -> tuple[Longs, int]:
     return level, int(level.max()) + 1 if len(level) else 1
 
 
-@kernel
+@linked
 def _loss(group: int, terms: Terms) -> float:
     return float(terms.groups.cost[group] * terms.groups.lost_work[group])
 
 
-@kernel
+@linked
 def _tree(owner: Rows, start: Longs, local: Rows, may: Bools, alike: Bools, terms: Terms) -> tuple[_Tree, int]:
     """The decisions, costly podgroups first; and how many levels there are."""
     entries, many = terms.entries, len(owner)
@@ -124,7 +124,7 @@ def _tree(owner: Rows, start: Longs, local: Rows, may: Bools, alike: Bools, term
     return _Tree(group[:at], entry[:at], twin[:at], level), levels
 
 
-@kernel
+@linked
 def _twins(one: int, other: int, alike: bool, terms: Terms) -> bool:
     entries = terms.entries
     return bool(
@@ -136,7 +136,7 @@ def _twins(one: int, other: int, alike: bool, terms: Terms) -> bool:
     )
 
 
-@kernel
+@linked
 def _stays_whole(some: Rows, terms: Terms) -> bool:
     """Whether a podgroup loses nothing but surplus with some of its entries."""
     group, surplus = terms.entries.podgroup[some[0]], terms.surplus
@@ -154,7 +154,7 @@ def _stays_whole(some: Rows, terms: Terms) -> bool:
     return bool(safe.all())
 
 
-@kernel
+@linked
 def _dearer(cost: Floats, other: Floats) -> bool:
     """Whether a cost is at least another, field by field."""
     for field in range(len(cost)):
@@ -165,7 +165,7 @@ def _dearer(cost: Floats, other: Floats) -> bool:
     return True
 
 
-@kernel
+@linked
 def _kept(costs: Floats, gone: Bools, breaks: Bools, many: int, cost: Floats, now: Bools, broken: Bools) -> int:
     """Keep a set in its place among the ``many`` cheapest; how many there are then."""
     at = many
@@ -241,7 +241,7 @@ def cheapest_sets(
     return Sets(owner, start, local, gone[:found], breaks[:found], steps > 0)
 
 
-@kernel
+@linked
 def _podgroup(depth: int, sets: Sets, tree: _Tree, walk: _Walk, ground: Ground, terms: Terms) -> bool:
     """A podgroup keeps its minimum (first) or breaks (second), or is undecided again; whether to go on."""
     g, state = tree.group[depth], walk.state[depth]
@@ -264,7 +264,7 @@ def _podgroup(depth: int, sets: Sets, tree: _Tree, walk: _Walk, ground: Ground, 
     return bool(walk.broken[g])
 
 
-@kernel
+@linked
 def _task(depth: int, sets: Sets, tree: _Tree, walk: _Walk, ground: Ground, terms: Terms) -> bool:
     """A task stays (first) or goes as surplus (second), or is undecided again; whether to go on."""
     g, at, state = tree.group[depth], tree.entry[depth], walk.state[depth]
@@ -297,7 +297,7 @@ def _task(depth: int, sets: Sets, tree: _Tree, walk: _Walk, ground: Ground, term
     return True
 
 
-@kernel
+@linked
 def _charge(cost: Floats, group: int, field: int, work: float, victims: int, terms: Terms) -> None:
     """Add to a cost what some victims of a podgroup lose."""
     cost[0] = max(cost[0], terms.groups.queue_rank[group])

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Terms, Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.covering.cover import enough, move, try_return
@@ -48,7 +48,7 @@ def _entries(units: Units, unit: int) -> Rows:
     return units.entry[units.stop[unit - 1] if unit > 0 else 0 : units.stop[unit]]
 
 
-@kernel
+@linked
 def costs_of(bundles: Bundles, units: Units, terms: Terms) -> Floats:
     """float64[U]: the work that each unit loses, plus a little for each of its victims."""
     cost, begin = np.empty(len(units.stop)), 0
@@ -229,7 +229,7 @@ def _branch(
     return chosen, found, budget
 
 
-@kernel
+@linked
 def improve_class(
     begin: int, end: int, units: Units, gone: Bools, cost: Floats, ground: Ground, scarce: int, tolerance: float,
     budget: int,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Ids, Longs, Rows
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, linked
 from pipeline.solvers.bundles.bundling.cost import cost_of
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome, Terms
 from pipeline.solvers.bundles.bundling.splitting import gain_of
@@ -39,7 +39,7 @@ class Sets(NamedTuple):
     complete: bool
 
 
-@kernel
+@linked
 def bundles_of_set(sets: Sets, at: int, terms: Terms) -> Bundles:
     """The victims of one set as bundles: what breaks, and what goes as surplus."""
     groups, most = terms.groups, len(sets.owner)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Ids, Rows
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, linked
 from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
 from pipeline.solvers.bundles.covering.local_search.fairer_queues import take_from_fairer
 from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest
@@ -57,7 +57,7 @@ class StepBudget(NamedTuple):
     fairer: int
 
 
-@kernel
+@linked
 def _begin_with_podgroups(
     most: float, limit: Floats, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
 ) -> bool:
@@ -81,7 +81,7 @@ def _begin_with_podgroups(
     return compared < 0
 
 
-@kernel
+@linked
 def _cheapest(
     budget: StepBudget, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
 ) -> bool:
@@ -101,7 +101,7 @@ def _cheapest(
     return found
 
 
-@kernel
+@linked
 def _fewest(
     budget: StepBudget,
     slack: float,

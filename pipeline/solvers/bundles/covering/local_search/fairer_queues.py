@@ -7,7 +7,7 @@ takes the least from a queue, whatever it loses; the search for cheaper victims 
 
 import numpy as np
 
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, come_back_whole, stale
 from pipeline.solvers.bundles.covering.local_search.recreate import recreate
@@ -80,7 +80,7 @@ def _may_suffice(rank: int, pool: VictimPool, state: State, ground: Ground) -> b
     return bool(sum_ >= _missing(pool, ground))
 
 
-@kernel
+@linked
 def _found(
     rank: int, tries: int, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
 ) -> bool:
@@ -101,7 +101,7 @@ def _found(
     return False
 
 
-@kernel
+@linked
 def take_from_fairer(
     tries: int, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
 ) -> bool:

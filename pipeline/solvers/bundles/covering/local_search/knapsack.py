@@ -7,7 +7,7 @@ nodes of their own, as wide training jobs do; elsewhere it is one more set to be
 import numpy as np
 
 from pipeline.cluster.arrays import Floats, Rows
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import come_back, leave
 from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, break_up, weight_of
@@ -28,7 +28,7 @@ def _gain(g: int, pool: VictimPool, ground: Ground) -> int:
     return int(gain)
 
 
-@kernel
+@linked
 def _chosen(lacking: int, gain: Rows, cost: Floats) -> Rows:
     """The positions of the items that bring what is ``lacking`` for the least cost; none if all are too few."""
     many = len(gain)
@@ -61,7 +61,7 @@ def _few(most: float, lacking: int, gain: Rows, cost: Floats) -> Rows:
     return found
 
 
-@kernel
+@linked
 def break_cheapest(most: float, pool: VictimPool, state: State, ground: Ground) -> bool:
     """Let podgroups break that bring the slots that lack, with nothing gone before; False if that is not to be had.
 

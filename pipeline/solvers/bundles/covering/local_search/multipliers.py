@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
 from pipeline.cluster.resources import PODS
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.local_search.node_offers import TASKS, NodeOffers
 from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool
@@ -39,7 +39,7 @@ class SpareLimits(NamedTuple):
     taken: Floats
 
 
-@kernel
+@linked
 def limits_of(pool: VictimPool, state: State, ground: Ground) -> SpareLimits:
     """What is left to lose in this state; multipliers of 0."""
     podgroups, roles, (queues, resources) = len(pool.spare), len(state.role), state.left.shape
@@ -85,7 +85,7 @@ def _scratch(pool: VictimPool, state: State) -> tuple[Rows, Longs]:
     return np.empty(most, np.int64), np.empty(most, np.int64)
 
 
-@kernel
+@linked
 def write_dear(limits: SpareLimits, pool: VictimPool, state: State, ground: Ground, dear: Floats) -> None:
     """Write what each task costs by multipliers into ``dear`` float64[C]."""
     rows, amounts = _scratch(pool, state)
@@ -95,7 +95,7 @@ def write_dear(limits: SpareLimits, pool: VictimPool, state: State, ground: Grou
             dear[i] += limits.price[rows[k]] * amounts[k]
 
 
-@kernel
+@linked
 def _write_taken(limits: SpareLimits, pool: VictimPool, state: State, ground: Ground, offers: NodeOffers) -> None:
     """Write what the chosen offers take into ``limits.taken``."""
     rows, amounts = _scratch(pool, state)
@@ -107,7 +107,7 @@ def _write_taken(limits: SpareLimits, pool: VictimPool, state: State, ground: Gr
                     limits.taken[rows[k]] += amounts[k]
 
 
-@kernel
+@linked
 def adjust(
     price: float, known: float, part: float, limits: SpareLimits, pool: VictimPool, state: State, ground: Ground,
     offers: NodeOffers,

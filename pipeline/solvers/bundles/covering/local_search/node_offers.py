@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Floats, Longs
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, linked
 from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool
@@ -42,14 +42,14 @@ class NodeOffers(NamedTuple):
     chosen: Longs
 
 
-@kernel
+@linked
 def no_offers(nodes: int) -> NodeOffers:
     """Room for the offers of some nodes."""
     task = np.full((nodes, TASKS), NONE, np.int64)
     return NodeOffers(task, np.zeros((nodes, 1 << TASKS), np.int64), np.zeros(nodes, np.int64))
 
 
-@kernel
+@linked
 def lacking_slots(pool: VictimPool, ground: Ground) -> tuple[int, int]:
     """The smallest shape of the need, and how many slots for it lack; -1 if these are too many to choose offers for."""
     small, lacking = 0, 0
@@ -95,7 +95,7 @@ def _flipped(step: int) -> int:
     return bit
 
 
-@kernel
+@linked
 def offer(small: int, lacking: int, pool: VictimPool, state: State, ground: Ground, offers: NodeOffers) -> None:
     """Work out the offers of all nodes; no gain counts for more than what is ``lacking``."""
     room, held, request = ground.room, ground.held, ground.request
@@ -142,7 +142,7 @@ def _menu(n: int, price: Floats, offers: NodeOffers, cost: Floats, gone: Longs, 
     return many
 
 
-@kernel
+@linked
 def choose(lacking: int, price: Floats, offers: NodeOffers) -> float:
     """Choose offers that bring what is ``lacking`` for the least sum of prices float64[C] of tasks.
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Floats, Ids, Longs, Rows
-from pipeline.kernels import kernel
+from pipeline.kernels import linked
 from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.splitting import by_podgroup
@@ -14,7 +14,7 @@ from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPoo
 _PLENTY = 1e-3
 
 
-@kernel
+@linked
 def _by_node(at: Rows, nodes: int) -> tuple[Longs, Rows]:
     """Positions by the node of each: offsets and positions."""
     start, on = np.zeros(nodes + 1, np.int64), np.empty(len(at), np.int64)
@@ -29,7 +29,7 @@ def _by_node(at: Rows, nodes: int) -> tuple[Longs, Rows]:
     return start, on
 
 
-@kernel
+@linked
 def _levels(owner: Rows, terms: Terms) -> tuple[Longs, int]:
     """The level of each podgroup, 0 for the highest; how many there are."""
     level = np.zeros(len(owner), np.int64)
@@ -44,7 +44,7 @@ def _levels(owner: Rows, terms: Terms) -> tuple[Longs, int]:
     return level, int(level[order[-1]]) + 1
 
 
-@kernel
+@linked
 def _rare(seat: Rows, role: Rows, spare: Longs, of_role: Counts, start: Longs) -> Floats:
     """How little podgroups and roles can spare, see ``VictimPool``."""
     rare, here = np.full(len(seat), _PLENTY), np.zeros(len(of_role), np.int64)
@@ -60,7 +60,7 @@ def _rare(seat: Rows, role: Rows, spare: Longs, of_role: Counts, start: Longs) -
     return rare
 
 
-@kernel
+@linked
 def pool_of(
     site: Site, nodes: tuple[int, int], here: Bools, terms: Terms, leaving: Rows, highest: tuple[int, int], seats: Ids
 ) -> tuple[VictimPool, int]:
@@ -115,7 +115,7 @@ def pool_of(
     ), levels  # fmt: skip
 
 
-@kernel
+@linked
 def begin(
     pool: VictimPool, leaving: Rows, breaking: Rows, role: Counts, left: Longs, ground: Ground, seats: Ids
 ) -> State:

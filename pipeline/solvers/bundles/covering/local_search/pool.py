@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pipeline.cluster.arrays import Bools, Counts, Floats, Longs, Rows
 from pipeline.cluster.rules.sparing import Asking, Entitled, charge, may_go
 from pipeline.decision.price import NO_PRIORITY
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import come_back, leave
 
@@ -144,7 +144,7 @@ def stale(g: int, pool: VictimPool, state: State) -> None:
         ratio[at[i]] = -1.0
 
 
-@kernel
+@linked
 def shut_above(rank: float, pool: VictimPool, state: State) -> None:
     """Leave podgroups of queues above a rank alone from now on: fairness comes first in a price."""
     for g in range(len(pool.owner)):
@@ -154,7 +154,7 @@ def shut_above(rank: float, pool: VictimPool, state: State) -> None:
             stale(g, pool, state)
 
 
-@kernel
+@linked
 def may_take(i: int, pool: VictimPool, state: State, ground: Ground) -> bool:
     """Whether an entry may go as surplus beside what is gone; a refusal of the quota holds for the step."""
     g = pool.seat[i]
@@ -173,7 +173,7 @@ def may_take(i: int, pool: VictimPool, state: State, ground: Ground) -> bool:
     return False
 
 
-@kernel
+@linked
 def take(i: int, sign: int, pool: VictimPool, state: State, ground: Ground) -> None:
     """Count an entry as gone (sign 1) as surplus, or as returned (-1)."""
     g, role = pool.seat[i], pool.role[i]
@@ -191,7 +191,7 @@ def take(i: int, sign: int, pool: VictimPool, state: State, ground: Ground) -> N
             stale(g, pool, state)
 
 
-@kernel
+@linked
 def return_surplus(g: int, pool: VictimPool, state: State, ground: Ground) -> None:
     """Let what went as surplus return."""
     if state.taken[g] > 0:
@@ -201,7 +201,7 @@ def return_surplus(g: int, pool: VictimPool, state: State, ground: Ground) -> No
                 take(i, -1, pool, state, ground)
 
 
-@kernel
+@linked
 def break_up(g: int, pool: VictimPool, state: State, ground: Ground) -> bool:
     """Let a podgroup go whole, if its queue can lose it; its surplus is no longer counted."""
     return_surplus(g, pool, state, ground)
@@ -219,7 +219,7 @@ def break_up(g: int, pool: VictimPool, state: State, ground: Ground) -> bool:
     return True
 
 
-@kernel
+@linked
 def count_back(g: int, pool: VictimPool, state: State) -> None:
     """Count a podgroup as returned."""
     for i in range(pool.start[g], pool.start[g + 1]):
@@ -230,7 +230,7 @@ def count_back(g: int, pool: VictimPool, state: State) -> None:
     stale(g, pool, state)
 
 
-@kernel
+@linked
 def come_back_whole(g: int, pool: VictimPool, state: State, ground: Ground) -> None:
     """Let everything of a podgroup return."""
     if state.broken[g]:
@@ -240,7 +240,7 @@ def come_back_whole(g: int, pool: VictimPool, state: State, ground: Ground) -> N
         return_surplus(g, pool, state, ground)
 
 
-@kernel
+@linked
 def write_cost(pool: VictimPool, state: State, cost: Floats) -> None:
     """Write the price of the state.
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, linked
 from pipeline.placement.layout.packing import classes_fit, placed_classes, slots_at
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import enough, leave
@@ -42,7 +42,7 @@ class Scale(NamedTuple):
     part: float
 
 
-@kernel
+@linked
 def weigh(scale: Scale, each: float, pool: VictimPool, state: State) -> None:
     """Put all levels on one scale for the prices of nodes.
 
@@ -60,7 +60,7 @@ def weigh(scale: Scale, each: float, pool: VictimPool, state: State) -> None:
     state.ratio[:] = -1.0
 
 
-@kernel
+@linked
 def fit(pool: VictimPool, ground: Ground) -> bool:
     """Whether the gang places on what is free: slots, and for several shapes a placement."""
     if not enough(ground.wanted, ground.total):
@@ -68,7 +68,7 @@ def fit(pool: VictimPool, ground: Ground) -> bool:
     return len(ground.wanted) == 1 or bool(classes_fit(ground.request, ground.wanted, pool.here, ground.room))
 
 
-@kernel
+@linked
 def _lacks(pool: VictimPool, state: State, ground: Ground) -> bool:
     """Whether the gang lacks room, and for which shapes: while large tasks fit, only slots for small ones count."""
     if fit(pool, ground):
@@ -139,7 +139,7 @@ def _shift(n: int, shape: int, sign: int, held: Longs, room: Longs) -> None:
         room[n, r] += sign * held[shape, r]
 
 
-@kernel
+@linked
 def _plan(n: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, price: Floats) -> tuple[int, float]:
     """Which entries of a node leave so that a slot costs least: how many of ``rows``, and its price.
 
@@ -189,7 +189,7 @@ def _plan(n: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, pr
     return count, best
 
 
-@kernel
+@linked
 def _cheapest(
     noise: float, seed: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, price: Floats
 ) -> tuple[int, int]:
@@ -210,7 +210,7 @@ def _cheapest(
     return found, seed
 
 
-@kernel
+@linked
 def recreate(
     noise: float, seed: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, price: Floats
 ) -> tuple[bool, int]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, linked
 from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.bundling.sorting import sort_by
@@ -70,7 +70,7 @@ class Scratch(NamedTuple):
     now: Floats
 
 
-@kernel
+@linked
 def scratch_of(pool: VictimPool, ground: Ground, levels: int) -> Scratch:
     """Scratch for a pool whose entries are weighed."""
     podgroups, surplus = np.arange(len(pool.owner)), np.arange(len(pool.entry))
@@ -88,7 +88,7 @@ def scratch_of(pool: VictimPool, ground: Ground, levels: int) -> Scratch:
     )  # fmt: skip
 
 
-@kernel
+@linked
 def _returns(some: Rows, before: Longs, pool: VictimPool, ground: Ground) -> bool:
     """Let entries return if the gang still places."""
     if not try_return(some, before, ground):
@@ -113,7 +113,7 @@ def _needed(entry: int, n: int, ground: Ground) -> bool:
     return bool(left < ground.wanted[0])
 
 
-@kernel
+@linked
 def trim(scratch: Scratch, pool: VictimPool, state: State, ground: Ground) -> None:
     """Let every podgroup return that is not needed, then every surplus task; the costliest first."""
     for g in scratch.podgroups:
@@ -127,7 +127,7 @@ def trim(scratch: Scratch, pool: VictimPool, state: State, ground: Ground) -> No
             take(i, -1, pool, state, ground)
 
 
-@kernel
+@linked
 def _compared(now: Floats, best: Floats, limit: Floats) -> int:
     """-1, 0 or 1: how two prices compare, field by field.
 
@@ -146,7 +146,7 @@ def _compared(now: Floats, best: Floats, limit: Floats) -> int:
     return 0
 
 
-@kernel
+@linked
 def keep_if_better(limit: Floats, best: BestVictims, now: Floats, pool: VictimPool, state: State) -> int:
     """Keep the state as the best unless it costs more; -1, 0 or 1, see ``_compared``. ``now``: scratch.
 
@@ -161,7 +161,7 @@ def keep_if_better(limit: Floats, best: BestVictims, now: Floats, pool: VictimPo
     return compared
 
 
-@kernel
+@linked
 def restore(best: BestVictims, pool: VictimPool, state: State, ground: Ground) -> None:
     """Put everything back as it is in the best set."""
     many, some, gone, broken = 0, np.empty(len(pool.owner), np.int64), best.gone, best.broken

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Rows
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import come_back
 from pipeline.solvers.bundles.covering.local_search.pool import (
@@ -107,7 +107,7 @@ def _breaking(focus: int, pool: VictimPool, state: State, some: Rows) -> int:
     return out
 
 
-@kernel
+@linked
 def _ruin(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground, some: Rows) -> tuple[bool, int]:
     """Let some victims return: podgroups that break, those of the level ``focus`` first, or any; or nodes.
 
@@ -165,7 +165,7 @@ def _drawn(focus: int, seed: int, pool: VictimPool, state: State) -> tuple[int, 
     return found, seed
 
 
-@kernel
+@linked
 def _swap(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground, some: Rows) -> tuple[bool, int]:
     """Let a podgroup of a level break that did not, and a few that did return; whether there is one, and the seed.
 
@@ -191,7 +191,7 @@ def _swap(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground,
     return True, seed
 
 
-@kernel
+@linked
 def _focus(turn: int, broken: Bools, levels: int, pool: VictimPool, state: State) -> int:
     """Leave the levels above one as they are; that level changes every turn. Returns that level.
 
@@ -208,7 +208,7 @@ def _focus(turn: int, broken: Bools, levels: int, pool: VictimPool, state: State
     return int(focus)
 
 
-@kernel
+@linked
 def improve(
     steps: int, most_idle: int, weights: Weights, best: BestVictims, pool: VictimPool, state: State, ground: Ground,
     scratch: Scratch,

@@ -8,7 +8,7 @@ price it for later steps of the local search as well.
 import numpy as np
 
 from pipeline.cluster.arrays import Floats
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import leave
 from pipeline.solvers.bundles.covering.local_search.multipliers import adjust, limits_of, write_dear
@@ -61,7 +61,7 @@ def _leave_chosen(pool: VictimPool, state: State, ground: Ground, offers: NodeOf
                 take(i, 1, pool, state, ground)
 
 
-@kernel
+@linked
 def surplus_anew(
     best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch, offers: NodeOffers
 ) -> bool:
