@@ -1,5 +1,7 @@
 """Selection against brute force: every set of victims of a small cluster that respects its bundles."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.minimum import is_ready
 from pipeline.cluster.what_if import WhatIf
-from pipeline.solvers.bundles.covering import domain_bundles, every_set, free_room, least, selection
+from pipeline.compiled import Compiled
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
@@ -207,15 +209,8 @@ def test_compiled_kernels_and_their_plain_twins_agree(crowd):
     snapshot, flags, domain = crowd
     compiled = repr(select(searching(snapshot, 3, **flags), domain))
     with pytest.MonkeyPatch.context() as patch:
-        kernels = [(domain_bundles, name) for name in ("split", "order_of", "arranged", "favour_of", "indifferent")]
-        kernels += [(domain_bundles, name) for name in ("is_cheaper", "chosen_among")]
-        kernels += [(selection, name) for name in ("first", "units_of", "cost_of")]
-        kernels += [
-            (every_set, name) for name in ("order_of", "arranged", "first", "units_of", "cost_of", "is_cheaper")
-        ]
-        kernels += [(least, name) for name in ("least_of", "ground_of", "lead", "reprieve", "units_of", "cost_of")]
-        kernels += [(least, "improve_class")]
-        kernels += [(free_room, name) for name in ("lead", "reprieve", "count_slots")]
-        for module, name in kernels:
-            patch.setattr(module, name, getattr(module, name).py_func)
+        for module in [module for name, module in sys.modules.items() if name.startswith("pipeline.")]:
+            for name, one in vars(module).copy().items():
+                if isinstance(one, Compiled):
+                    patch.setattr(module, name, one.py_func)
         assert repr(select(searching(snapshot, 3, **flags), domain)) == compiled

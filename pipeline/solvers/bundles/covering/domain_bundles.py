@@ -10,8 +10,7 @@ from pipeline.solvers.bundles.bundling.cost import is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
 from pipeline.solvers.bundles.bundling.splitting import split
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
-from pipeline.solvers.bundles.covering.fairest import of_fairest
-from pipeline.solvers.bundles.covering.least import chosen_among, favour_of, indifferent, solved
+from pipeline.solvers.bundles.covering.least import NOT_ASKED, favour_of, indifferent, selected
 
 #: Steps of branch and bound in a domain that is selected, and for its price; 0 for an estimate.
 EFFORT = 1_000
@@ -79,12 +78,10 @@ class DomainBundles:
         """The cheapest outcome of the lists of bundles by slots; None if there are too few slots."""
         search, best, seats = self.search, None, self.search.seats()
         if not search.asks_in_order:
-            found = solved(search.site, self.nodes, search.terms, seats, self.effort)
+            found = selected(NOT_ASKED, False, search.site, self.nodes, search.terms, seats, self.effort)
             return found if found.found else None
-        begin = indifferent(int(search.site.start[self.nodes[0]]))
         for bundles in self.permitted if self.ordered.many else []:
-            fairest = of_fairest(bundles, begin, search.site, self.nodes, search.terms, seats)
-            found = chosen_among(fairest, search.site, self.nodes, search.terms, seats, self.effort)
+            found = selected(bundles, True, search.site, self.nodes, search.terms, seats, self.effort)
             if found.found and (best is None or is_cheaper(found.cost, best.cost)):
                 best = found
         return best

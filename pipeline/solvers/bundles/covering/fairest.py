@@ -8,14 +8,14 @@ are not needed at all are left out before they are put in order. Where the order
 import numpy as np
 
 from pipeline.cluster.arrays import Ids
-from pipeline.kernels import kernel
+from pipeline.kernels import linked
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, order_of
 from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.covering.cover import ground_of, lead
 
 
-@kernel
+@linked
 def of_fairest(
     bundles: Bundles, favour: Favour, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids
 ) -> Bundles:

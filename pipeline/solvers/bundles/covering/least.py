@@ -7,7 +7,7 @@ the order by nodes (``node_clearing``) is tried too. The cheaper outcome is kept
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
@@ -31,7 +31,7 @@ def _of_a_class(bundles: Bundles, one: int, other: int, terms: Terms) -> bool:
     return bool(before[bundles.podgroup[one]] == before[bundles.podgroup[other]])
 
 
-@kernel
+@linked
 def least_of(bundles: Bundles, ground: Ground, scarce: int, terms: Terms, seats: Ids, effort: int) -> Outcome:
     """The cheapest victims among the leading bundles, and the bundles that policy ranks equal to the last of them.
 
@@ -84,7 +84,29 @@ def _settle(
         begin = end
 
 
+#: In the place of bundles, where none are asked about; see `selected`.
+NOT_ASKED = Bundles(
+    np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64),
+    np.empty(0), np.empty(0),
+)  # fmt: skip
+
+
 @kernel
+def selected(
+    asked: Bundles, in_order: bool, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int
+) -> Outcome:
+    """The victims on the nodes from the first up to the second: the cheapest set of several ways, see `solved`.
+
+    ``in_order``: among the bundles ``asked`` in their order, of the fairest queues if these are enough.
+    """
+    # One kernel for both, since nearly all of either is what they share.
+    if not in_order:
+        return solved(site, nodes, terms, seats, effort)
+    some = of_fairest(asked, indifferent(site.start[nodes[0]]), site, nodes, terms, seats)
+    return chosen_among(some, site, nodes, terms, seats, effort)
+
+
+@linked
 def solved(site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int) -> Outcome:
     """The victims on the nodes from the first up to the second: the cheapest set of several ways.
 
@@ -108,7 +130,7 @@ def _any_surplus(site: Site, nodes: tuple[int, int], terms: Terms) -> bool:
     return False
 
 
-@kernel
+@linked
 def _permitted_of(favour: Favour, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int) -> Outcome:
     """The same of one way to choose surplus; of the fairest queues, if these are enough."""
     bundles = split(site.start[nodes[0]], site.start[nodes[1]], terms, favour, seats)
@@ -120,7 +142,7 @@ def _permitted_of(favour: Favour, site: Site, nodes: tuple[int, int], terms: Ter
         some = bundles
 
 
-@kernel
+@linked
 def _counted_of(
     bundles: Bundles, favour: Favour, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int
 ) -> Outcome:
@@ -172,7 +194,7 @@ def favour_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Favour:
     return Favour(begin, rank)
 
 
-@kernel
+@linked
 def chosen_among(
     bundles: Bundles, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int
 ) -> Outcome:
