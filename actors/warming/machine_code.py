@@ -1,24 +1,27 @@
-"""Machine code on disk that several processes write at the same time."""
+"""Kernels that several processes compile at the same time."""
 
 import fcntl
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from numba.core import caching
+from pipeline.compiled import Compiled
 
 
-def save_one_by_one(lock: Path) -> None:
-    """From now on this process saves machine code only while it holds a lock, a file that others lock as well.
+def compile_one_by_one(folder: Path) -> None:
+    """From now on this process compiles a kernel only while it holds its lock, a file that others lock as well.
 
-    Numba replaces files as wholes, but it reads the index of a kernel, looks for a free name in it and writes both:
-    two processes that save two signatures of a kernel at once could take the same name for both.
+    A process that waited for it finds machine code on disk: nothing is compiled twice. And Numba replaces files as
+    wholes, but it reads the index of a kernel, looks for a free name in it and writes both: two processes that save two
+    signatures of a kernel at once could take the same name for both.
     """
-    files: Any = caching.IndexDataCacheFile  # Numba says no types
-    save = files.save
+    kernels: Any = Compiled  # Numba says no types
+    compiled = kernels.compile
 
-    def save_alone(self: Any, key: Any, data: Any) -> None:
-        with lock.open("a") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
-            save(self, key, data)
+    def compile_alone(self: Compiled, sig: Any) -> Any:
+        name = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
+        with (folder / sha256(name.encode()).hexdigest()).open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return compiled(self, sig)  # looks on the disk first
 
-    files.save = save_alone
+    kernels.compile = compile_alone

@@ -18,7 +18,7 @@ from actors.fleets.generated import NOW, GangSpec, generate
 from actors.fleets.rehearsal import Rehearsal
 from actors.observability.logs import unsaid
 from actors.warming.local_search import search_locally
-from actors.warming.machine_code import save_one_by_one
+from actors.warming.machine_code import compile_one_by_one
 from pipeline.compiled import Compiled
 from pipeline.decision.attempt import Attempt
 from pipeline.policy import Policy, Purpose
@@ -27,8 +27,8 @@ from pipeline.propose import propose
 #: Nodes of the fleet that the decisions are taken on: small, but with every level of topology.
 _NODES = 400
 _GANGS = (GangSpec(64), GangSpec(8, gpus=8), GangSpec(2048))
-#: Two shares of the work: whether a local search is made first, whose kernels take a third of all time to compile, and
-#: the profiles that are warmed up.
+#: Two shares of the work: whether a local search is made first, whose kernels take a quarter of all time to compile,
+#: and the profiles that are warmed up.
 _SHARES = ((False, ("default", "volcano")), (True, ("kai", "koordinator")))
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ def run() -> int:
     with (
         TemporaryDirectory() as folder,
         ProcessPoolExecutor(
-            len(_SHARES), get_context("spawn"), initializer=save_one_by_one, initargs=(Path(folder) / "lock",)
+            len(_SHARES), get_context("spawn"), initializer=compile_one_by_one, initargs=(Path(folder),)
         ) as pool,
     ):
         decisions = sum(pool.map(_warm_share, _SHARES))
