@@ -14,6 +14,7 @@ from llvmlite import binding as llvm
 from numba.core import compiler
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
+from numba.core.environment import Environment
 from numba.core.runtime import rtsys
 
 
@@ -70,17 +71,22 @@ class _StoredKernel(CompileResultCacheImpl):
     def reduce(self, data: Any) -> tuple[Any, ...]:
         data.fndesc.typemap = data.fndesc.calltypes = None  # the compiler's own notes
         code = data.library._get_compiled_object()
-        environments = tuple(data._find_referenced_environments())
-        return data.library.name, code, data.fndesc, data.environment, data.signature, environments
+        # Numba would also keep the names of their modules, and import these; machine code looks up no names.
+        linked = [one for one in data._find_referenced_environments() if one is not data.environment]
+        constants = [(one.env_name, tuple(one.consts)) for one in linked]
+        return data.library.name, code, data.fndesc, data.environment, data.signature, constants
 
     def rebuild(self, target_context: Any, reduced_data: tuple[Any, ...]) -> Any:
-        name, code, description, environment, signature, environments = reduced_data
+        name, code, description, environment, signature, constants = reduced_data
         codegen = target_context.codegen()
         library = MachineCode.loaded(codegen, name, code)
         codegen._engine._defined_symbols |= {description.llvm_func_name, description.llvm_cpython_wrapper_name}
         entry = target_context.get_executable(library, description, environment)
-        for one in environments:
-            codegen.set_env(one.env_name, one)
+        environments = tuple(Environment({}) for _ in constants)
+        for made, (named, values) in zip(environments, constants, strict=True):
+            made.env_name = named
+            made.consts.extend(values)
+            codegen.set_env(named, made)
         return compiler.compile_result(
             target_context=target_context, typing_context=target_context.typing_context, library=library,
             environment=environment, entry_point=entry, fndesc=description, signature=signature, objectmode=False,
