@@ -86,8 +86,11 @@ def overfilled(cluster: ClusterDocument) -> Iterator[Offence]:
 
 
 def _twice(section: str, names: Iterable[str]) -> Iterator[Offence]:
+    listed = list(names)
+    if len(set(listed)) == len(listed):
+        return
     seen: set[str] = set()
-    for at, name in enumerate(names):
+    for at, name in enumerate(listed):
         if name in seen:
             yield Offence((section, at, "name"), "expected each name once", name)
         seen.add(name)

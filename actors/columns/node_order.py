@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
+from operator import attrgetter
 
 import numpy as np
 
@@ -90,7 +91,7 @@ def order_nodes(nodes: Sequence[NodeDocument], homes: Homes) -> tuple[TopologyOr
     stop: dict[Path, int] = {}
     for path in sorted(every):
         start[path] = len(ordered)
-        ordered.extend(sorted(inside.get(path, ()), key=lambda node: node.name))
+        ordered.extend(sorted(inside.get(path, ()), key=attrgetter("name")))
         for depth in range(len(path) + 1):
             stop[path[:depth]] = len(ordered)
     names = tuple(node.name for node in ordered)

@@ -74,8 +74,8 @@ class RowBuilder:
 
 def numbers(names: Sequence[str]) -> Ids:
     """int32[M]: the number at the end of each name; NONE if there is none, or if it has ten digits or more."""
-    digits = (name[len(name.rstrip("0123456789")) :] for name in names)
-    return frozen([int(one) if 0 < len(one) < _LONG and one.isascii() else NONE for one in digits], np.int32)
+    digits = [name[len(name.rstrip("0123456789")) :] for name in names]
+    return frozen([int(one) if 0 < len(one) < _LONG else NONE for one in digits], np.int32)
 
 
 def ranks(created: Sequence[float] | Floats, names: Sequence[str]) -> Longs:

@@ -68,10 +68,10 @@ def deeper_than(value: Any, limit: int) -> bool:
     """Whether maps and arrays nest deeper than ``limit``. It goes level by level, since recursion could overflow."""
     level: list[Any] = [value] if type(value) in _NESTED else []
     for _ in range(limit):
-        inner: list[Any] = []
-        for outer in level:
-            # Exact types suffice, since the decoder makes no others; this check runs for every value that arrives.
-            inner += [one for one in (outer.values() if type(outer) is dict else outer) if type(one) in _NESTED]
+        # Exact types suffice, since the decoder makes no others; this check runs for every value that arrives.
+        inner = [
+            one for outer in level for one in (outer.values() if type(outer) is dict else outer) if type(one) in _NESTED
+        ]
         if not inner:
             return False
         level = inner
