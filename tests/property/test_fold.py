@@ -12,7 +12,6 @@ from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
-from pipeline.cluster.updates import fold as folding
 from pipeline.cluster.updates.events import Changes
 from pipeline.cluster.updates.fold import fold
 from tests.support.encoded import encoded
@@ -24,6 +23,7 @@ from tests.support.small_states import (
     task_news,
     tasks_table,
 )
+from tests.support.twins import uncompiled
 
 
 def columns(state: Snapshot) -> list[Any]:
@@ -128,12 +128,8 @@ def test_what_is_promised_is_charged_once_to_tasks_that_wait_or_move(history: li
 def test_the_compiled_fold_and_its_plain_twin_agree(history: list[tuple[Any, ...]]) -> None:
     start = begun()
     compiled = folded(start, told(history))
-    kernel = folding._fold_tasks
-    folding._fold_tasks = kernel.py_func
-    try:
+    with uncompiled():
         plain = folded(start, told(history))
-    finally:
-        folding._fold_tasks = kernel
     assert encoded(plain) == encoded(compiled)
 
 

@@ -1,22 +1,19 @@
 """Selection against brute force: every set of victims of a small cluster that respects its bundles."""
 
-import sys
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.minimum import is_ready
 from pipeline.cluster.what_if import WhatIf
-from pipeline.compiled import Compiled
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.selection import select
 from tests.support.builders import Gang, Task, cluster, searching
 from tests.support.oracles import bundles_plainly, places, ways
+from tests.support.twins import uncompiled
 
 TREES = [
     [],
@@ -208,9 +205,5 @@ def test_with_a_law_victims_are_lawful_or_there_are_none(crowd, least):
 def test_compiled_kernels_and_their_plain_twins_agree(crowd):
     snapshot, flags, domain = crowd
     compiled = repr(select(searching(snapshot, 3, **flags), domain))
-    with pytest.MonkeyPatch.context() as patch:
-        for module in [module for name, module in sys.modules.items() if name.startswith("pipeline.")]:
-            for name, one in vars(module).copy().items():
-                if isinstance(one, Compiled):
-                    patch.setattr(module, name, one.py_func)
+    with uncompiled():
         assert repr(select(searching(snapshot, 3, **flags), domain)) == compiled

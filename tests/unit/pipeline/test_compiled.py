@@ -60,7 +60,8 @@ def compiled(tmp_path: Path) -> Iterator[list[str]]:
 def module(folder: Path) -> ModuleType:
     """The module as a process would import it that has just started."""
     spec = importlib.util.spec_from_file_location("said", folder / "said.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     made = importlib.util.module_from_spec(spec)
     sys.modules["said"] = made
     spec.loader.exec_module(made)
@@ -78,7 +79,8 @@ def test_only_what_python_calls_is_compiled_and_kept(tmp_path: Path, compiled: l
     assert kept(tmp_path) == {"summed_twice"}
 
 
-def test_kernels_are_linked_with_one_version_for_all_integers(tmp_path: Path, compiled: list[str]) -> None:
+@pytest.mark.usefixtures("compiled")
+def test_kernels_are_linked_with_one_version_for_all_integers(tmp_path: Path) -> None:
     said = module(tmp_path)
     assert said.summed(np.array([1, 5, 7], np.int32), 2) == 20
     assert len(said.picked._linked) == 1
@@ -94,7 +96,8 @@ def test_the_next_process_loads_what_is_on_disk(tmp_path: Path, compiled: list[s
     assert said.summed.processors() == [said.summed.targetctx.codegen().magic_tuple()]
 
 
-def test_what_a_kernel_is_linked_with_raises_its_own_exceptions(tmp_path: Path, compiled: list[str]) -> None:
+@pytest.mark.usefixtures("compiled")
+def test_what_a_kernel_is_linked_with_raises_its_own_exceptions(tmp_path: Path) -> None:
     for _ in ("compiled", "loaded"):
         said = module(tmp_path)
         with pytest.raises(IndexError, match="-3"):

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.actions.evicting import dealing
 from pipeline.actions.progress import Progress, Setup
 from pipeline.actions.searching import InPlace
 from pipeline.cycle import cycle
@@ -16,6 +15,7 @@ from pipeline.judge import judge
 from pipeline.policy import Purpose
 from tests.support.asking import DEFAULT, VOLCANO, with_groups
 from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.twins import uncompiled
 
 PREEMPTING = replace(DEFAULT, actions=("preempt",))
 
@@ -131,12 +131,12 @@ def test_a_lost_searcher_ends_the_pass_and_its_gangs_wait_for_the_next_cycle(wai
         assert done.more
 
 
-def test_victims_are_dealt_by_the_compiled_kernel_and_by_its_plain_twin_alike(monkeypatch):
+def test_victims_are_dealt_by_the_compiled_kernel_and_by_its_plain_twin_alike():
     running = [gang(2, [0, 1], gpu=1), *(gang(1, at % 3, gpu=1 + at % 2) for at in range(6)), gang(3, [0, 1, 2], gpu=1)]
     state = cluster([{"gpu": 4}] * 3, [*running, *lone(5, gpu=2)])
     compiled, asked = served(state)
-    monkeypatch.setattr(dealing, "_takers", dealing._takers.py_func)
-    assert repr(served(state)[0].plans) == repr(compiled.plans)
+    with uncompiled():
+        assert repr(served(state)[0].plans) == repr(compiled.plans)
     assert asked[0] == 5
     assert sum(len(plan.statement.evictions) for plan in compiled.plans)
 

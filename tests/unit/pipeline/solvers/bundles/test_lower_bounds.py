@@ -16,6 +16,7 @@ from pipeline.solvers.bundles import lower_bounds
 from pipeline.solvers.bundles.lower_bounds import HOPELESS, cost_bounds, slot_bounds
 from tests.support.builders import searching
 from tests.support.placing import Work, placed
+from tests.support.twins import uncompiled
 
 
 def search_on(snapshot, weights=None, **changed):
@@ -153,5 +154,6 @@ def test_the_compiled_bounds_and_their_plain_twin_agree(crowd):
     search, domains = search_on(snapshot, weights), np.arange(len(snapshot.topology))
     said = (search.site, snapshot.topology.start[domains], snapshot.topology.stop[domains], search.terms)
     compiled = lower_bounds.bound_domains(*said, np.full(len(snapshot.podgroups), NONE, np.int32))
-    plain = lower_bounds.bound_domains.py_func(*said, np.full(len(snapshot.podgroups), NONE, np.int32))
+    with uncompiled():
+        plain = lower_bounds.bound_domains(*said, np.full(len(snapshot.podgroups), NONE, np.int32))
     assert all(np.array_equal(one, other) for one, other in zip(compiled, plain, strict=True))

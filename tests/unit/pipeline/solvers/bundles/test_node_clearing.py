@@ -8,9 +8,9 @@ import pytest
 from pipeline.cluster.tables import RUNNING
 from pipeline.decision.price import in_units, needed_by
 from pipeline.placement.need import need_of
-from pipeline.solvers.bundles import node_clearing
 from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
 from tests.support.placing import Work, placed
+from tests.support.twins import uncompiled
 
 
 def fleet(seed):
@@ -63,11 +63,10 @@ def test_each_podgroup_has_the_rank_of_its_cheapest_node(seed):
     assert node_rank(*said).tolist() == plain(*said)
 
 
-def test_the_compiled_kernels_and_their_plain_twins_agree(monkeypatch):
+def test_the_compiled_kernels_and_their_plain_twins_agree():
     compiled = [node_rank(*asked(seed)).tolist() for seed in range(5)]
-    for name in ("_summed", "_lowest"):
-        monkeypatch.setattr(node_clearing, name, getattr(node_clearing, name).py_func)
-    assert [node_rank(*asked(seed)).tolist() for seed in range(5)] == compiled
+    with uncompiled():
+        assert [node_rank(*asked(seed)).tolist() for seed in range(5)] == compiled
 
 
 @pytest.mark.parametrize(("capacity", "whole"), [(4, True), (7, True), (8, False)])
