@@ -1,39 +1,33 @@
-"""Surplus chosen for all nodes at once: offers of nodes, and multipliers of what can be spared."""
+"""Surplus chosen for all nodes at once: offers of nodes, and multipliers of what can be spared.
+
+As plain Python, since Python calls none of it elsewhere; ``tests/property`` holds that compiled it does the same.
+"""
 
 from itertools import product
 
 import numpy as np
 import pytest
 
-from pipeline.kernels import kernel
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.covering.local_search.multipliers import adjust, limits_of, write_dear
-from pipeline.solvers.bundles.covering.local_search.node_offers import choose, lacking_slots, no_offers, offer
-from pipeline.solvers.bundles.covering.local_search.of_domain import begin, pool_of
+from pipeline.solvers.bundles.covering.local_search import multipliers, node_offers, of_domain
 from tests.support.builders import Gang, Task, cluster, gang, searching
+from tests.support.twins import uncompiled
+
+adjust, limits_of, write_dear = (
+    one.py_func for one in (multipliers.adjust, multipliers.limits_of, multipliers.write_dear)
+)
+choose, lacking_slots, no_offers, offer = (
+    one.py_func for one in (node_offers.choose, node_offers.lacking_slots, node_offers.no_offers, node_offers.offer)
+)
+begin, pool_of = of_domain.begin.py_func, of_domain.pool_of.py_func
 
 NODES, ANY = 3, (1 << 31) - 1
 
 
-@kernel
-def begun(site, here, terms, most, role, left, ground, seats):
-    """A pool of all nodes, what has gone of it, the slots that lack, and the offers of its nodes."""
-    none = np.empty(0, np.int64)
-    pool, _ = pool_of(site, (0, NODES), here, terms, none, most, seats)
-    state = begin(pool, none, none, role, left, ground, seats)
-    small, lacking = lacking_slots(pool, ground)
-    offers = no_offers(NODES)
-    offer(small, lacking, pool, state, ground, offers)
-    return pool, state, lacking, offers
-
-
-@kernel
-def step(total, price, most, width, limits, pool, state, ground, offers, lacking):
-    """The total of what is chosen (as given, unless it is below 0), and what the multipliers prove by it."""
-    dear = np.zeros(len(price))
-    write_dear(limits, pool, state, ground, dear)
-    chosen = choose(lacking, price + dear, offers) if total < 0.0 else total
-    return chosen, adjust(chosen, most, width, limits, pool, state, ground, offers)
+@pytest.fixture(autouse=True)
+def plain():
+    with uncompiled():
+        yield
 
 
 class Searched:
@@ -44,10 +38,13 @@ class Searched:
         search = searching(snapshot, len(gangs), by_priority=True)
         self.ground, self.terms = FreeRoom(search, 0).ground, search.terms
         here = np.ascontiguousarray(search.open)
+        none = np.empty(0, np.int64)
+        self.pool, _ = pool_of(search.site, (0, NODES), here, search.terms, none, (ANY, ANY), search.seats())
         role, left = search.terms.surplus.role.copy(), search.terms.quota.allocated.copy()
-        self.pool, self.state, self.lacking, self.offers = begun(
-            search.site, here, search.terms, (ANY, ANY), role, left, self.ground, search.seats()
-        )
+        self.state = begin(self.pool, none, none, role, left, self.ground, search.seats())
+        small, self.lacking = lacking_slots(self.pool, self.ground)
+        self.offers = no_offers(NODES)
+        offer(small, self.lacking, self.pool, self.state, self.ground, self.offers)
 
     def cheapest(self, price, lawful=np.any):
         """The least sum of prices of all sets of tasks that make room and that are lawful."""
@@ -91,14 +88,15 @@ def test_no_multipliers_prove_more_than_the_cheapest_lawful_set_costs(seed):
     searched = Searched(gangs, 3, 4)
     assert searched.lacking > 0
     pool, state, ground = searched.pool, searched.state, searched.ground
-    price = rng.integers(1, 20, len(pool.entry)).astype(np.float64)
+    price, dear = rng.integers(1, 20, len(pool.entry)).astype(np.float64), np.zeros(len(pool.entry))
     mine = [pool.seat == seat for seat in range(len(pool.owner))]
     allowed = [spares[owner] for owner in pool.owner.tolist()]
     least = searched.cheapest(price, lambda gone: all(gone[m].sum() <= n for m, n in zip(mine, allowed, strict=True)))
     limits, bounds = limits_of(pool, state, ground), []
     for _ in range(30):
-        given = limits, pool, state, ground, searched.offers, searched.lacking
-        bounds.append(step(-1.0, price, min(least, 100.0), 1.0, *given)[1])
+        write_dear(limits, pool, state, ground, dear)
+        total = choose(searched.lacking, price + dear, searched.offers)
+        bounds.append(adjust(total, min(least, 100.0), 1.0, limits, pool, state, ground, searched.offers))
     assert max(bounds) <= least + 1e-9
     assert (limits.price >= 0.0).all()
     assert bounds[0] == searched.cheapest(price), "the first is without multipliers"
@@ -110,12 +108,12 @@ def test_a_multiplier_rises_where_too_much_is_taken_and_falls_where_something_is
     searched = Searched([cheap], 2, 8)
     pool, state, ground = searched.pool, searched.state, searched.ground
     limits, price = limits_of(pool, state, ground), np.ones(NODES)
-    given = limits, pool, state, ground, searched.offers, searched.lacking
-    assert step(-1.0, price, 10.0, 1.0, *given)[1] == 2.0
+    total = choose(searched.lacking, price, searched.offers)
+    assert adjust(total, 10.0, 1.0, limits, pool, state, ground, searched.offers) == 2.0
     assert limits.price[0] > 0.0
     searched.offers.chosen[:] = 0
     risen = float(limits.price[0])
-    step(0.0, price, 10.0, 0.1, *given)
+    adjust(0.0, 10.0, 0.1, limits, pool, state, ground, searched.offers)
     assert limits.price[0] < risen
 
 

@@ -1,0 +1,33 @@
+"""The local search compiled, and as plain Python."""
+
+import pytest
+
+from actors.configuration.profiles import load_profile
+from actors.fleets.generated import NOW, GangSpec, generate
+from actors.warming.local_search import _everything
+from pipeline.decision.attempt import Attempt
+from pipeline.placement.need import need_of
+from pipeline.policy import Purpose
+from pipeline.propose import host_of
+from pipeline.solvers.bundles.covering.cheaper import of_local_search
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
+from pipeline.solvers.bundles.search import search_of
+from tests.support.twins import uncompiled
+
+
+def searched(queues: int, purpose: Purpose, gang: GangSpec) -> str:
+    """What a local search finds that begins with all victims there are, on 32 nodes."""
+    fleet = generate(32, gang, queues=queues)
+    attempt = Attempt(fleet.snapshot, load_profile("default"), purpose, (fleet.gang,), None, NOW)
+    search = search_of(attempt, host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False))
+    return repr(of_local_search(DomainBundles(search, 0), _everything(search)))
+
+
+@pytest.mark.parametrize("gang", [GangSpec(8), GangSpec(16), GangSpec(4, gpus=4)])
+@pytest.mark.parametrize(("queues", "purpose"), [(0, Purpose.PREEMPT), (3, Purpose.RECLAIM)])
+def test_the_compiled_local_search_and_its_plain_twin_find_the_same(
+    queues: int, purpose: Purpose, gang: GangSpec
+) -> None:
+    compiled = searched(queues, purpose, gang)
+    with uncompiled():
+        assert searched(queues, purpose, gang) == compiled
