@@ -25,7 +25,7 @@ class Survey:
         Domain rows, ascending.
     least_head, least_priority: int64[D]
     least_work: float64[D]
-        Lower bounds of the price, in the solver's terms.
+        Lower bounds of the price, in the solver's terms; work may be 0 until all domains are known.
     priced: bool[D]
         Whether the estimate was made.
     head: int64[D]

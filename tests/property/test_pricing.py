@@ -76,7 +76,7 @@ def test_a_domain_that_was_left_costs_more_than_the_cheapest(seed, effort):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_bound_exceeds_the_price(seed, effort):
     search, domains = searching(seed)
-    slots, bounds = slot_bounds(search, domains), cost_bounds(search, search.site, domains)
+    slots, bounds = slot_bounds(search, domains), cost_bounds(search, domains)
     for at, told in enumerate(prices(search, domains, effort).price):
         if told is None:
             continue

@@ -19,6 +19,7 @@ from pipeline.cluster.counted.counting import runs
 from pipeline.decision.explanation import LowerBound
 from pipeline.kernels import inlined, kernel
 from pipeline.placement.layout.packing import slots_at
+from pipeline.solvers.bundles.bundling.kinds import Kinds
 from pipeline.solvers.bundles.bundling.records import Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
@@ -119,6 +120,14 @@ class CostBounds(NamedTuple):
         return CostBounds(self.head[some], self.priority[some], self.work[some])
 
 
+class _Part(NamedTuple):
+    """Columns of the tasks of one domain; slices, because a compiler need not ask whether positions are negative."""
+
+    podgroup: Ids
+    shape: Ids
+    candidate: Bools
+
+
 class _Held(NamedTuple):
     """What podgroups hold of the scarce resource in one domain: as surplus, and the rest."""
 
@@ -134,10 +143,11 @@ class _ByLevel(NamedTuple):
     rest: Floats
 
 
-def cost_bounds(search: BundleSearch, site: Site, domains: Rows) -> CostBounds:
-    """Bound the price of a selection in each domain."""
+def cost_bounds(search: BundleSearch, domains: Rows, *, heads_only: bool = False) -> CostBounds:
+    """Bound the price of a selection in each domain; ``heads_only``: work is not bounded, which takes half as long."""
     topology = search.snapshot.topology
-    return bound_domains(site, topology.start[domains], topology.stop[domains], search.terms, search.seats())
+    slices = topology.start[domains], topology.stop[domains]
+    return bound_domains(search.site, *slices, search.terms, search.kinds, search.seats(), heads_only)
 
 
 def least_of_all(bounds: CostBounds, search: BundleSearch) -> LowerBound | None:
@@ -152,23 +162,27 @@ def least_of_all(bounds: CostBounds, search: BundleSearch) -> LowerBound | None:
 
 
 @kernel
-def bound_domains(site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids) -> CostBounds:
+def bound_domains(
+    site: Site, starts: Longs, stops: Longs, terms: Terms, kinds: Kinds, seats: Ids, heads_only: bool
+) -> CostBounds:
     """Bound each slice of nodes ``starts[i]:stops[i]``; ``seats`` int32[G]: scratch, NONE everywhere."""
-    many, highest = len(starts), 0
-    for level in terms.groups.level:
-        highest = max(highest, level)
-    by_level = _ByLevel(np.zeros(highest + 1), np.zeros(highest + 1))
+    many, entries = len(starts), terms.entries
     head, priority, work = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many)
+    amount = terms.worth.request[:, site.scarce].copy()
     for at in range(many):
         missing = _missing(site, starts[at], stops[at])
-        if missing > 0:
-            held = _held(site, site.start[starts[at]], site.start[stops[at]], terms, seats)
-            _sum_by_level(held, terms, by_level)
-            if terms.rules.by_priority:
-                head[at], priority[at], work[at] = _by_priority(missing, held, by_level, terms)
-            else:
-                head[at], work[at] = _by_queue(missing, held, by_level, terms)
-            work[at] = max(work[at] * _MARGIN - _ROUNDING, 0.0)
+        if missing <= 0:
+            continue
+        begin, end = site.start[starts[at]], site.start[stops[at]]
+        here = _Part(entries.podgroup[begin:end], entries.shape[begin:end], entries.candidate[begin:end])
+        by_level = _summed(here, amount, terms, kinds, seats)
+        low, high, missing = _levels_needed(missing, by_level, terms.rules.by_priority)
+        head[at] = high
+        if high < HOPELESS:
+            priority[at] = kinds.priority[high]
+        if high < HOPELESS and missing > 0 and not heads_only:
+            some = _of_levels(low, high, here, kinds)
+            work[at] = max(_filled(missing, _held(some, here, amount, terms, seats), terms) * _MARGIN - _ROUNDING, 0.0)
     return CostBounds(head, priority, work)
 
 
@@ -187,99 +201,102 @@ def _missing(site: Site, begin: int, end: int) -> float:
 
 
 @inlined
-def _held(site: Site, begin: int, end: int, terms: Terms, seats: Ids) -> _Held:
-    """Sum the candidates among the entries ``begin:end`` by podgroup."""
-    entries, many = terms.entries, 0
-    group, total = np.empty(end - begin, np.int64), np.zeros(end - begin)
-    largest, free = np.zeros(end - begin), np.zeros(end - begin)
-    for entry in range(begin, end):
-        if entries.candidate[entry]:
-            owner = entries.podgroup[entry]
-            m = seats[owner]
-            if m == NONE:
-                m = many
-                seats[owner], group[m] = m, owner
-                many += 1
-            amount = float(terms.worth.request[entries.shape[entry], site.scarce])
-            total[m] += amount
-            largest[m] = max(largest[m], amount)
-    for m in range(many):
-        owner = group[m]
-        seats[owner] = NONE
-        spare = terms.surplus.gang[owner]
-        free[m] = total[m] if spare < 0 else min(total[m], spare * largest[m])
-        breaks = terms.rules.allow_whole and (terms.groups.complete[owner] or not terms.rules.cluster_wide)
-        total[m] = total[m] - free[m] if breaks else 0.0
-    return _Held(group[:many], free[:many], total[:many])
-
-
-@inlined
-def _loss(group: int, terms: Terms) -> float:
-    """What a podgroup loses when it breaks."""
-    return float(terms.groups.cost[group] * terms.groups.lost_work[group])
-
-
-@inlined
-def _sum_by_level(held: _Held, terms: Terms, by_level: _ByLevel) -> None:
-    """Sum what podgroups hold by the level of each; in place, whatever was there before."""
-    by_level.free[:], by_level.rest[:] = 0.0, 0.0
+def _summed(here: _Part, amount: Longs, terms: Terms, kinds: Kinds, seats: Ids) -> _ByLevel:
+    """Sum what candidates hold by level, without a branch; podgroups of which some is surplus are looked at apart."""
+    levels, of = kinds.levels, kinds.of
+    podgroup, shape, candidate = here.podgroup, here.shape, here.candidate
+    sums, some, many = np.zeros(1 + 3 * levels, np.int64), np.empty(len(podgroup), np.int64), 0
+    for i in range(len(podgroup)):
+        kind = of[np.uint32(podgroup[i])] * np.uint32(candidate[i])
+        sums[kind] += amount[np.uint32(shape[i])]
+        some[many] = i
+        many += int(kind > 2 * levels)
+    by_level = _ByLevel(sums[1 + levels : 1 + 2 * levels].astype(np.float64), sums[1 : 1 + levels].astype(np.float64))
+    held = _held(some[:many], here, amount, terms, seats)
     for m in range(len(held.group)):
         level = terms.groups.level[held.group[m]]
         by_level.free[level] += held.free[m]
         by_level.rest[level] += held.rest[m]
+    return by_level
 
 
 @inlined
-def _by_priority(missing: float, held: _Held, by_level: _ByLevel, terms: Terms) -> tuple[int, int, float]:
-    """The level that must break once all surplus is gone, its priority, and the work lost at it."""
-    missing -= by_level.free.sum()
-    if missing <= 0:
-        return 0, 0, 0.0
-    for level in range(len(by_level.rest)):
-        if by_level.rest[level] >= missing:
-            some = _of_levels(level, level, held, terms)
-            return level, terms.groups.priority[held.group[some[0]]], _filled(missing, some, held, terms)
-        missing -= by_level.rest[level]
-    return HOPELESS, 0, 0.0
-
-
-@inlined
-def _by_queue(missing: float, held: _Held, by_level: _ByLevel, terms: Terms) -> tuple[int, float]:
-    """The rank up to which queues must be taken from, and the work lost if only those are."""
-    sum_, free = 0.0, 0.0
-    for level in range(len(by_level.rest)):
-        sum_ += by_level.free[level] + by_level.rest[level]
-        free += by_level.free[level]
-        if sum_ >= missing:
-            return level, _filled(missing - free, _of_levels(0, level, held, terms), held, terms)
-    return HOPELESS, 0.0
-
-
-@inlined
-def _of_levels(low: int, high: int, held: _Held, terms: Terms) -> Rows:
-    """int64[K]: which of the podgroups are of a level from ``low`` to ``high``."""
-    some, many = np.empty(len(held.group), np.int64), 0
-    for m in range(len(held.group)):
-        if low <= terms.groups.level[held.group[m]] <= high:
-            some[many] = m
-            many += 1
+def _of_levels(low: int, high: int, here: _Part, kinds: Kinds) -> Rows:
+    """int64[K]: positions of candidates that do not go as surplus alone, of levels from ``low`` to ``high``."""
+    of, podgroup, candidate = kinds.of, here.podgroup, here.candidate
+    rest, mixed, more = np.uint32(1 + low), np.uint32(1 + 2 * kinds.levels + low), np.uint32(high - low)
+    some, many = np.empty(len(podgroup), np.int64), 0
+    for i in range(len(podgroup)):
+        kind = of[np.uint32(podgroup[i])] * np.uint32(candidate[i])
+        some[many] = i
+        many += int((rest <= kind <= rest + more) | (mixed <= kind <= mixed + more))
     return some[:many]
 
 
 @inlined
-def _filled(missing: float, some: Rows, held: _Held, terms: Terms) -> float:
+def _held(some: Rows, here: _Part, amount: Longs, terms: Terms, seats: Ids) -> _Held:
+    """Sum the candidates at some positions by podgroup; each has a surplus, or none of it is surplus."""
+    podgroup, shape, spare = here.podgroup, here.shape, terms.surplus.gang
+    group, total, many = np.empty(len(some), np.int64), np.zeros(len(some)), 0
+    largest, free = np.zeros(len(some)), np.zeros(len(some))
+    for i in some:
+        owner, held = podgroup[i], float(amount[shape[i]])
+        m = seats[owner]
+        if m == NONE:
+            m = many
+            seats[owner], group[m] = m, owner
+            many += 1
+        total[m] += held
+        largest[m] = max(largest[m], held)
+    for m in range(many):
+        owner = group[m]
+        seats[owner] = NONE
+        if spare[owner] > 0:
+            free[m] = min(total[m], spare[owner] * largest[m])
+            breaks = terms.rules.allow_whole and (terms.groups.complete[owner] or not terms.rules.cluster_wide)
+            total[m] = total[m] - free[m] if breaks else 0.0
+    return _Held(group[:many], free[:many], total[:many])
+
+
+@inlined
+def _levels_needed(missing: float, by_level: _ByLevel, by_priority: bool) -> tuple[int, int, float]:
+    """From which to which level podgroups break (HOPELESS if all free too little), and what they must free.
+
+    In preempt all surplus goes first, then the lowest levels; the highest of these counts. In reclaim the surplus of
+    the fairest queues goes first.
+    """
+    if by_priority:
+        missing -= by_level.free.sum()
+        if missing <= 0:
+            return 0, 0, 0.0
+    levels, sum_, free = len(by_level.rest), 0.0, 0.0
+    for level in range(levels):
+        if by_priority:
+            if by_level.rest[level] >= missing:
+                return level, level, missing
+            missing -= by_level.rest[level]
+        else:
+            sum_ += by_level.free[level] + by_level.rest[level]
+            free += by_level.free[level]
+            if sum_ >= missing:
+                return 0, level, missing - free
+    return 0, HOPELESS, 0.0
+
+
+@inlined
+def _filled(missing: float, held: _Held, terms: Terms) -> float:
     """The least work that frees what is missing, as if podgroups could break in part."""
-    if missing <= 0:
-        return 0.0
-    ratio, order = np.empty(len(some)), np.arange(len(some))
-    for i in range(len(some)):
-        rest = held.rest[some[i]]
-        ratio[i] = _loss(held.group[some[i]], terms) / rest if rest > 0 else np.inf
-    sort_by(order, ratio, np.arange(len(some)))
+    ratio, order = np.empty(len(held.group)), np.arange(len(held.group))
+    for m in range(len(held.group)):
+        group, rest = held.group[m], held.rest[m]
+        loss = terms.groups.cost[group] * terms.groups.lost_work[group]
+        ratio[m] = loss / rest if rest > 0 else np.inf
+    least = ratio.copy()
+    sort_by(order, least, np.arange(len(order)))
     work = 0.0
-    for i in range(len(order)):
-        taken = min(held.rest[some[order[i]]], missing)
+    for next_ in order:
+        taken = min(held.rest[next_], missing)
         if taken > 0:
-            work += taken * ratio[i]
+            work += taken * ratio[next_]
             missing -= taken
     return work

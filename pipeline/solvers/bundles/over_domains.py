@@ -186,7 +186,7 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
         The outcome so far.
     """
     policy = tried.attempt.policy
-    bounds = cost_bounds(tried.search, tried.search.site, tried.domains[some])
+    bounds = cost_bounds(tried.search, tried.domains[some])
     entries = [] if before is None else list(before.tried)
     unseen = tried.hopeless.copy()
     if before is not None:

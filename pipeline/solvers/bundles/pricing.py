@@ -112,7 +112,7 @@ def price_domains(
 
 def prices(search: BundleSearch, domains: Rows, effort: int) -> Survey:
     """The price of the selection in each of the domains (ascending), where slots decide; see ``price_domains``."""
-    return prices_within(search, domains, cost_bounds(search, search.site, domains), HOPELESS, effort)
+    return prices_within(search, domains, cost_bounds(search, domains), HOPELESS, effort)
 
 
 def prices_within(search: BundleSearch, domains: Rows, bounds: CostBounds, best: int, effort: int) -> Survey:

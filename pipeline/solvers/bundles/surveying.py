@@ -58,7 +58,7 @@ def estimates(search: BundleSearch, domains: Rows) -> Survey:
     """Estimates of domains (ascending) that can be estimated."""
     if not priceable(search):
         return _one_by_one(search, domains)
-    bounds = _bounds(search, domains)
+    bounds = _head_bounds(search, domains)
     leads = np.arange(len(domains)) == np.argmin(bounds.head) if len(domains) else np.zeros(0, bool)
     first = prices_within(search, domains[leads], bounds.only(leads), HOPELESS, 0)
     best = int(first.head.min(initial=HOPELESS))
@@ -73,12 +73,13 @@ def estimates(search: BundleSearch, domains: Rows) -> Survey:
     return whole_survey([first, *both(partial(others, ~leads & before), partial(others, ~leads & ~before))])
 
 
-def _bounds(search: BundleSearch, domains: Rows) -> CostBounds:
-    """The lower bounds of all domains."""
+def _head_bounds(search: BundleSearch, domains: Rows) -> CostBounds:
+    """The lower bounds of all domains, without work: see ``_with_work``."""
+    bounded = partial(cost_bounds, search, heads_only=True)
     middle = _middle(search, domains, np.ones(len(domains), bool), _BOUNDS_FOR_TWO)
     if middle == 0:
-        return cost_bounds(search, search.site, domains)
-    halves = both(*(partial(cost_bounds, search, search.site, some) for some in (domains[:middle], domains[middle:])))
+        return bounded(domains)
+    halves = both(partial(bounded, domains[:middle]), partial(bounded, domains[middle:]))
     head, priority, work = (np.concatenate(columns) for columns in zip(*halves, strict=True))
     return CostBounds(head, priority, work)
 
@@ -97,7 +98,7 @@ def _middle(search: BundleSearch, domains: Rows, some: Bools, enough: int) -> in
 
 def _one_by_one(search: BundleSearch, domains: Rows) -> Survey:
     """The same where plugins are asked about each list of bundles: best first, until no bound can beat an estimate."""
-    bounds = cost_bounds(search, search.site, domains)
+    bounds = cost_bounds(search, domains)
     price: list[Price | None] = [None] * len(domains)
     priced, cheapest = np.zeros(len(domains), bool), None
     for at in np.lexsort((bounds.work, bounds.head)).tolist():
@@ -111,12 +112,16 @@ def _one_by_one(search: BundleSearch, domains: Rows) -> Survey:
 def contested(search: BundleSearch, survey: Survey) -> tuple[Survey, dict[int, Outcome]]:
     """The whole survey with prices with effort for the cheapest, less estimates that only a part of it needed.
 
-    Returns the outcomes of the former as well, by domain: one of them is selected next.
+    Work is bounded where it counts: in the cheapest, and where the leading level may be the lowest. Returns the
+    outcomes of the former as well, by domain: one of them is selected next.
     """
     survey = replace(survey, priced=survey.priced & _within_reach(search, survey))
     told = ((price, at) for at, price in enumerate(survey.price) if price is not None and survey.priced[at])
     known = sorted(told, key=lambda one: compared(one[0]))
-    if not priceable(search) or (known and known[0][0].victims == 0):
+    if not priceable(search):
+        return survey, {}
+    survey = _with_work(search, survey, [at for _, at in known[:_RIVALS]])
+    if known and known[0][0].victims == 0:
         return survey, {}
     rivals = sorted(at for _, at in known[:_RIVALS] if could_beat(search, bounds_of(survey), at, known[0][0]))
     if len(rivals) < 2:  # noqa: PLR2004 - an only one is selected anyway
@@ -126,6 +131,15 @@ def contested(search: BundleSearch, survey: Survey) -> tuple[Survey, dict[int, O
         found = outcomes.get(domain := int(survey.domain[at]))
         price[at] = price[at] if found is None else price_of(search, domain, found.cost)
     return replace(survey, price=tuple(price)), outcomes
+
+
+def _with_work(search: BundleSearch, survey: Survey, near: list[int]) -> Survey:
+    """The survey with bounds of work for the rows ``near``, and for those whose leading level may be the lowest."""
+    some = survey.least_head == survey.least_head.min(initial=HOPELESS)
+    some[near] = True
+    work = survey.least_work.copy()
+    work[some] = cost_bounds(search, survey.domain[some]).work
+    return replace(survey, least_work=work)
 
 
 def _with_effort(search: BundleSearch, domains: Rows) -> dict[int, Outcome]:

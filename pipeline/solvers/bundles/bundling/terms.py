@@ -12,6 +12,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.price import in_units
 from pipeline.placement.need import Need
+from pipeline.solvers.bundles.bundling.kinds import Kinds, kinds_of
 from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Site, Surplus, Terms, Worth
 from pipeline.solvers.bundles.bundling.repulsion import Repulsion, repulsion_of
 from pipeline.solvers.bundles.bundling.surplus import surplus_of
@@ -130,6 +131,13 @@ class BundleSearch:
         )
         return Terms(entries, self._groups, self.surplus, self.worth, rules, self.quota)
 
+    @cached_property
+    def kinds(self) -> Kinds:
+        """Podgroups by what their candidates free."""
+        if self.by_priority:
+            return kinds_of(self.terms, self.snapshot.once(_priorities))
+        return kinds_of(self.terms, frozen(np.zeros(self._level.max(initial=0) + 1), np.int64))
+
     @property
     def _level(self) -> Longs:
         return self.snapshot.once(_priority_levels) if self.by_priority else self.queue_rank
@@ -197,3 +205,11 @@ class BundleSearch:
 def _priority_levels(snapshot: Snapshot) -> Longs:
     """int64[G]: 1 for the lowest priority, without gaps."""
     return dense_rank(snapshot.podgroups.priority) + 1
+
+
+def _priorities(snapshot: Snapshot) -> Longs:
+    """int64[highest level + 1]: the priority of each level; 0 of level 0, which no podgroup has."""
+    level = snapshot.once(_priority_levels)
+    result = np.zeros(int(level.max(initial=0)) + 1, np.int64)
+    result[level] = snapshot.podgroups.priority
+    return result

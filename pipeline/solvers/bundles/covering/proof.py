@@ -20,7 +20,7 @@ def is_least(here: DomainBundles, price: Price) -> bool:
     if price.surplus:
         return False
     search = here.search
-    bound = least_of_all(cost_bounds(search, search.site, np.array([here.domain])), search)
+    bound = least_of_all(cost_bounds(search, np.array([here.domain])), search)
     if bound is None or (bound.queue_rank, len(bound.broken), len(price.broken)) != (price.queue_rank, 1, 1):
         return False
     (level, least), (at, work) = bound.broken[0], price.broken[0]

@@ -30,7 +30,7 @@ def search_on(snapshot, weights=None, **changed):
 def bounded(snapshot, weights=None, **changed):
     """What every domain costs at least: head, priority, work."""
     search = search_on(snapshot, weights, **changed)
-    return cost_bounds(search, search.site, np.arange(len(snapshot.topology)))
+    return cost_bounds(search, np.arange(len(snapshot.topology)))
 
 
 def test_slots_with_and_without_evictions_are_needed_by_in_every_domain():
@@ -152,8 +152,18 @@ def test_no_set_of_victims_is_cheaper_than_its_bound(crowd):
 def test_the_compiled_bounds_and_their_plain_twin_agree(crowd):
     snapshot, weights = crowd
     search, domains = search_on(snapshot, weights), np.arange(len(snapshot.topology))
-    said = (search.site, snapshot.topology.start[domains], snapshot.topology.stop[domains], search.terms)
-    compiled = lower_bounds.bound_domains(*said, np.full(len(snapshot.podgroups), NONE, np.int32))
+    said = (search.site, snapshot.topology.start[domains], snapshot.topology.stop[domains], search.terms, search.kinds)
+    compiled = lower_bounds.bound_domains(*said, np.full(len(snapshot.podgroups), NONE, np.int32), False)
     with uncompiled():
-        plain = lower_bounds.bound_domains(*said, np.full(len(snapshot.podgroups), NONE, np.int32))
+        plain = lower_bounds.bound_domains(*said, np.full(len(snapshot.podgroups), NONE, np.int32), False)
     assert all(np.array_equal(one, other) for one, other in zip(compiled, plain, strict=True))
+
+
+@given(crowds())
+def test_bounds_without_work_have_the_same_leading_levels(crowd):
+    snapshot, weights = crowd
+    search, domains = search_on(snapshot, weights), np.arange(len(snapshot.topology))
+    heads, bounds = cost_bounds(search, domains, heads_only=True), cost_bounds(search, domains)
+    assert np.array_equal(heads.head, bounds.head)
+    assert np.array_equal(heads.priority, bounds.priority)
+    assert not heads.work.any()
