@@ -24,6 +24,8 @@ UNLIMITED = 1 << 60
 #: Bits of a packed sort key, the sign left out.
 _KEY_BITS = 63
 _DIGIT_BITS = 16
+#: From so many rows on, it pays to ask whether a key numbers them.
+_MANY = 4_096
 #: Bits of the second number of a pair.
 _SECOND_BITS = 32
 #: Nothing was stated (a quantity column of queues and podgroups).
@@ -182,9 +184,11 @@ def ordered_by(*keys: NDArray[Any]) -> Rows:
 def _digit_by_digit(keys: tuple[NDArray[Any], ...]) -> Rows | None:
     """The order of rows by ``keys``, packed into one integer and sorted by its digits; None if its bits are too few.
 
-    NumPy sorts 16-bit integers by counting, several times as fast as it compares longer ones.
+    NumPy sorts 16-bit integers by counting, several times as fast as it compares longer ones. A last key that numbers
+    the rows need not be sorted at all.
     """
-    packed, bits = np.zeros(len(keys[0]), np.int64), 0
+    packed, bits, numbered = np.zeros(len(keys[0]), np.int64), 0, _as_numbered(keys[-1])
+    keys = keys if numbered is None else keys[:-1]
     for key in keys if len(packed) else ():
         if key.dtype.kind not in "biu":
             if (key == key[0]).all():
@@ -197,7 +201,17 @@ def _digit_by_digit(keys: tuple[NDArray[Any], ...]) -> Rows | None:
             return None
         if width:
             packed = (packed << width) | (key.astype(np.int64) - low)
-    order: Rows = np.argsort(packed.astype(np.uint16), kind="stable")
-    for shift in range(_DIGIT_BITS, bits, _DIGIT_BITS):
+    order = np.argsort(packed.astype(np.uint16), kind="stable") if numbered is None else numbered
+    for shift in range(_DIGIT_BITS if numbered is None else 0, bits, _DIGIT_BITS):
         order = order[np.argsort((packed[order] >> shift).astype(np.uint16), kind="stable")]
-    return order
+    return np.asarray(order, np.int64)
+
+
+def _as_numbered(key: NDArray[Any]) -> Rows | None:
+    """The rows in the order of a key that gives each a number of its own from 0 on; None if it does not, or for few."""
+    many = len(key)
+    if many < _MANY or key.dtype.kind not in "iu" or key.min() != 0 or key.max() != many - 1:
+        return None
+    rows = np.full(many, NONE, np.int64)
+    rows[key] = np.arange(many)
+    return None if (rows == NONE).any() else rows

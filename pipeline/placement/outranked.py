@@ -33,8 +33,9 @@ def outranked(attempt: Attempt) -> Rows:
     if attempt.purpose is not Purpose.PREEMPT:
         return NO_ROWS
     tasks, groups = snapshot.tasks, snapshot.podgroups
-    waiting = (tasks.status == PENDING) | (tasks.status == TERMINATING)
-    promised = np.flatnonzero(waiting & (tasks.nominated != NONE))
+    promised = np.flatnonzero(tasks.nominated != NONE)  # mostly few, whose status is asked then
+    status = tasks.status[promised]
+    promised = promised[(status == PENDING) | (status == TERMINATING)]
     owner = tasks.podgroup[promised]
     below = (groups.queue[owner] == groups.queue[rows[0]]) & (groups.priority[owner] < groups.priority[rows].min())
     promised = promised[below].astype(np.int64)

@@ -9,6 +9,8 @@ masks. Nothing here is called for each task.
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Protocol, TypeVar
 
+import numpy as np
+
 from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.rules.sparing import Quota
 from pipeline.plugins.plugin import Follows, Opinion, Preemptor
@@ -143,11 +145,22 @@ class SharesFairly(Protocol):
 # -- victims -----------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class OfPodgroups:
+    """An opinion that is the same for all tasks of a podgroup, bool[G]: there are far fewer podgroups than tasks."""
+
+    may: Bools
+
+    def on(self, podgroup: Ids) -> Bools:
+        """bool[T]: the same for each of some tasks, given by their podgroups."""
+        return np.asarray(self.may[podgroup])
+
+
 class ShieldsTasks(Protocol):
     """Which tasks may be victims, each judged alone."""
 
-    def evictable(self, preemptor: Preemptor) -> Bools | bool | None:
-        """bool[T], or one answer for all tasks; None: no opinion. Evictions may only make it stricter."""
+    def evictable(self, preemptor: Preemptor) -> Bools | OfPodgroups | bool | None:
+        """bool[T], or an answer for podgroups or for all; None: no opinion. Evictions may only make it stricter."""
 
 
 class FiltersBundles(Protocol):

@@ -14,7 +14,7 @@ from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import DURATION, SWITCH, choice
-from pipeline.plugins.extension_points import ShieldsTasks, ValidatesVictims
+from pipeline.plugins.extension_points import OfPodgroups, ShieldsTasks, ValidatesVictims
 from pipeline.plugins.plugin import Context, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting, Purpose
 
@@ -45,14 +45,14 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
         self._parting = setting.argument("reclaim_from", _LEAF) == _PARTING
         self._elastic = setting.argument("elastic", False)
 
-    def evictable(self, preemptor: Preemptor) -> Bools | bool:
-        """bool[T]: tasks of podgroups that ran long enough, were never whole, or have more tasks than must stay."""
+    def evictable(self, preemptor: Preemptor) -> OfPodgroups | bool:
+        """bool[G]: tasks of podgroups that ran long enough, were never whole, or have more tasks than must stay."""
         young = self._young(preemptor)
         if not young.any():
             return True
         if self._elastic:
             young &= ~self._has_surplus()
-        return np.asarray(~young[self._snapshot.tasks.podgroup])
+        return OfPodgroups(~young)
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether every young podgroup among the victims keeps its minimum."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.plugins.extension_points import FindsStarving, OrdersJobs, OrdersTasks, ShieldsTasks
+from pipeline.plugins.extension_points import FindsStarving, OfPodgroups, OrdersJobs, OrdersTasks, ShieldsTasks
 from pipeline.plugins.plugin import Plugin, Preemptor, Protects
 from pipeline.policy import Purpose
 
@@ -25,7 +25,7 @@ class Priority(Plugin, OrdersJobs, OrdersTasks, FindsStarving, ShieldsTasks):
         """Starving while any task waits without a promise."""
         return np.asarray(self._snapshot.counts.pending > 0)
 
-    def evictable(self, preemptor: Preemptor) -> Bools | None:
+    def evictable(self, preemptor: Preemptor) -> Bools | OfPodgroups | None:
         """In preempt, tasks of podgroups of strictly lower priority; in reclaim priority has no say.
 
         A single task may also take tasks of its own podgroup of lower priority than itself.
@@ -34,8 +34,8 @@ class Priority(Plugin, OrdersJobs, OrdersTasks, FindsStarving, ShieldsTasks):
         if preemptor.purpose is not Purpose.PREEMPT:
             return None
         ceiling = groups.priority[list(preemptor.podgroups)].min()
-        lower: Bools = (groups.priority < ceiling)[tasks.podgroup]
+        lower = OfPodgroups(groups.priority < ceiling)
         if preemptor.task == NONE:
-            return np.asarray(lower)
+            return lower
         own = tasks.podgroup == tasks.podgroup[preemptor.task]
-        return np.where(own, tasks.priority < tasks.priority[preemptor.task], lower)
+        return np.where(own, tasks.priority < tasks.priority[preemptor.task], lower.on(tasks.podgroup))

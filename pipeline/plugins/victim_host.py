@@ -4,6 +4,8 @@ A veto prevails, and some plugin must permit. No tier is skipped and no empty se
 items 5 and 6).
 """
 
+from typing import TypeAlias
+
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, sealed
@@ -12,9 +14,20 @@ from pipeline.cluster.rules.sparing import Quota
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.kernels import kernel
 from pipeline.plugins.asked import AskedPlugins
-from pipeline.plugins.extension_points import BUNDLE_QUOTA, PACE, QUOTA_COLUMNS, SHIELD, TASK_QUOTA, VICTIM_SET
+from pipeline.plugins.extension_points import (
+    BUNDLE_QUOTA,
+    PACE,
+    QUOTA_COLUMNS,
+    SHIELD,
+    TASK_QUOTA,
+    VICTIM_SET,
+    OfPodgroups,
+)
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
+
+#: What plugins say of tasks that are judged alone, see ``ShieldsTasks``.
+OnTasks: TypeAlias = Bools | OfPodgroups | bool
 
 
 @kernel
@@ -49,7 +62,7 @@ class VictimHost(AskedPlugins):
 
     def _candidates(self, preemptor: Preemptor) -> Bools:
         snapshot = self.context.snapshot
-        tasks, groups = snapshot.tasks, snapshot.podgroups
+        groups = snapshot.podgroups
         clears = preemptor.purpose is Purpose.CLEAR
         may = groups.alive & (groups.preemptible | clears)
         may[list(preemptor.podgroups)] = False
@@ -58,26 +71,32 @@ class VictimHost(AskedPlugins):
             may &= (groups.queue == queues) & (groups.priority < groups.priority[list(preemptor.podgroups)].min())
         elif preemptor.purpose is Purpose.RECLAIM:
             may &= (groups.queue != queues) & snapshot.queues.reclaimable[groups.queue]
-        result, said = self._running_of(may, clears=clears), self._shields(preemptor, ExtensionPoint.EVICTABLE)
+        said = self._shields(preemptor, ExtensionPoint.EVICTABLE)
         if not said and not self.has_quota(preemptor):
-            return np.zeros(len(tasks), bool)
-        for opinion in said:
-            if opinion is not True:
-                result &= opinion
-        return result
+            return np.zeros(len(snapshot.tasks), bool)
+        return self._running_of(may, said, clears=clears)
 
-    def _running_of(self, may: Bools, *, clears: bool = False) -> Bools:
-        """bool[T]: tasks of the podgroups ``may`` (bool[G]) that run or are bound and that the context lets go."""
+    def _running_of(self, may: Bools, said: list[OnTasks], *, clears: bool = False) -> Bools:
+        """bool[T]: tasks of the podgroups ``may`` (bool[G]) that run or are bound and that the context lets go.
+
+        As far as all opinions permit them.
+        """
         tasks = self.context.snapshot.tasks
+        for opinion in said:
+            if isinstance(opinion, OfPodgroups):
+                may = may & opinion.may
         result = _takeable(may, tasks.podgroup, tasks.preemptible, tasks.status, clears)
         result[self.context.starting] = False
         if self.context.among is not None:
             spared = np.ones(len(result), bool)
             spared[self.context.among] = False
             result[spared] = False
+        for opinion in said:
+            if opinion is not True and not isinstance(opinion, OfPodgroups):
+                result &= opinion
         return result
 
-    def _shields(self, preemptor: Preemptor, point: ExtensionPoint) -> list[Bools | bool]:
+    def _shields(self, preemptor: Preemptor, point: ExtensionPoint) -> list[OnTasks]:
         """The opinions on tasks that are judged alone."""
         asked = self._asked(SHIELD, point)
         return [opinion for plugin in asked if (opinion := plugin.evictable(preemptor)) is not None]
@@ -127,14 +146,12 @@ class VictimHost(AskedPlugins):
         PREEMPTABLE and RECLAIMABLE are asked apart. Some plugin must permit: where none that is asked has an opinion,
         no task may be taken.
         """
-        result, said = self._running_of(may), self._shields(preemptor, point)
+        said = self._shields(preemptor, point)
         if not said and all(
             plugin.task_quota_filter(preemptor, NO_ROWS) is None for plugin in self._asked(TASK_QUOTA, point)
         ):
-            return np.zeros(len(result), bool)
-        for opinion in said:
-            result &= opinion
-        return result
+            return np.zeros(len(self.context.snapshot.tasks), bool)
+        return self._running_of(may, said)
 
     def task_victims(self, preemptor: Preemptor, rows: Rows, point: ExtensionPoint) -> Bools:
         """bool[C]: which of the ordered candidates may go by all quotas at once.

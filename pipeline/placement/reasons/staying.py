@@ -8,7 +8,7 @@ from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.tables import TERMINATING
 from pipeline.decision.explanation import Cause, Obstacle, Reason
 from pipeline.placement.reasons.question import Question
-from pipeline.plugins.extension_points import BUNDLE_QUOTA, PACE, SHIELD, TASK_QUOTA, VICTIM_SET
+from pipeline.plugins.extension_points import BUNDLE_QUOTA, PACE, SHIELD, TASK_QUOTA, VICTIM_SET, OfPodgroups
 from pipeline.plugins.plugin import Plugin, Protects
 from pipeline.policy import Purpose
 
@@ -80,6 +80,8 @@ def _rules(asked: Question) -> Iterator[tuple[Cause, str, Bools]]:
     yield Cause.UNPREEMPTIBLE, "", ~(tasks.preemptible & groups.preemptible[owner])
     for name, plugin in asked.host.named(SHIELD, asked.point):
         opinion = plugin.evictable(asked.preemptor)
+        if isinstance(opinion, OfPodgroups):
+            opinion = opinion.on(owner)
         if opinion is not None and opinion is not True:
             yield _SHIELDS.get(_protected(plugin), Cause.SHIELDED), name, ~np.broadcast_to(opinion, owner.shape)
 

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
-from pipeline.cluster.counted.counting import runs
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
 from pipeline.decision.explanation import LowerBound
 from pipeline.kernels import inlined, kernel
 from pipeline.placement.layout.packing import slots_at
@@ -50,12 +49,11 @@ def slot_bounds(search: BundleSearch, domains: Rows) -> Slots:
     """Count what each domain offers."""
     snapshot, need = search.snapshot, search.need
     starts, stops = snapshot.topology.start[domains], snapshot.topology.stop[domains]
-    evictable = snapshot.totals.nodes.used - snapshot.totals.nodes.terminating
-    candidate, placed = search.terms.entries.candidate, snapshot.placed
-    _subtract_fixed(
-        evictable, snapshot.occupancy.start, candidate, placed.status, placed.shape, snapshot.shapes.request
-    )
-    without, after = _running_slots(need.request, need.count, search.open, snapshot.room.future, evictable)
+    nodes, placed, fixed = snapshot.totals.nodes, snapshot.placed, search.fixed
+    without, after = _running_slots(
+        need.request, need.count, search.open, snapshot.room.future, nodes.used, nodes.terminating,
+        placed.node[fixed], placed.shape[fixed], snapshot.shapes.request,
+    )  # fmt: skip
     return Slots(without[stops] - without[starts], after[stops] - after[starts])
 
 
@@ -65,32 +63,31 @@ def hopeless(search: BundleSearch, domains: Rows) -> Bools:
 
 
 @kernel
-def _subtract_fixed(held: Longs, start: Longs, candidate: Bools, status: Bytes, shape: Ids, request: Longs) -> None:
-    """Subtract tasks that are no candidates, mostly few, from what runs on each node; in place."""
-    for n in range(len(held)):
-        for at in range(start[n], start[n + 1]):
-            if not candidate[at] and runs(status[at]):
-                for r in range(held.shape[1]):
-                    held[n, r] -= request[shape[at], r]
-
-
-@kernel
 def _running_slots(
-    request: Longs, count: Longs, allowed: Bools, future: Longs, evictable: Longs
-) -> tuple[Longs, Longs]:
-    """Running sums of slots over the nodes, without and with evictions: two of int64[N + 1, S]."""
+    request: Longs, count: Longs, allowed: Bools, future: Longs, used: Longs, terminating: Longs, node: Ids, shape: Ids,
+    held: Longs,
+) -> tuple[Longs, Longs]:  # fmt: skip
+    """Running sums of slots over the nodes, without and with evictions: two of int64[N + 1, S].
+
+    ``node`` (ascending) and ``shape`` are those of tasks that run and stay, ``held`` int64[shapes, R] what each holds.
+    """
     nodes, resources = future.shape
     without = np.zeros((nodes + 1, len(count)), np.int64)
     after = np.zeros((nodes + 1, len(count)), np.int64)
+    room, at = np.empty((1, resources), np.int64), 0
     for n in range(nodes):
         for r in range(resources):
-            evictable[n, r] += future[n, r]
+            room[0, r] = future[n, r] + used[n, r] - terminating[n, r]
+        while at < len(node) and node[at] == n:
+            for r in range(resources):
+                room[0, r] -= held[shape[at], r]
+            at += 1
         for s in range(len(count)):
-            room, reachable = 0, 0
+            free, reachable = 0, 0
             if allowed[s, n]:
-                room = slots_at(request, s, future, n, count[s])
-                reachable = slots_at(request, s, evictable, n, count[s])
-            without[n + 1, s] = without[n, s] + room
+                free = slots_at(request, s, future, n, count[s])
+                reachable = slots_at(request, s, room, 0, count[s])
+            without[n + 1, s] = without[n, s] + free
             after[n + 1, s] = after[n, s] + reachable
     return without, after
 

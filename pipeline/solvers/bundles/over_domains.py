@@ -141,9 +141,7 @@ def _cheapest_first(tried: _Tried, survey: Survey, outcomes: dict[int, Outcome])
     same price. Returns the outcome, and the domains that it settles.
     """
     search, finalists, law = tried.search, tried.finalists, False
-    place = {domain: at for at, domain in enumerate(tried.domains.tolist())}
-    rows = zip(survey.domain.tolist(), survey.price, survey.priced.tolist(), strict=True)
-    told = [(price, place[domain]) for domain, price, priced in rows if priced]
+    told = [(survey.price[row], at) for row, at in _priced_in(survey, tried.domains)]
     entries: dict[int, DomainTried] = {}
     known = sorted(((price, at) for price, at in told if price is not None), key=lambda one: compared(one[0]))
     for looked, (price, at) in enumerate(known):
@@ -163,6 +161,13 @@ def _cheapest_first(tried: _Tried, survey: Survey, outcomes: dict[int, Outcome])
     bounds = [least_of_all(bounds_of(survey), search)]
     unseen = tried.hopeless | is_among(tried.domains, left)
     return tried.best(finalists, [*entries.values(), *_without_slots(tried, without)], unseen, bounds), settled
+
+
+def _priced_in(survey: Survey, domains: Rows) -> list[tuple[int, int]]:
+    """The rows of a survey that are priced, each with the position of its domain in ``domains``."""
+    rows, order = np.flatnonzero(survey.priced), np.argsort(domains, kind="stable")
+    at = order[np.searchsorted(domains, survey.domain[rows], sorter=order)]
+    return list(zip(rows.tolist(), at.tolist(), strict=True))
 
 
 def _without_slots(tried: _Tried, at: list[int]) -> list[DomainTried]:

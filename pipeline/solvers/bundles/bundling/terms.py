@@ -6,11 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, dense_rank, frozen
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows, dense_rank, frozen
+from pipeline.cluster.counted.counting import runs
 from pipeline.cluster.rules.sparing import Quota, no_quota
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.price import in_units
+from pipeline.kernels import kernel
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.kinds import Kinds, kinds_of
 from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Site, Surplus, Terms, Worth
@@ -115,10 +116,10 @@ class BundleSearch:
     @cached_property
     def terms(self) -> Terms:
         """The same for kernels."""
-        snapshot, placed = self.snapshot, self.snapshot.placed
+        placed = self.snapshot.placed
         entries = Entries(
-            self.candidate[snapshot.occupancy.task], placed.status, placed.podgroup, placed.role, placed.subgroup,
-            placed.shape, placed.priority, placed.node, placed.order,
+            self._judged[0], placed.status, placed.podgroup, placed.role, placed.subgroup, placed.shape,
+            placed.priority, placed.node, placed.order,
         )  # fmt: skip
         rules = Rules(
             allow_whole=self.allow_whole,
@@ -143,14 +144,24 @@ class BundleSearch:
         return self.snapshot.once(_priority_levels) if self.by_priority else self.queue_rank
 
     @cached_property
+    def _judged(self) -> tuple[Bools, Rows]:
+        """bool[M]: which entries are candidates; int64[K]: those that run and are not."""
+        return judged(self.snapshot.occupancy.task, self.candidate, self.snapshot.placed.status)
+
+    @property
+    def fixed(self) -> Rows:
+        """int64[K]: entries that run and are no candidates, mostly few."""
+        return self._judged[1]
+
+    @cached_property
     def _groups(self) -> Groups:
-        snapshot, tasks, groups = self.snapshot, self.snapshot.tasks, self.snapshot.podgroups
-        running = (tasks.status == BOUND) | (tasks.status == RUNNING)
-        fixed = np.bincount(tasks.podgroup[running & ~self.candidate], minlength=len(groups))
+        snapshot, groups = self.snapshot, self.snapshot.podgroups
+        complete = np.ones(len(groups), np.bool_)
+        complete[snapshot.placed.podgroup[self.fixed]] = False
         return Groups(
             cost=frozen(in_units(snapshot.podgroup_held, self.worth.needed), np.float64),
             running=frozen(snapshot.counts.running, np.int32),
-            complete=frozen(fixed == 0, np.bool_),
+            complete=frozen(complete, np.bool_),
             before=frozen(self.before - self.before.min(initial=0), np.int64),
             after=frozen(self.after - self.after.min(initial=0), np.int64),
             node_rank=frozen(np.zeros(0) if self.node_rank is None else self.node_rank, np.int64),
@@ -166,7 +177,7 @@ class BundleSearch:
         """The nodes, and what the need asks for."""
         snapshot, need = self.snapshot, self.need
         future = snapshot.room.future
-        total = np.maximum(future, 0).sum(axis=0)
+        total = np.array([np.maximum(future[:, r], 0).sum() for r in range(future.shape[1])])
         scarce = int(np.argmax(need.total / (total + 1.0)))
         return Site(snapshot.occupancy.start, future, need.request, need.count, frozen(self.open, np.bool_), scarce)
 
@@ -200,6 +211,22 @@ class BundleSearch:
             return np.ones(len(domains), bool)
         contested = np.append(0, np.cumsum(repulsion.contested))
         return np.asarray(contested[topology.stop[domains]] == contested[topology.start[domains]])
+
+
+@kernel
+def judged(task: Rows, candidate: Bools, status: Bytes) -> tuple[Bools, Rows]:
+    """Which entries (rows ``task``) are candidates, bool[M]; and which run and are none, int64[K]."""
+    result, many = np.empty(len(task), np.bool_), 0
+    for entry in range(len(task)):
+        may = candidate[np.uint64(task[entry])]
+        result[entry] = may
+        many += int(runs(status[entry]) & (not may))
+    fixed, filled = np.empty(many, np.int64), 0
+    for entry in range(len(task) if many > 0 else 0):
+        if not result[entry] and runs(status[entry]):
+            fixed[filled] = entry
+            filled += 1
+    return result, fixed
 
 
 def _priority_levels(snapshot: Snapshot) -> Longs:

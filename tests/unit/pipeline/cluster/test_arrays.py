@@ -37,6 +37,17 @@ def test_rows_are_ordered_as_numpy_orders_them(wide: int) -> None:
     assert ordered_by(np.zeros(0, np.int64)).tolist() == []
 
 
+@pytest.mark.parametrize("wide", [1, 30, 1 << 20])
+def test_many_rows_are_ordered_as_numpy_orders_them_whether_the_last_key_numbers_them_or_not(wide: int) -> None:
+    rng = np.random.default_rng(wide)
+    first, second = rng.integers(0, wide, 10_000), rng.integers(0, 2, 10_000).astype(bool)
+    numbers, almost = rng.permutation(10_000), rng.permutation(10_000)
+    almost[almost == 5] = 7
+    for last in (numbers, numbers.astype(np.int32), almost, numbers + 1):
+        assert ordered_by(first, second, last).tolist() == np.lexsort((last, second, first)).tolist()
+    assert ordered_by(numbers).tolist() == np.argsort(numbers).tolist()
+
+
 @pytest.mark.parametrize("different", [1, 3, 40, 10_000])
 def test_rows_are_ordered_by_fractions_as_numpy_orders_them(different: int) -> None:
     rng = np.random.default_rng(different)

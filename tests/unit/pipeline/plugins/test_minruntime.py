@@ -48,6 +48,7 @@ def spared(snapshot, purpose=Purpose.RECLAIM, **arguments):
     """Whether the podgroup that runs is left alone."""
     held = np.flatnonzero(snapshot.tasks.node >= 0)
     may = plugin(snapshot, **arguments).evictable(asking(snapshot, purpose))
+    may = may if may is True else may.on(snapshot.tasks.podgroup)
     return not np.broadcast_to(may, len(snapshot.tasks))[held].any()
 
 

@@ -39,14 +39,14 @@ def test_priority_orders_podgroups_and_tasks_and_age_and_name_decide_among_equal
 def test_only_strictly_lower_priority_may_be_preempted_and_reclaim_does_not_ask():
     state = cluster([{}], [gang(1, 0, cpu=1, priority=p) for p in (0, 1, 2)])
     plugin = made(Priority, state)
-    assert plugin.evictable(asking(1)).tolist() == [True, False, False]
+    assert plugin.evictable(asking(1)).on(state.tasks.podgroup).tolist() == [True, False, False]
     assert plugin.evictable(asking(1, Purpose.RECLAIM)) is None
 
 
 def test_a_gang_group_preempts_only_below_its_least_important_member():
     state = cluster([{}], [gang(1, 0, cpu=1, priority=p) for p in (1, 2, 3)])
     group = Preemptor((1, 2), np.zeros(len(AXIS), np.int64), Purpose.PREEMPT)
-    assert made(Priority, state).evictable(group).tolist() == [True, False, False]
+    assert made(Priority, state).evictable(group).on(state.tasks.podgroup).tolist() == [True, False, False]
 
 
 def test_a_single_task_may_take_less_important_tasks_of_its_own_podgroup():
