@@ -1,5 +1,6 @@
 """Array types, sentinels and the few array operations that every table uses."""
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -24,6 +25,8 @@ UNLIMITED = 1 << 60
 #: Bits of a packed sort key, the sign left out.
 _KEY_BITS = 63
 _DIGIT_BITS = 16
+#: With more bits than these, keys mostly tell rows apart, and others need not be packed with them.
+_ENOUGH_BITS = 30
 #: From so many rows on, it pays to ask whether a key numbers them.
 _MANY = 4_096
 #: Bits of the second number of a pair.
@@ -142,30 +145,10 @@ def dense_rank(*keys: NDArray[Any]) -> Longs:
     -------
     int64[M], smallest first.
     """
-    if len(keys[0]) == 0:
-        return np.zeros(0, np.int64)
-    order = _key_by_key(keys)
-    new = np.zeros(len(order), bool)
-    for key in keys:
-        arranged = key[order]
-        new[1:] |= arranged[1:] != arranged[:-1]
+    order, equal = _arranged(keys)
     result = np.empty(len(order), np.int64)
-    result[order] = np.cumsum(new)
+    result[order] = np.cumsum(~equal) - 1
     return result
-
-
-def _key_by_key(keys: tuple[NDArray[Any], ...]) -> Rows:
-    """What ``numpy.lexsort`` says of ``keys`` in reverse. The others are read only where the first is equal."""
-    order: Rows = np.argsort(keys[0], kind="stable")
-    if len(keys) == 1:
-        return order
-    equal = keys[0][order[1:]] == keys[0][order[:-1]]
-    tied = np.append(equal, False) | np.append(False, equal)
-    if not tied.any():
-        return order
-    rows = order[tied]
-    order[tied] = rows[np.lexsort((*(key[rows] for key in keys[:0:-1]), keys[0][rows]))]
-    return order
 
 
 def total_rank(*keys: NDArray[Any]) -> Longs:
@@ -177,34 +160,71 @@ def total_rank(*keys: NDArray[Any]) -> Longs:
 
 def ordered_by(*keys: NDArray[Any]) -> Rows:
     """int64[M]: the rows in the order of ``keys``, the first key most significant; equal rows as they come."""
-    order = _digit_by_digit(keys)
-    return _key_by_key(keys) if order is None else order
+    return _arranged(keys)[0]
 
 
-def _digit_by_digit(keys: tuple[NDArray[Any], ...]) -> Rows | None:
-    """The order of rows by ``keys``, packed into one integer and sorted by its digits; None if its bits are too few.
+def _arranged(keys: tuple[NDArray[Any], ...]) -> tuple[Rows, Bools]:
+    """The rows in the order of ``keys``; bool[M]: whether each of them, in that order, equals the one before.
 
-    NumPy sorts 16-bit integers by counting, several times as fast as it compares longer ones. A last key that numbers
-    the rows need not be sorted at all.
+    Later keys are read only where the earlier are equal.
     """
-    packed, bits, numbered = np.zeros(len(keys[0]), np.int64), 0, _as_numbered(keys[-1])
-    keys = keys if numbered is None else keys[:-1]
-    for key in keys if len(packed) else ():
-        if key.dtype.kind not in "biu":
-            if (key == key[0]).all():
-                continue
-            return None
-        low = int(key.min())
-        width = (int(key.max()) - low).bit_length()
-        bits += width
-        if bits > _KEY_BITS:
-            return None
+    order, numbered = np.arange(len(keys[0])), _as_numbered(keys[-1])
+    equal, at = order > 0, 0
+    if numbered is not None:
+        pack, bits, at = _packed(keys[:-1])
+        if at == len(keys) - 1 and (bits or pack is None):  # what is left tells all rows apart
+            return (numbered if pack is None else _by_digits(pack, bits, numbered)), np.zeros(len(order), bool)
+        at = 0
+    while at < len(keys) and equal.any():
+        tied = equal | np.append(equal[1:], False)
+        rows = order if tied.all() else order[tied]
+        pack, bits, more = _packed(key if at == 0 else key[rows] for key in keys[at:])
+        at += more
+        if pack is None:
+            break
+        run = np.cumsum(~equal if rows is order else ~equal[tied])
+        by_pack = _by_digits(pack, bits, np.arange(len(rows))) if bits else np.argsort(pack, kind="stable")
+        ranked = by_pack if run[-1] == run[0] else by_pack[np.argsort(run[by_pack], kind="stable")]
+        same = np.append(False, (pack[ranked[1:]] == pack[ranked[:-1]]) & (run[1:] == run[:-1]))
+        if rows is order:
+            order, equal = rows[ranked], same
+        else:
+            order[tied], equal[tied] = rows[ranked], same
+    return order, equal
+
+
+def _packed(keys: Iterable[NDArray[Any]]) -> tuple[NDArray[Any] | None, int, int]:
+    """The leading keys as one, its bits, and how many keys that are: integers, or one key that is not packed (0 bits).
+
+    Keys that tell no rows apart count but add nothing; None if there is no other.
+    """
+    pack: NDArray[Any] | None = None
+    bits = many = 0
+    for key in keys:
+        if len(key) == 0 or bits > _ENOUGH_BITS:
+            break
+        low, high = key.min(), key.max()
+        width = (int(high) - int(low)).bit_length() if key.dtype.kind in "biu" else 0
+        plain = key.dtype.kind not in "biu" or width > _KEY_BITS
+        if pack is not None and (plain or bits + width > _KEY_BITS):
+            break
+        many += 1
+        if plain and low != high:
+            return key, 0, many
         if width:
-            packed = (packed << width) | (key.astype(np.int64) - low)
-    order = np.argsort(packed.astype(np.uint16), kind="stable") if numbered is None else numbered
-    for shift in range(_DIGIT_BITS if numbered is None else 0, bits, _DIGIT_BITS):
-        order = order[np.argsort((packed[order] >> shift).astype(np.uint16), kind="stable")]
-    return np.asarray(order, np.int64)
+            mine = key.astype(np.int64) - int(low)
+            pack, bits = mine if pack is None else (pack << width) | mine, bits + width
+    return pack, bits, many
+
+
+def _by_digits(pack: Longs, bits: int, order: Rows) -> Rows:
+    """Rows in the order of a key of some bits, equal ones as in ``order``.
+
+    NumPy sorts 16-bit integers by counting, several times as fast as it compares longer ones.
+    """
+    for shift in range(0, bits, _DIGIT_BITS):
+        order = order[np.argsort((pack[order] >> shift).astype(np.uint16), kind="stable")]
+    return order
 
 
 def _as_numbered(key: NDArray[Any]) -> Rows | None:

@@ -4,6 +4,7 @@ All figures are valid bounds for every plan that evicts only candidates inside t
 
 - slots of one shape alone, without and with all evictions, are exact (property tested). Domains are slices of nodes, so
   slots are differences of running sums, whatever the number of domains.
+- where tasks take whole nodes, so many nodes must be cleared: see ``node_bounds``.
 - of the scarcest resource, at least what the gang takes less what is idle must be freed. Surplus frees some of it; the
   rest needs podgroups that break: in preempt up to some priority, and at that priority at least the work of a
   fractional knapsack (Dantzig 1957); in reclaim the same from queues up to some rank.
@@ -18,16 +19,15 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
 from pipeline.decision.explanation import LowerBound
 from pipeline.kernels import inlined, kernel
 from pipeline.placement.layout.packing import slots_at
-from pipeline.solvers.bundles.bundling.kinds import Kinds
+from pipeline.solvers.bundles.bundling.kinds import HOPELESS, Kinds
 from pipeline.solvers.bundles.bundling.records import Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
+from pipeline.solvers.bundles.node_bounds import bound_by_nodes
 
 #: Lost work is rounded to this in a price; the bound allows for this and for its own rounding.
 _ROUNDING = 1e-6
 _MARGIN = 1 - 1e-6
-#: Above every level: there is no selection.
-HOPELESS = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -163,24 +163,32 @@ def bound_domains(
     site: Site, starts: Longs, stops: Longs, terms: Terms, kinds: Kinds, seats: Ids, heads_only: bool
 ) -> CostBounds:
     """Bound each slice of nodes ``starts[i]:stops[i]``; ``seats`` int32[G]: scratch, NONE everywhere."""
-    many, entries = len(starts), terms.entries
+    many, by_node = len(starts), len(terms.groups.node_rank) > 0
     head, priority, work = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many)
-    amount = terms.worth.request[:, site.scarce].copy()
     for at in range(many):
-        missing = _missing(site, starts[at], stops[at])
-        if missing <= 0:
-            continue
-        begin, end = site.start[starts[at]], site.start[stops[at]]
-        here = _Part(entries.podgroup[begin:end], entries.shape[begin:end], entries.candidate[begin:end])
-        by_level = _summed(here, amount, terms, kinds, seats)
-        low, high, missing = _levels_needed(missing, by_level, terms.rules.by_priority)
-        head[at] = high
-        if high < HOPELESS:
-            priority[at] = kinds.priority[high]
-        if high < HOPELESS and missing > 0 and not heads_only:
-            some = _of_levels(low, high, here, kinds)
-            work[at] = max(_filled(missing, _held(some, here, amount, terms, seats), terms) * _MARGIN - _ROUNDING, 0.0)
+        bound = _bound_by_sums(site, starts[at], stops[at], terms, kinds, seats, heads_only)
+        if by_node and bound[0] < HOPELESS:
+            other = bound_by_nodes(site, starts[at], stops[at], terms, kinds, seats, heads_only)
+            bound = other if other > bound else bound
+        head[at], work[at] = bound[0], max(bound[1] * _MARGIN - _ROUNDING, 0.0)
+        priority[at] = kinds.priority[bound[0]] if bound[0] < HOPELESS else 0
     return CostBounds(head, priority, work)
+
+
+@inlined
+def _bound_by_sums(
+    site: Site, first: int, last: int, terms: Terms, kinds: Kinds, seats: Ids, heads_only: bool
+) -> tuple[int, float]:
+    """The leading level and the work of a price on the nodes ``first:last``, at least, by sums over its podgroups."""
+    missing, begin, end = _missing(site, first, last), site.start[first], site.start[last]
+    if missing <= 0:
+        return 0, 0.0
+    amount = terms.worth.request[:, site.scarce].copy()
+    here = _Part(terms.entries.podgroup[begin:end], terms.entries.shape[begin:end], terms.entries.candidate[begin:end])
+    low, high, missing = _levels_needed(missing, _summed(here, amount, terms, kinds, seats), terms.rules.by_priority)
+    if heads_only or missing <= 0:
+        return high, 0.0
+    return high, _filled(missing, _held(_of_levels(low, high, here, kinds), here, amount, terms, seats), terms)
 
 
 @inlined

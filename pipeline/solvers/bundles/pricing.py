@@ -15,11 +15,12 @@ import numpy as np
 from pipeline.cluster.arrays import Bytes, Floats, Ids, Longs, Rows
 from pipeline.decision.attempt import Survey
 from pipeline.kernels import inlined, kernel
+from pipeline.solvers.bundles.bundling.kinds import HOPELESS
 from pipeline.solvers.bundles.bundling.records import Cost, Site, Terms
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import price_of
 from pipeline.solvers.bundles.covering.least import solved
-from pipeline.solvers.bundles.lower_bounds import HOPELESS, CostBounds, cost_bounds
+from pipeline.solvers.bundles.lower_bounds import CostBounds, cost_bounds
 
 #: The outcome of a domain.
 _NOTHING, _PRICED, _LEFT = 0, 1, 2

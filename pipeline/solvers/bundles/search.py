@@ -26,9 +26,9 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.records import replace
+from pipeline.solvers.bundles.bundling.node_clearing import takes_whole_nodes
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.lower_bounds import slot_bounds
-from pipeline.solvers.bundles.node_clearing import node_rank, takes_whole_nodes
 from pipeline.solvers.bundles.over_domains import Best, best_of
 from pipeline.solvers.bundles.surveying import slots_decide, survey_of
 
@@ -161,7 +161,6 @@ def search_of(attempt: Attempt, host: Host, need: Need) -> BundleSearch:
         before = host.victim_queue_rank(int(groups.queue[attempt.podgroups[0]]))[groups.queue]
         after, queue_rank = dense_rank(groups.priority, -host.job_rank), before
     candidate, lost = host.candidates(preemptor), lost_work(attempt.snapshot, attempt.now)
-    by_node = policy.cheapest_set and takes_whole_nodes(attempt.snapshot, need, allowed)
     return BundleSearch(
         snapshot=attempt.snapshot,
         need=need,
@@ -178,7 +177,7 @@ def search_of(attempt: Attempt, host: Host, need: Need) -> BundleSearch:
         allow_whole=policy.allow_whole_bundle,
         cluster_wide=policy.whole_gangs_everywhere,
         efficiency_step=policy.efficiency_step,
-        node_rank=node_rank(attempt.snapshot, need, candidate, lost, before) if by_node else None,
+        by_node=policy.cheapest_set and takes_whole_nodes(attempt.snapshot, need, allowed),
         keep_order=not policy.cheapest_set,
         by_priority=attempt.purpose is Purpose.PREEMPT,
         quota=host.bundle_quota(preemptor) or no_quota(),

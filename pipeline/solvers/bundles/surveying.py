@@ -16,12 +16,13 @@ from pipeline.decision.price import Price, compared
 from pipeline.kernels import both
 from pipeline.placement.need import Need
 from pipeline.records import replace
+from pipeline.solvers.bundles.bundling.kinds import HOPELESS
 from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.selection import estimate
-from pipeline.solvers.bundles.lower_bounds import HOPELESS, CostBounds, cost_bounds, hopeless
+from pipeline.solvers.bundles.lower_bounds import CostBounds, cost_bounds, hopeless
 from pipeline.solvers.bundles.pricing import prices_within
 
 #: From this many tasks on, two threads make branch and bound, estimates, and bounds: about half a millisecond's work.

@@ -7,6 +7,9 @@ import numpy as np
 from pipeline.cluster.arrays import Codes, Longs, sealed
 from pipeline.solvers.bundles.bundling.records import Terms
 
+#: Above every level: there is no selection.
+HOPELESS = 1 << 40
+
 
 class Kinds(NamedTuple):
     """Podgroups by what their candidates free, so that one table says all that a sum over tasks must know.

@@ -6,7 +6,19 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows, dense_rank, frozen
+from pipeline.cluster.arrays import (
+    NO_ROWS,
+    NONE,
+    Bools,
+    Bytes,
+    Floats,
+    Ids,
+    Longs,
+    Rows,
+    dense_rank,
+    frozen,
+    sealed,
+)
 from pipeline.cluster.counted.counting import runs
 from pipeline.cluster.rules.sparing import Quota, no_quota
 from pipeline.cluster.snapshot import Snapshot
@@ -14,6 +26,7 @@ from pipeline.decision.price import in_units
 from pipeline.kernels import kernel
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.kinds import Kinds, kinds_of
+from pipeline.solvers.bundles.bundling.node_clearing import node_rank
 from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Site, Surplus, Terms, Worth
 from pipeline.solvers.bundles.bundling.repulsion import Repulsion, repulsion_of
 from pipeline.solvers.bundles.bundling.surplus import surplus_of
@@ -49,8 +62,8 @@ class BundleSearch:
         Whether members of a broken gang outside the domain go too.
     efficiency_step
         Width of the steps in which efficiencies are compared; 0: exactly.
-    node_rank: int64[G]
-        Ranks to try instead of ``before``; None: not used.
+    by_node
+        Whether room is made node by node, so that the order of bundles by nodes is tried as well.
     keep_order
         Whether the order of bundles is kept even where policy ranks some equal.
     by_priority
@@ -72,7 +85,7 @@ class BundleSearch:
     allow_whole: bool
     cluster_wide: bool
     efficiency_step: float
-    node_rank: Longs | None = None
+    by_node: bool = False
     keep_order: bool = False
     by_priority: bool = False
     quota: Quota = field(default_factory=no_quota)
@@ -164,13 +177,20 @@ class BundleSearch:
             complete=frozen(complete, np.bool_),
             before=frozen(self.before - self.before.min(initial=0), np.int64),
             after=frozen(self.after - self.after.min(initial=0), np.int64),
-            node_rank=frozen(np.zeros(0) if self.node_rank is None else self.node_rank, np.int64),
+            node_rank=self._node_rank,
             order=frozen(groups.order, np.int64),
             priority=frozen(groups.priority, np.int32),
             queue_rank=frozen(self.queue_rank, np.int64),
             level=frozen(self._level, np.int64),
             lost_work=frozen(self.lost_work, np.float64),
         )
+
+    @property
+    def _node_rank(self) -> Longs:
+        if not self.by_node:
+            return NO_ROWS
+        candidate = self._judged[0]
+        return sealed(node_rank(self.snapshot, self.need, candidate, self.lost_work, self.before))
 
     @cached_property
     def site(self) -> Site:

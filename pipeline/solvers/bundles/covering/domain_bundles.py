@@ -67,7 +67,7 @@ class DomainBundles:
             orders.append(other)
         if search.quota_filter is None:
             return orders
-        if search.node_rank is not None:
+        if search.by_node:
             orders.append(arranged(bundles, order_of(bundles, terms.groups.node_rank, terms.groups, terms.rules)))
         return [
             within_quota(one, search.quota_filter, search.snapshot, self.nodes, cluster_wide=search.cluster_wide)
