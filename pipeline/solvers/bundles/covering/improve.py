@@ -110,31 +110,33 @@ def _reprieve(one: _Class, units: Units, gone: Bools, before: Longs, ground: Gro
 
 
 @inlined
-def _by_node(one: _Class, units: Units, gone: Bools, ground: Ground, scratch: Longs) -> None:
+def _by_node(one: _Class, units: Units, gone: Bools, ground: Ground, place: Longs) -> None:
     """With no unit gone at first, clear nodes until there is room, the node with most slots for its cost first.
 
-    A unit's cost is divided among its tasks.
+    A unit's cost is divided among its tasks. ``place`` int64[n] is scratch: NONE everywhere, before and after.
     """
-    nodes = len(ground.room)
-    price, alone = np.zeros(nodes), np.zeros(len(one.item), np.bool_)
+    node = _nodes_of(one, units, ground, place)
+    price, alone = np.zeros(len(node)), np.zeros(len(one.item), np.bool_)
     for i in range(len(one.item)):
         some = _entries(units, one.item[i])
         for entry in some:
-            price[ground.node[entry] - ground.first] += one.cost[i] / len(some)
+            price[place[ground.node[entry] - ground.first]] += one.cost[i] / len(some)
     _move_to(alone, one, units, gone, ground)
-    few = ground.slots.sum(axis=0)
+    few = _slots_on(node, ground)
     _move_to(~alone, one, units, gone, ground)
-    ratio, order = np.empty(nodes), np.arange(nodes)
-    for n in range(nodes):
-        more = ground.slots[:, n].sum() - few[n]
-        ratio[n] = price[n] / more if more > 0 else np.inf
-    sort_by(order, ratio, scratch[:nodes])
+    more = _slots_on(node, ground) - few
+    ratio, order = np.empty(len(node)), np.arange(len(node))
+    for k in range(len(node)):
+        ratio[k] = price[k] / more[k] if more[k] > 0 else np.inf
+    sort_by(order, ratio, node.copy())
     _move_to(alone, one, units, gone, ground)
-    start, item_at = _on_nodes(one, units, ground)
-    for node in order:
+    start, item_at = _on_nodes(one, units, ground, place, len(node))
+    for n in node:
+        place[n] = NONE
+    for cheapest in order:
         if enough(ground.wanted, ground.total):
             return
-        for at in range(start[node], start[node + 1]):
+        for at in range(start[cheapest], start[cheapest + 1]):
             unit = one.item[item_at[at]]
             if not gone[unit]:
                 move(_entries(units, unit), 1, ground)
@@ -142,21 +144,44 @@ def _by_node(one: _Class, units: Units, gone: Bools, ground: Ground, scratch: Lo
 
 
 @inlined
-def _on_nodes(one: _Class, units: Units, ground: Ground) -> tuple[Longs, Rows]:
-    """The class's units by node: offsets, and positions (a unit may occur several times)."""
-    start, many = np.zeros(len(ground.room) + 1, np.int64), 0
+def _nodes_of(one: _Class, units: Units, ground: Ground, place: Longs) -> Rows:
+    """int64[K]: the nodes of the class's units, which are mostly few; notes the position of each in ``place``."""
+    node, many = np.empty(len(ground.room), np.int64), 0
+    for unit in one.item:
+        for entry in _entries(units, unit):
+            n = ground.node[entry] - ground.first
+            if place[n] == NONE:
+                place[n], node[many] = many, n
+                many += 1
+    return node[:many]
+
+
+@inlined
+def _slots_on(node: Rows, ground: Ground) -> Longs:
+    """int64[K]: slots on some nodes, of all shapes."""
+    slots = np.zeros(len(node), np.int64)
+    for k in range(len(node)):
+        for s in range(len(ground.wanted)):
+            slots[k] += ground.slots[s, node[k]]
+    return slots
+
+
+@inlined
+def _on_nodes(one: _Class, units: Units, ground: Ground, place: Longs, nodes: int) -> tuple[Longs, Rows]:
+    """The class's units by the place of their node: offsets, and positions (a unit may occur several times)."""
+    start, many = np.zeros(nodes + 1, np.int64), 0
     for i in range(len(one.item)):
         for entry in _entries(units, one.item[i]):
-            start[ground.node[entry] - ground.first + 1] += 1
+            start[place[ground.node[entry] - ground.first] + 1] += 1
             many += 1
-    for n in range(len(ground.room)):
-        start[n + 1] += start[n]
+    for k in range(nodes):
+        start[k + 1] += start[k]
     fill, at = start.copy(), np.empty(many, np.int64)
     for i in range(len(one.item)):
         for entry in _entries(units, one.item[i]):
-            n = ground.node[entry] - ground.first
-            at[fill[n]] = i
-            fill[n] += 1
+            k = place[ground.node[entry] - ground.first]
+            at[fill[k]] = i
+            fill[k] += 1
     return start, at
 
 
@@ -231,8 +256,8 @@ def _branch(
 
 @linked
 def improve_class(
-    begin: int, end: int, units: Units, gone: Bools, cost: Floats, ground: Ground, scarce: int, tolerance: float,
-    budget: int,
+    begin: int, end: int, units: Units, gone: Bools, cost: Floats, ground: Ground, scarce: int, place: Longs,
+    tolerance: float, budget: int,
 ) -> int:  # fmt: skip
     """Make the victims among the units ``begin:end`` as cheap as the budget allows; returns the steps left.
 
@@ -240,6 +265,8 @@ def improve_class(
     ----------
     gone: bool[U]
         Which units go; changed for the class, and the ground with it.
+    place: int64[n]
+        Scratch: NONE everywhere, before and after.
     tolerance
         The relative saving for which a set replaces the one in policy's order.
     """
@@ -251,12 +278,12 @@ def improve_class(
     if value <= _LEAST:
         return budget
     before = np.empty((len(ground.wanted), len(units.entry)), np.int64)
-    nodes, best = np.arange(len(ground.room)), value * (1.0 - tolerance)
+    best = value * (1.0 - tolerance)
     for start in range(2):
         if start == 0:
             _move_to(np.ones(len(one.item), np.bool_), one, units, gone, ground)
         else:
-            _by_node(one, units, gone, ground, nodes.copy())
+            _by_node(one, units, gone, ground, place)
         other = _reprieve(one, units, gone, before, ground)
         if other < best - _LEAST:
             best = other

@@ -68,7 +68,7 @@ def _settle(
         reprieve(0, units, returned, True, ground.room[:0], returned[:0], ground)
         gone[:] = ~returned
         return
-    cost = costs_of(bundles, units, terms)
+    cost, place = costs_of(bundles, units, terms), np.full(len(ground.room), NONE, np.int64)
     begin = 0
     while begin < len(gone):
         end = begin + 1
@@ -80,7 +80,7 @@ def _settle(
         reprieve(begin, units, returned, True, ground.room[:0], returned[:0], ground)
         for unit in range(begin, end):
             gone[unit] = not returned[unit]
-        effort = improve_class(begin, end, units, gone, cost, ground, scarce, terms.rules.tolerance, effort)
+        effort = improve_class(begin, end, units, gone, cost, ground, scarce, place, terms.rules.tolerance, effort)
         begin = end
 
 
