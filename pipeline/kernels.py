@@ -5,9 +5,11 @@ A kernel is an ordinary Python function over arrays. ``kernel.py_func`` is its u
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
 from typing import Any, TypeVar, cast
 
 from numba.core import config
+from numba.extending import overload, register_jitable
 
 from pipeline.compiled import Compiled
 
@@ -49,6 +51,32 @@ def _compiled(function: Function, *, is_kernel: bool = False, forceinline: bool 
     options = {"nopython": True, "nogil": True, "error_model": "numpy", "fastmath": False, "boundscheck": None}
     options |= {"forceinline": forceinline, "no_cfunc_wrapper": True}
     return cast(Function, Compiled(function, options, is_kernel=is_kernel))
+
+
+def shared(function: Function) -> Function:
+    """Let kernels call ``function``, compiled with each of them; Python runs it as it is.
+
+    For a rule that a kernel follows over columns, and Python where a question in it has to be asked.
+    """
+    made: Function = register_jitable(error_model="numpy")(function)
+    return made
+
+
+def counted_by(counted: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Kernels that call the decorated function run ``counted`` in its place, which takes the same arguments.
+
+    For a question that a kernel answers from columns and Python asks of somebody.
+    """
+
+    @wraps(counted)
+    def for_all_types(*_: Any) -> Callable[..., Any]:
+        return counted
+
+    def means(function: Function) -> Function:
+        overload(function, jit_options={"error_model": "numpy"})(for_all_types)
+        return function
+
+    return means
 
 
 def both(first: Callable[[], Answer], second: Callable[[], Answer]) -> tuple[Answer, Answer]:

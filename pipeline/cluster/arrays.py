@@ -151,6 +151,14 @@ def dense_rank(*keys: NDArray[Any]) -> Longs:
     return result
 
 
+def comparable(key: NDArray[Any]) -> Longs:
+    """int64[M]: a key of an order as integers that compare alike; floats without NaN by their bits."""
+    if key.dtype.kind != "f":
+        return np.asarray(key, np.int64)
+    bits = (key.astype(np.float64) + 0.0).view(np.int64)  # there is one zero
+    return np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
+
+
 def total_rank(*keys: NDArray[Any]) -> Longs:
     """int64[M]: ranks of rows by ``keys``, the first key most significant; the last key tells all rows apart."""
     result = np.empty(len(keys[0]), np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.counted.totals import Room
 from pipeline.cluster.tables import PENDING, Shapes, Tasks
+from pipeline.kernels import shared
 
 
 def freed_on_cards(tasks: Tasks, shapes: Shapes, rows: Rows, first: int, free: Longs) -> None:
@@ -32,17 +33,17 @@ def slots_on_cards(amount: int, free: Longs) -> Longs:
     return np.asarray(np.maximum(free // amount, 0).sum(axis=-1), np.int64)
 
 
-def best_card(amount: int, free: Longs, spread: bool) -> int:
+@shared
+def best_card(amount: int, free: Longs | list[int], spread: bool) -> int:
     """Which of one node's cards ``free`` int64[D] takes the task: the fullest that fits, with ``spread`` the emptiest.
 
     The first of equals; NONE where nothing is asked for, or none fits.
     """
-    return _best(amount, free.tolist(), spread)
-
-
-def _best(amount: int, free: list[int], spread: bool) -> int:
-    fitting = [card for card, room in enumerate(free) if room >= amount] if amount else []
-    return (max if spread else min)(fitting, key=free.__getitem__, default=NONE)
+    best = NONE
+    for card in range(len(free) if amount > 0 else 0):
+        if free[card] >= amount and (best == NONE or (free[card] > free[best] if spread else free[card] < free[best])):
+            best = card
+    return best
 
 
 def packed(amounts: Longs, free: Longs, spread: bool) -> Rows | None:
@@ -56,7 +57,7 @@ def packed(amounts: Longs, free: Longs, spread: bool) -> Rows | None:
     for at in sorted(range(len(parts)), key=lambda at: -parts[at]):
         if parts[at] == 0:
             break
-        result[at] = card = _best(parts[at], left, spread)
+        result[at] = card = best_card(parts[at], left, spread)
         if card == NONE:
             return packed(amounts, free, False) if spread else None
         left[card] -= parts[at]

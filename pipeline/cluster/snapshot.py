@@ -17,7 +17,7 @@ from pipeline.cluster.counted.parts import Parts
 from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex
 from pipeline.cluster.counted.totals import Room, TaskCounts, Totals
 from pipeline.cluster.queue_tree import with_descendants
-from pipeline.cluster.tables import PENDING
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 
 Derived = TypeVar("Derived")
 
@@ -82,6 +82,12 @@ class Snapshot(CarriedTables):
     def nominated_of(self, rows: Rows) -> Ids:
         """int32[K]: the nodes that some tasks are promised."""
         return self.tasks.nominated[rows]
+
+    def place_of(self, rows: Rows) -> Ids:
+        """int32[K]: the nodes on which some tasks run or are bound, or else are promised; NONE for neither."""
+        tasks, status = self.tasks, self.tasks.status[rows]
+        holds = (status == BOUND) | (status == RUNNING)
+        return np.where(holds, tasks.node[rows], tasks.nominated[rows])
 
     def queue_of(self, rows: Rows) -> Ids:
         """int32[K]: the queue of each of some tasks."""

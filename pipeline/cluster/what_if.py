@@ -38,6 +38,7 @@ from pipeline.cluster.counted.change_log import (
 )
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.records import replace
 
 
@@ -106,6 +107,12 @@ class WhatIf:
     def nominated_of(self, rows: Rows) -> Ids:
         """int32[K]: the nodes that some tasks are promised."""
         return self._now(rows, NOMINATED, self.snapshot.tasks.nominated)
+
+    def place_of(self, rows: Rows) -> Ids:
+        """int32[K]: the nodes on which some tasks run or are bound, or else are promised; NONE for neither."""
+        tasks, status = self.snapshot.tasks, self._now(rows, STATUS, self.snapshot.tasks.status)
+        holds = (status == BOUND) | (status == RUNNING)
+        return np.where(holds, self._now(rows, TASK_NODE, tasks.node), self.nominated_of(rows))
 
     def _now(self, rows: Rows, field: int, column: Bytes | Ids) -> Ids:
         result = column[rows].astype(np.int32)

@@ -3,11 +3,12 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Bools
-from pipeline.plugins.extension_points import ShieldsTasks
+from pipeline.cluster.rules.minimum import begins_late
+from pipeline.plugins.extension_points import ShieldsAnew, ShieldsTasks
 from pipeline.plugins.plugin import Plugin, Preemptor, Protects
 
 
-class CoolDown(Plugin, ShieldsTasks):
+class CoolDown(Plugin, ShieldsTasks, ShieldsAnew):
     """Shields tasks that started less than their cool-down ago, in every path (upstream: task by task only).
 
     A task has its cool-down as a label, without it none. A cool-down that cannot be read never ends: in doubt a task is
@@ -18,6 +19,10 @@ class CoolDown(Plugin, ShieldsTasks):
     """
 
     PROTECTS = Protects.COOL_DOWN
+
+    def shields_anew(self) -> bool:
+        """Whether some task has a cool-down, and an eviction may begin the history of its podgroup."""
+        return bool(self._base.vocabulary.cooldown_s.any()) and self._snapshot.once(begins_late)
 
     def evictable(self, preemptor: Preemptor) -> Bools | bool:
         """bool[T], or True for all tasks: every task whose cool-down is over."""

@@ -44,8 +44,7 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
     @cached_property
     def _held(self) -> Longs:
         """int64[G, R]: what each podgroup holds or was promised."""
-        sums = self._snapshot.totals.podgroup_sums
-        return sums.running + sums.waiting
+        return self._state.held_of(np.arange(len(self._base.podgroups)))
 
     @cached_property
     def _wanted(self) -> Longs:

@@ -12,7 +12,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows
-from pipeline.cluster.rules.sparing import Quota
+from pipeline.cluster.rules.sparing import Quota, TaskQuota
 from pipeline.plugins.plugin import Follows, Opinion, Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 
@@ -91,7 +91,7 @@ class PipelinesJobs(Protocol):
 
 
 class FindsStarving(Protocol):
-    """Whether a podgroup needs room that others hold."""
+    """Whether a podgroup needs room that others hold; once it does not, promises to its tasks leave it so."""
 
     def job_starving(self) -> Bools:
         """bool[G]."""
@@ -108,7 +108,13 @@ class AdmitsJobs(Protocol):
 
 
 class LimitsQueues(Protocol):
-    """What each queue may still take."""
+    """What each queue may still take; evictions never narrow it.
+
+    ``GRANTS_TOGETHER``: it depends on nothing that changes but what queues hold. Room for several tasks together is
+    then room for each of them after the others, whatever was evicted for them.
+    """
+
+    GRANTS_TOGETHER: ClassVar[bool] = False
 
     def headroom(self) -> Longs:
         """int64[Q, R], ancestors included; UNLIMITED without bound."""
@@ -129,7 +135,9 @@ class FindsOverused(Protocol):
 
 
 class AllowsReclaim(Protocol):
-    """Whether a queue may take from other queues."""
+    """Whether a queue may take from other queues; ``GRANTS_TOGETHER``: see `LimitsQueues`."""
+
+    GRANTS_TOGETHER: ClassVar[bool] = False
 
     def preemptive(self, preemptor: Preemptor) -> bool | None:
         """For the preemptor's queue; None: no opinion."""
@@ -161,6 +169,13 @@ class ShieldsTasks(Protocol):
 
     def evictable(self, preemptor: Preemptor) -> Bools | OfPodgroups | bool | None:
         """bool[T], or an answer for podgroups or for all; None: no opinion. Evictions may only make it stricter."""
+
+
+class ShieldsAnew(Protocol):
+    """For plugins whose answers about single tasks may change as other tasks are evicted."""
+
+    def shields_anew(self) -> bool:
+        """Whether they may on this state; where no plugin says so, they are asked for once."""
 
 
 class FiltersBundles(Protocol):
@@ -195,11 +210,18 @@ class FiltersTasks(Protocol):
     """Quotas that are used up along the candidates of one node, task by task.
 
     An answer may only become stricter as tasks are evicted in a cycle: the solver `tasks` does not ask again about a
-    node on which it was refused (see `pipeline.solvers.tasks.node_candidates.Withheld`).
+    node on which it was refused (see `pipeline.solvers.tasks.kinds.Withheld`).
     """
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
         """bool[C]: which may go, each after those before it that may; None: no opinion, whatever the rows."""
+
+
+class CountsTasks(Protocol):
+    """A quota on single tasks that a solver can count itself."""
+
+    def task_quota(self, preemptor: Preemptor) -> TaskQuota | None:
+        """What ``task_quota_filter`` counts, in columns; None: only the filter knows."""
 
 
 @dataclass(frozen=True)
@@ -297,10 +319,12 @@ OVERUSED = Extension(FindsOverused, (ExtensionPoint.OVERUSED,))
 PREEMPTIVE = Extension(AllowsReclaim, (ExtensionPoint.PREEMPTIVE,))
 FAIR_SHARE = Extension(SharesFairly, ())
 SHIELD = Extension(ShieldsTasks, (ExtensionPoint.EVICTABLE, *_BY_TASK))
+SHIELD_ANEW = Extension(ShieldsAnew, (ExtensionPoint.EVICTABLE, *_BY_TASK))
 BUNDLE_QUOTA = Extension(FiltersBundles, (ExtensionPoint.EVICTABLE,))
 QUOTA_COLUMNS = Extension(CountsQuotas, (ExtensionPoint.EVICTABLE,))
 VICTIM_SET = Extension(ValidatesVictims, (ExtensionPoint.EVICTABLE,))
 TASK_QUOTA = Extension(FiltersTasks, _BY_TASK)
+TASK_QUOTA_COLUMNS = Extension(CountsTasks, _BY_TASK)
 PACE = Extension(PacesEvictions, (ExtensionPoint.EVICTABLE, *_BY_TASK))
 PREDICATE = Extension(FiltersNodes, (ExtensionPoint.PREDICATE,))
 NODE_SCORE = Extension(ScoresNodes, (ExtensionPoint.NODE_ORDER,))
@@ -309,6 +333,7 @@ DOMAIN_GRADIENT = Extension(OffersDomains, (ExtensionPoint.DOMAIN_GRADIENT,))
 
 EXTENSIONS: tuple[Extension[object], ...] = (
     JOB_ORDER, TASK_ORDER, QUEUE_ORDER, VICTIM_QUEUE_ORDER, VICTIM_TURNS, JOB_VALID, JOB_READY, JOB_PIPELINED,
-    JOB_STARVING, JOB_ENQUEUED, ALLOCATABLE, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE, SHIELD, BUNDLE_QUOTA,
-    QUOTA_COLUMNS, VICTIM_SET, TASK_QUOTA, PACE, PREDICATE, NODE_SCORE, CARD_CHOICE, DOMAIN_GRADIENT,
+    JOB_STARVING, JOB_ENQUEUED, ALLOCATABLE, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE, SHIELD, SHIELD_ANEW,
+    BUNDLE_QUOTA, QUOTA_COLUMNS, VICTIM_SET, TASK_QUOTA, TASK_QUOTA_COLUMNS, PACE, PREDICATE, NODE_SCORE, CARD_CHOICE,
+    DOMAIN_GRADIENT,
 )  # fmt: skip

@@ -6,8 +6,10 @@ from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
 from pipeline.cluster.rules.gang_groups import gang_groups
 from pipeline.cluster.rules.match_policy import starts_freely, to_make_room, to_start
 from pipeline.cluster.rules.minimum import is_pipelined, is_ready, is_starving, is_valid
+from pipeline.cluster.rules.sparing import TaskQuota, no_quota
 from pipeline.kernels import kernel
 from pipeline.plugins.extension_points import (
+    CountsTasks,
     FiltersTasks,
     FindsStarving,
     OrdersJobs,
@@ -20,7 +22,10 @@ from pipeline.plugins.plugin import Context, Follows, Plugin, Preemptor, Protect
 from pipeline.policy import PluginSetting
 
 
-class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsStarving, ShieldsTasks, FiltersTasks):
+class Gang(
+    Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsStarving,
+    ShieldsTasks, FiltersTasks, CountsTasks,
+):  # fmt: skip
     """Validity, readiness, starvation and order of podgroups as gangs."""
 
     PROTECTS = Protects.MINIMA
@@ -65,6 +70,10 @@ class Gang(Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsS
         """bool[C]: the ordered candidates whose podgroup keeps its minimum without them and those before them."""
         owner = self._base.tasks.podgroup.take(rows)
         return _spared(owner, self._state.ready_of(owner), self._base.podgroups.min_available)
+
+    def task_quota(self, preemptor: Preemptor) -> TaskQuota:
+        """The same for podgroups in columns."""
+        return TaskQuota(True, no_quota(), False)
 
 
 @kernel

@@ -44,6 +44,8 @@ from pipeline.plugins.extension_points import (
     TASK_ORDER,
     VICTIM_QUEUE_ORDER,
     VICTIM_TURNS,
+    Key,
+    OrdersJobs,
 )
 from pipeline.plugins.plugin import Follows, Opinion, Preemptor
 from pipeline.plugins.victim_host import VictimHost
@@ -58,15 +60,23 @@ class Host(VictimHost):
     @cached_property
     def job_rank(self) -> Longs:
         """int64[G]: total order of podgroups, first served first."""
-        keys = [plugin.job_order() for plugin in self._asked(JOB_ORDER)]
-        return total_rank(*keys, self.context.snapshot.seniority)
+        return total_rank(*(plugin.job_order() for plugin in self.job_orders), self.context.snapshot.seniority)
+
+    @property
+    def job_orders(self) -> list[OrdersJobs]:
+        """The plugins whose keys make up ``job_rank``, the most significant first; the last key is seniority."""
+        return self._asked(JOB_ORDER)
 
     def task_ranks(self, rows: Rows) -> Longs:
         """int64[K]: ranks of some tasks among each other in the total order of tasks, first placed first."""
-        tasks = self.context.snapshot.tasks
+        return total_rank(*self.task_keys(rows))
+
+    def task_keys(self, rows: Rows) -> tuple[Key, ...]:
+        """Keys[K] of some tasks in that order, the most significant first; the last one tells all apart."""
+        tasks = self._given.snapshot.tasks
         index = np.where(tasks.index[rows] == NONE, np.iinfo(np.int32).max, tasks.index[rows])
-        keys = [plugin.task_order(rows) for plugin in self._asked(TASK_ORDER)]
-        return total_rank(*keys, index, tasks.created[rows], tasks.order[rows])
+        keys = (plugin.task_order(rows) for plugin in self._asked(TASK_ORDER))
+        return (*keys, index, tasks.created[rows], tasks.order[rows])
 
     @cached_property
     def queue_rank(self) -> Longs:
@@ -191,6 +201,13 @@ class Host(VictimHost):
         asked = self._asked(PREEMPTIVE)
         said = [opinion for plugin in asked if (opinion := plugin.preemptive(preemptor)) is not None]
         return all(said) and (bool(said) or not asked)
+
+    def grants_together(self, purpose: Purpose) -> bool:
+        """Whether what queues may take for several tasks together they may take for each of them after the others."""
+        limits = all(plugin.GRANTS_TOGETHER for plugin in self._asked(ALLOCATABLE))
+        return limits and (
+            purpose is not Purpose.RECLAIM or all(plugin.GRANTS_TOGETHER for plugin in self._asked(PREEMPTIVE))
+        )
 
     # -- nodes -------------------------------------------------------------------------------------------------
 

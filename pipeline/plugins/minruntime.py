@@ -11,17 +11,17 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Rows, distinct
 from pipeline.cluster.queue_tree import chain
-from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.rules.minimum import begins_late, has_minimum
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import DURATION, SWITCH, choice
-from pipeline.plugins.extension_points import OfPodgroups, ShieldsTasks, ValidatesVictims
+from pipeline.plugins.extension_points import OfPodgroups, ShieldsAnew, ShieldsTasks, ValidatesVictims
 from pipeline.plugins.plugin import Context, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting, Purpose
 
 _PARTING, _LEAF = "lca", "queue"
 
 
-class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
+class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, ValidatesVictims):
     """Shields podgroups that were first whole less than a minimum runtime ago.
 
     A podgroup that was never whole has no work to protect. With ``elastic`` a podgroup with more tasks than its minimum
@@ -44,6 +44,11 @@ class MinimumRuntime(Plugin, ShieldsTasks, ValidatesVictims):
         self._reclaim = _inherited(queues.parent, queues.reclaim_min_runtime_s, otherwise[1])
         self._parting = setting.argument("reclaim_from", _LEAF) == _PARTING
         self._elastic = setting.argument("elastic", False)
+
+    def shields_anew(self) -> bool:
+        """Whether surplus counts, or an eviction may begin the history of a podgroup."""
+        stated = self._preempt is not None or self._reclaim is not None
+        return stated and (self._elastic or self._snapshot.once(begins_late))
 
     def evictable(self, preemptor: Preemptor) -> OfPodgroups | bool:
         """bool[G]: tasks of podgroups that ran long enough, were never whole, or have more tasks than must stay."""

@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows
-from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.cluster.arrays import NONE, Ids, Rows
 from pipeline.plugins.extension_points import OffersDomains
 from pipeline.plugins.plugin import Plugin
 from pipeline.policy import Purpose
@@ -24,7 +22,7 @@ class NetworkTopology(Plugin, OffersDomains):
         come first. A podgroup with running tasks keeps to domains that hold them, so that one with a preferred level
         grows outwards from where it is; the whole cluster is always such a domain.
         """
-        snapshot, groups = self._snapshot, self._snapshot.podgroups
+        snapshot, groups = self._base, self._base.podgroups
         rows = list(podgroups)
         required, preferred = groups.required_level[rows], groups.preferred_level[rows]
         if (required == NONE).all() and (preferred == NONE).all():
@@ -35,25 +33,21 @@ class NetworkTopology(Plugin, OffersDomains):
             if level != NONE:
                 fits &= topology.tier <= topology.levels - level
             if level != NONE or close != NONE:
-                fits &= self._holds(running_nodes(snapshot, row))
+                fits &= self._holds(self._nodes_of(row))
         tier = topology.tier.astype(np.int64)
         wanted = int(preferred.max(initial=NONE))
         late = tier > topology.levels - wanted if wanted != NONE else np.zeros(len(tier), bool)
         chosen = np.flatnonzero(fits)
         return chosen[np.lexsort((chosen, tier[chosen], late[chosen]))]
 
-    def _holds(self, nodes: Rows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _holds(self, nodes: Ids) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """bool[D]: domains that contain all of ``nodes``; every one if there are none."""
-        topology = self._snapshot.topology
+        topology = self._base.topology
         if len(nodes) == 0:
             return np.ones(len(topology), bool)
         return np.asarray((topology.start <= nodes.min()) & (topology.stop > nodes.max()))
 
-
-def running_nodes(snapshot: Snapshot, podgroup: int) -> Rows:
-    """int64[K]: nodes on which tasks of the podgroup run, are bound or are promised, ascending, each once."""
-    tasks = snapshot.tasks
-    rows = snapshot.tasks_of(podgroup)
-    running = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
-    nodes = np.where(running, tasks.node[rows], tasks.nominated[rows])
-    return np.unique(nodes[nodes != NONE]).astype(np.int64)
+    def _nodes_of(self, podgroup: int) -> Ids:
+        """int32[K]: nodes on which tasks of the podgroup run, are bound or are promised."""
+        nodes = self._state.place_of(self._base.tasks_of(podgroup))
+        return nodes[nodes != NONE]

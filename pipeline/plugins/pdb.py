@@ -10,13 +10,14 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows
 from pipeline.cluster.rules.quota import runs_of
+from pipeline.cluster.rules.sparing import TaskQuota, no_quota
 from pipeline.cluster.tables import TERMINATING
-from pipeline.plugins.extension_points import FiltersBundles, FiltersTasks, ValidatesVictims
+from pipeline.plugins.extension_points import CountsTasks, FiltersBundles, FiltersTasks, ValidatesVictims
 from pipeline.plugins.plugin import Context, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting
 
 
-class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, ValidatesVictims):
+class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, CountsTasks, ValidatesVictims):
     """Lets candidates go while every budget that covers them has allowance left."""
 
     PROTECTS = Protects.BUDGETS
@@ -63,6 +64,10 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, ValidatesVictims):
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
         """Task-centric path: as ``bundle_quota_filter``."""
         return self.bundle_quota_filter(preemptor, rows)
+
+    def task_quota(self, preemptor: Preemptor) -> TaskQuota | None:
+        """Nothing to count where there are no budgets."""
+        return None if len(self._base.budgets) else TaskQuota(False, no_quota(), False)
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the victims together exceed no budget."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, sealed
 from pipeline.cluster.rules.quota import agreed
-from pipeline.cluster.rules.sparing import Quota
+from pipeline.cluster.rules.sparing import Quota, TaskQuota, no_quota
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.kernels import kernel
 from pipeline.plugins.asked import AskedPlugins
@@ -19,7 +19,9 @@ from pipeline.plugins.extension_points import (
     PACE,
     QUOTA_COLUMNS,
     SHIELD,
+    SHIELD_ANEW,
     TASK_QUOTA,
+    TASK_QUOTA_COLUMNS,
     VICTIM_SET,
     OfPodgroups,
 )
@@ -152,6 +154,23 @@ class VictimHost(AskedPlugins):
         ):
             return np.zeros(len(self.context.snapshot.tasks), bool)
         return self._running_of(may, said)
+
+    def task_quota(self, preemptor: Preemptor, point: ExtensionPoint) -> TaskQuota | None:
+        """What the quotas count together, in columns; None where one of them has to be asked (``task_victims``)."""
+        asked = zip(self._answering(TASK_QUOTA, point), self._asked(TASK_QUOTA, point), strict=True)
+        opined = [at for at, one in asked if one.task_quota_filter(preemptor, NO_ROWS) is not None]
+        countable = zip(self._answering(TASK_QUOTA_COLUMNS, point), self._asked(TASK_QUOTA_COLUMNS, point), strict=True)
+        told = {at: quota for at, one in countable if (quota := one.task_quota(preemptor)) is not None}
+        known = [told[at] for at in opined if at in told]
+        queues = [one for one in known if one.queues.counted]
+        if len(known) < len(opined) or len(queues) > 1:
+            return None
+        spares = any(one.spares for one in known)
+        return TaskQuota(spares, queues[0].queues, queues[0].strict) if queues else TaskQuota(spares, no_quota(), False)
+
+    def shields_anew(self, point: ExtensionPoint) -> bool:
+        """Whether evictions may change which of the other tasks plugins shield."""
+        return any(plugin.shields_anew() for plugin in self._asked(SHIELD_ANEW, point))
 
     def task_victims(self, preemptor: Preemptor, rows: Rows, point: ExtensionPoint) -> Bools:
         """bool[C]: which of the ordered candidates may go by all quotas at once.

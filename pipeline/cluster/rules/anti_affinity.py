@@ -5,10 +5,11 @@ The label ``kubernetes.io/hostname`` always works as a topology key: a node with
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
 from pipeline.cluster.counted.totals import promised
 from pipeline.cluster.requirements import meaning
 from pipeline.cluster.snapshot import Snapshot
@@ -133,12 +134,9 @@ def domains_by(snapshot: Snapshot, key: str) -> Longs:
 
 
 def _excluded(snapshot: Snapshot, kinds: list[_Kind], leaving: Rows) -> Bools:
-    tasks = snapshot.tasks
-    runs = (tasks.status == BOUND) | (tasks.status == RUNNING)
-    place = np.where(runs, tasks.node, tasks.nominated)
-    stays = runs | promised(tasks)
-    stays[leaving] = False
-    rows = np.flatnonzero(stays)
+    place = _place_of_staying(snapshot)
+    place[leaving] = NONE
+    rows = np.flatnonzero(place != NONE)
     excluded = np.zeros((len(kinds), len(snapshot.nodes)), bool)
     for kind, one in enumerate(kinds):
         for repelling, key in _repelling(snapshot, one, rows):
@@ -146,6 +144,13 @@ def _excluded(snapshot: Snapshot, kinds: list[_Kind], leaving: Rows) -> Bools:
             taken = np.unique(domains[place[rows[repelling]]])
             excluded[kind] |= np.isin(domains, taken[taken != NONE])
     return excluded
+
+
+def _place_of_staying(snapshot: Snapshot) -> Ids:
+    """int32[T]: the node of each task that repels there: it runs, is bound or is promised the node; else NONE."""
+    tasks = snapshot.tasks
+    runs = (tasks.status == BOUND) | (tasks.status == RUNNING)
+    return np.where(runs, tasks.node, np.where(promised(tasks), tasks.nominated, np.int32(NONE)))
 
 
 def _repelling(snapshot: Snapshot, kind: _Kind, rows: Rows) -> Iterator[tuple[Bools, str]]:
@@ -161,6 +166,42 @@ def _repelling(snapshot: Snapshot, kind: _Kind, rows: Rows) -> Iterator[tuple[Bo
         for term in theirs.anti_affinity:
             if _means(vocabulary, theirs.namespace, term, (own, carried)):
                 yield constraint == other, term.topology_key
+
+
+class Repulsion(NamedTuple):
+    """By term, which tasks keep a kind away by anti-affinity, in either direction.
+
+    Attributes
+    ----------
+    repels: uint8[A, T]
+        Whether a task does so from the domain of its node, wherever that is.
+    domain: int64[A, N]
+        Domains of the nodes, NONE without one.
+    repelled: int64[N]
+        How often tasks that run, are bound or are promised nodes keep it away from each node.
+    """
+
+    repels: Bytes
+    domain: Longs
+    repelled: Longs
+
+
+def repulsion(snapshot: Snapshot, task: int) -> Repulsion:
+    """What keeps tasks of the kind of ``task`` away; no terms if nothing does."""
+    tasks, vocabulary, nodes = snapshot.tasks, snapshot.vocabulary, len(snapshot.nodes)
+    constraint, labels = int(snapshot.shapes.constraint[tasks.shape[task]]), int(tasks.label_set[task])
+    terms = list[tuple[Bools, str]]()
+    if concerns(snapshot, np.array([task])):
+        kind = vocabulary.constraints[constraint], vocabulary.label_sets[labels]
+        terms = list(_repelling(snapshot, kind, np.arange(len(tasks))))
+    repels = np.array([met for met, _ in terms], np.uint8).reshape(len(terms), len(tasks))
+    domain = np.array([domains_by(snapshot, key) for _, key in terms], np.int64).reshape(len(terms), nodes)
+    place, repelled = _place_of_staying(snapshot), np.zeros(nodes, np.int64)
+    for met, domains in zip(repels, domain, strict=True):
+        taken = domains[place[(met > 0) & (place != NONE)]]
+        often = np.bincount(taken[taken != NONE], minlength=int(domains.max(initial=0)) + 1)
+        repelled += np.where(domains == NONE, 0, often[domains])
+    return Repulsion(repels, domain, repelled)
 
 
 def denying(snapshot: Snapshot, constraints: Ids, label_sets: Ids, rows: Rows) -> Bools:

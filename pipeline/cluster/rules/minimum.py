@@ -91,6 +91,12 @@ def is_whole(snapshot: Snapshot) -> Bools:
     return parts_run(snapshot) & (snapshot.counts.ready >= np.maximum(snapshot.podgroups.min_available, 1))
 
 
+def begins_late(snapshot: Snapshot) -> bool:
+    """Whether some podgroup is whole, and not known since when: the next news of its tasks begins its history."""
+    unknown = np.isnan(snapshot.podgroups.started)
+    return bool(unknown.any() and (unknown & is_whole(snapshot)).any())
+
+
 def is_ready(snapshot: Snapshot) -> Bools:
     """bool[G]: could run now."""
     have = _have(snapshot, promised=False)
@@ -166,11 +172,11 @@ def _has(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows, *
     role = part = _NO_PARTS
     if len(placed):
         role, part = _of_placed(podgroup, placed, state.nominated_of(placed), snapshot.once(columns_of))
-    minima, known = snapshot.once(towards_all if promised else _towards_start)
+    minima, known = snapshot.once(towards_all if promised else towards_start)
     return bool(_reaches(*what_if.entries, podgroup, subgroup, role, part, promised, minima, known))
 
 
-def _towards_start(snapshot: Snapshot) -> tuple[Plain, Plain]:
+def towards_start(snapshot: Snapshot) -> tuple[Plain, Plain]:
     """``Minima`` and ``Have``."""
     return tuple(snapshot.once(minima_of)), tuple(_have(snapshot, promised=False))
 

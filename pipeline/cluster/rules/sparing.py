@@ -74,6 +74,22 @@ class Quota(NamedTuple):
     asking: Asking
 
 
+class TaskQuota(NamedTuple):
+    """What can be lost task by task, for a solver that counts it off itself.
+
+    Attributes
+    ----------
+    spares
+        Whether podgroups keep as many ready tasks as their minimum.
+    queues
+        What queues can spare; ``strict`` says how it is counted (see ``may_go``).
+    """
+
+    spares: bool
+    queues: Quota
+    strict: bool
+
+
 def quota_of(queue: Ids, held: Longs, allocated: Longs, entitled: Entitled, asking: Asking) -> Quota:
     """A quota to count; its columns are read-only, so that all quotas are of one type for the compiler."""
     return Quota(

@@ -13,7 +13,7 @@ from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, 
 from pipeline.cluster.queue_tree import chain, least_above, with_descendants
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import committed, least_of
-from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, quota_of, spared
+from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, TaskQuota, no_quota, quota_of, spared
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.arguments import COUNT, SWITCH
 from pipeline.plugins.capacity.reclaim import ancestors, answering, related
@@ -22,6 +22,7 @@ from pipeline.plugins.extension_points import (
     AdmitsJobs,
     AllowsReclaim,
     CountsQuotas,
+    CountsTasks,
     FiltersBundles,
     FiltersTasks,
     LimitsQueues,
@@ -37,13 +38,14 @@ from pipeline.policy import HIERARCHY, PluginSetting, Purpose
 
 class Capacity(
     Plugin, OrdersQueues, OrdersVictimQueues, LimitsQueues, AllowsReclaim, AdmitsJobs, SharesFairly,
-    ShieldsTasks, FiltersBundles, CountsQuotas, FiltersTasks, ValidatesVictims,
+    ShieldsTasks, FiltersBundles, CountsQuotas, FiltersTasks, CountsTasks, ValidatesVictims,
 ):  # fmt: skip
     """Quota of queues: which may take, which may be taken from, and how much."""
 
     PROTECTS = Protects.SHARES
     ACCEPTS_PARTS = False  # its ceilings are kept by what goes
     QUEUE_ORDER_FOLLOWS = Follows.SHARE
+    GRANTS_TOGETHER = True
     ARGUMENTS: ClassVar = {"strict": SWITCH, "ancestor_reclaim_level": COUNT}
     SWITCHES = (HIERARCHY,)
 
@@ -172,8 +174,9 @@ class Capacity(
 
     def bundle_quota(self, preemptor: Preemptor) -> Quota | None:
         """Strict: the same as columns."""
-        if not self._strict or not self.has_quota(preemptor):
-            return None
+        return self._counted(preemptor) if self._strict and self.has_quota(preemptor) else None
+
+    def _counted(self, preemptor: Preemptor) -> Quota:
         groups, held = self._base.podgroups, self._base.podgroup_held
         return quota_of(groups.queue, held, self._allocated, self._entitled, self._asking(preemptor))
 
@@ -193,6 +196,11 @@ class Capacity(
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
         """Task-centric path: in reclaim as ``bundle_quota_filter``; preempt moves nothing between queues."""
         return self.bundle_quota_filter(preemptor, rows) if preemptor.purpose is Purpose.RECLAIM else None
+
+    def task_quota(self, preemptor: Preemptor) -> TaskQuota:
+        """The same in columns."""
+        queues = self._counted(preemptor) if self.has_quota(preemptor) else no_quota()
+        return TaskQuota(False, queues, self._strict)
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the preemptor's open queue and its ancestors stay under their ceilings.

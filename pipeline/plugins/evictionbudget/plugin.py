@@ -17,6 +17,7 @@ from pipeline.plugins.extension_points import (
     BeyondPace,
     FiltersTasks,
     PacesEvictions,
+    ShieldsAnew,
     ShieldsTasks,
     ValidatesVictims,
 )
@@ -27,7 +28,7 @@ from pipeline.policy import PluginSetting
 _NOT_COUNTED = "pods"
 
 
-class EvictionBudget(Plugin, ShieldsTasks, FiltersTasks, ValidatesVictims, PacesEvictions):
+class EvictionBudget(Plugin, ShieldsTasks, ShieldsAnew, FiltersTasks, ValidatesVictims, PacesEvictions):
     """Bounds the victims of a decision, and of all decisions in a window of time.
 
     Arguments
@@ -65,6 +66,10 @@ class EvictionBudget(Plugin, ShieldsTasks, FiltersTasks, ValidatesVictims, Paces
         self._ending += len(evicted)
         if self._window is not None:
             self._window = self._window.spending(self._base.queue_of(evicted))
+
+    def shields_anew(self) -> bool:
+        """Whether there is a window: evictions use it up."""
+        return self._window is not None
 
     def evictable(self, preemptor: Preemptor) -> Bools | bool | None:
         """bool[T], or True for all tasks: those that are not of a queue from which no more may go now."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.domains import domains_of
 from pipeline.plugins.host import Host
@@ -44,24 +44,23 @@ def is_hard(snapshot: Snapshot, podgroups: tuple[int, ...]) -> bool:
     return bool((snapshot.subgroups.required_level[parts] != NONE).any())
 
 
-def regions(attempt: Attempt, host: Host, task: int, capacity: RegionCapacity) -> Iterator[tuple[int, int]]:
+def regions(
+    attempt: Attempt, host: Host, state: WhatIf, task: int, capacity: RegionCapacity
+) -> Iterator[tuple[int, int]]:
     """Node slices ``start:stop`` in which the task may lie, best first; one if it is pinned, none if there is none.
 
-    ``host`` is of the what-if snapshot in which the attempt's earlier tasks have their places.
+    ``host`` is of ``state``, in which the attempt's earlier tasks have their places.
     """
-    snapshot = host.context.snapshot
-    slices = _ranked(_of_podgroups(attempt, host), capacity, len(capacity.waiting))
+    snapshot = state.snapshot
+    slices = _ranked(_of_podgroups(attempt, host, snapshot), capacity, len(capacity.waiting))
     for level, held in _parts(snapshot, task):
         missing = int(held[capacity.waiting].sum())
-        slices = [
-            piece for outer in slices for piece in _ranked(_inside(snapshot, outer, level, held), capacity, missing)
-        ]
+        slices = [piece for outer in slices for piece in _ranked(_inside(state, outer, level, held), capacity, missing)]
     yield from slices
 
 
-def _of_podgroups(attempt: Attempt, host: Host) -> list[tuple[int, int]]:
+def _of_podgroups(attempt: Attempt, host: Host, snapshot: Snapshot) -> list[tuple[int, int]]:
     """The widest of the domains that the plugins offer; domains inside them add nothing."""
-    snapshot = host.context.snapshot
     if (snapshot.podgroups.required_level[list(attempt.podgroups)] == NONE).all():
         return [(0, len(snapshot.nodes))]
     topology, widest = snapshot.topology, list[tuple[int, int]]()
@@ -90,24 +89,17 @@ def _parts(snapshot: Snapshot, task: int) -> list[tuple[int, Bools]]:
     return found[::-1]
 
 
-def _inside(snapshot: Snapshot, outer: tuple[int, int], level: int, members: Bools) -> list[tuple[int, int]]:
+def _inside(state: WhatIf, outer: tuple[int, int], level: int, members: Bools) -> list[tuple[int, int]]:
     """The domains of one level within a slice that hold all members that run or are promised nodes."""
-    topology = snapshot.topology
+    topology = state.snapshot.topology
     domains = topology.at_level(level)
     start, stop = np.maximum(topology.start[domains], outer[0]), np.minimum(topology.stop[domains], outer[1])
-    held = _nodes_of(snapshot, np.flatnonzero(members))
+    held = state.place_of(np.flatnonzero(members))
+    held = held[held != NONE]
     fits = start < stop
     if len(held):
         fits &= (start <= held.min()) & (stop > held.max())
     return [(int(first), int(last)) for first, last in zip(start[fits], stop[fits], strict=True)]
-
-
-def _nodes_of(snapshot: Snapshot, rows: Rows) -> Longs:
-    """Nodes that tasks hold or are promised."""
-    tasks = snapshot.tasks
-    running = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
-    nodes = np.where(running, tasks.node[rows], tasks.nominated[rows])
-    return np.asarray(nodes[nodes != NONE], np.int64)
 
 
 def _ranked(slices: list[tuple[int, int]], capacity: RegionCapacity, missing: int) -> list[tuple[int, int]]:

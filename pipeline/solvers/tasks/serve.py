@@ -9,7 +9,7 @@ else they are dropped. Only tasks of the minimum evict.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows
 from pipeline.cluster.resources import fits
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
@@ -19,15 +19,15 @@ from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import Statement, statement
-from pipeline.placement.feasibility import feasible
+from pipeline.placement.feasibility import asked, feasible, leftover, summed
 from pipeline.placement.need import minimum_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.records import replace
-from pipeline.solvers.tasks.node_candidates import Withheld
-from pipeline.solvers.tasks.node_search import Place, Rule, TaskSearch
-from pipeline.solvers.tasks.pinned_regions import RegionCapacity, is_hard, regions
+from pipeline.solvers.tasks.kinds import Withheld
+from pipeline.solvers.tasks.rule import Place, Rule
+from pipeline.solvers.tasks.task_search import TaskSearch
 
 
 def serve(host: Host, attempt: Attempt) -> tuple[Statement | None, Explanation]:
@@ -48,7 +48,7 @@ def serve(host: Host, attempt: Attempt) -> tuple[Statement | None, Explanation]:
     if attempt.own:
         rules.append(replace(rules[0], own=True))
     tasks, missing = _in_order(host, attempt.podgroups)
-    places = _places(host, attempt, tasks, missing, rules)
+    places = _places(host, attempt, rules, tasks, missing) if len(tasks) else []
     if not places:
         return None, _explained(attempt, missing, Reason.UNPLACEABLE)
     made = _minimal(host, attempt, _statement(attempt, places))
@@ -65,50 +65,36 @@ def queue_takes(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
     return bool(fits(preemptor.request, left[snapshot.podgroups.queue[preemptor.podgroups[0]]]))
 
 
-def _in_order(host: Host, podgroups: tuple[int, ...]) -> tuple[list[int], int]:
-    """The pending tasks, those that the minima need first, then in task order; and how many the minima need."""
-    snapshot, leads, others = host.context.snapshot, list[int](), list[int]()
+def _in_order(host: Host, podgroups: tuple[int, ...]) -> tuple[Rows, int]:
+    """The pending tasks (int64[K]), those that the minima need first, then in task order; how many the minima need."""
+    snapshot, leads, others = host.context.snapshot, [NO_ROWS], [NO_ROWS]
     for podgroup in podgroups:
         rows = snapshot.pending(podgroup)
         rows = rows[np.argsort(host.task_ranks(rows), kind="stable")]
         leading, _ = minimum_of(snapshot, podgroup, rows)
-        leads += rows[leading].tolist()
-        others += rows[~leading].tolist()
-    return leads + others, len(leads)
+        leads.append(rows[leading])
+        others.append(rows[~leading])
+    return np.concatenate(leads + others), sum(map(len, leads))
 
 
-def _places(host: Host, attempt: Attempt, tasks: list[int], missing: int, rules: list[Rule]) -> list[tuple[int, Place]]:
+def _places(host: Host, attempt: Attempt, rules: list[Rule], tasks: Rows, missing: int) -> list[Place]:
     """A place for one task after the other until none starves; no places if a required level cannot be kept.
 
     With a required level, a task without a place would leave the gang torn apart or short, so the podgroup waits for
     another cycle (fail-fast, section 4.3.2).
     """
-    places = list[tuple[int, Place]]()
-    hard, withheld = is_hard(attempt.snapshot, attempt.podgroups), Withheld(len(attempt.snapshot.nodes))
-    for position, task in enumerate(tasks):
-        if not host.starving[list(attempt.podgroups)].any():
-            break
-        waiting = np.array(tasks[position : max(missing, position + 1)], np.int64)
-        place = _place(host, attempt, waiting, rules, withheld)
-        if place is None and hard:
+    places, at, withheld = list[Place](), 0, Withheld(len(attempt.snapshot.nodes))
+    search = TaskSearch(host, attempt, rules, tasks, missing, withheld)
+    while at < len(tasks) and search.starving():
+        last = at + search.ahead(at)
+        if not search.find(at, last):
             return []
-        if place is not None:
-            places.append((task, place))
-            host = host.on(_with(host, task, place), place.victims)
-    return places
-
-
-def _place(host: Host, attempt: Attempt, waiting: Rows, rules: list[Rule], withheld: Withheld) -> Place | None:
-    """The first place for the first task, by one rule after the other, each over all regions that are open to it."""
-    task = int(waiting[0])
-    for rule in rules:
-        search = TaskSearch(host, task, rule, withheld)
-        capacity = RegionCapacity(search.slots, waiting)
-        for start, stop in regions(attempt, host, task, capacity):
-            place = search.place(start, stop)
-            if place is not None:
-                return place
-    return None
+        at = last
+        if search.changes_candidates and (found := search.places()):
+            places += found
+            host = host.on(_with(host, found), _joined([place.victims for place in found]))
+            search = TaskSearch(host, attempt, rules, tasks, missing, withheld)
+    return places + search.places()
 
 
 def _minimal(host: Host, attempt: Attempt, made: Statement) -> Statement:
@@ -116,42 +102,54 @@ def _minimal(host: Host, attempt: Attempt, made: Statement) -> Statement:
 
     Where anti-affinity concerns the tasks, all victims go, since it was checked task by task.
     """
-    snapshot, victims = attempt.snapshot, made.evictions
-    placed = made.placed
-    if len(victims) < 2 or concerns(snapshot, placed):  # noqa: PLR2004 - a single victim is needed
+    snapshot, placed = attempt.snapshot, made.placed
+    if len(made.evictions) < 2 or concerns(snapshot, placed):  # noqa: PLR2004 - a single victim is needed
+        return made
+    spare = made.evictions[_spare(snapshot, made)]
+    if len(spare) == 0:
         return made
     request = snapshot.shapes.request[snapshot.tasks.shape[placed]].sum(axis=0)
     preemptor = Preemptor(attempt.podgroups, request, attempt.purpose)
-    roomy = queue_takes(host, preemptor, victims[:0])
-    rank = host.job_rank[snapshot.tasks.podgroup[victims]], host.task_ranks(victims)
-    for row in victims[np.lexsort(rank[::-1])].tolist():
+    roomy = queue_takes(host, preemptor, NO_ROWS)
+    rank = host.job_rank[snapshot.tasks.podgroup[spare]], host.task_ranks(spare)
+    for row in spare[np.lexsort(rank[::-1])].tolist():
         fewer = made.evicting_only(made.evictions[made.evictions != row])
         if feasible(snapshot, fewer) and (roomy or queue_takes(host, preemptor, fewer.evictions)):
             made = fewer
     return made
 
 
-def _with(host: Host, task: int, place: Place) -> Snapshot:
-    """The snapshot with one task's place made and promised, and the budgets charged for it."""
-    made = _statement_of("", Purpose.ALLOCATE, NONE, [(task, place)])
+def _spare(snapshot: Snapshot, made: Statement) -> Bools:
+    """bool[V]: victims without which their nodes have room for what is placed there; each by itself."""
+    nodes, left = leftover(snapshot, made)
+    there = made.nominated_node != NONE
+    placed = summed(snapshot, nodes, made.nominated[there], made.nominated_node[there], made.nominated_card[there])
+    at = np.searchsorted(nodes, snapshot.tasks.node[made.evictions])
+    held = asked(snapshot, made.evictions, snapshot.tasks.card[made.evictions])
+    return np.asarray(((left[at] >= held) | (placed[at] == 0)).all(axis=1))
+
+
+def _with(host: Host, places: list[Place]) -> Snapshot:
+    """The snapshot with places made and promised, and the budgets charged for them."""
+    made = _statement_of("", Purpose.ALLOCATE, NONE, places)
     return carried_out(made, host.context.snapshot, host.context.now)
 
 
-def _statement(attempt: Attempt, places: list[tuple[int, Place]]) -> Statement:
+def _statement(attempt: Attempt, places: list[Place]) -> Statement:
     return _statement_of(attempt.asked_by, attempt.purpose, attempt.podgroups[0], places)
 
 
-def _statement_of(action: str, purpose: Purpose, preemptor: int, places: list[tuple[int, Place]]) -> Statement:
+def _statement_of(action: str, purpose: Purpose, preemptor: int, places: list[Place]) -> Statement:
     """Evictions, nominations and withdrawn nominations of all places together."""
-    released = _joined([place.released for _, place in places])
+    released = _joined([place.released for place in places])
     return statement(
         action,
         preemptor,
         purpose=purpose,
-        evictions=_joined([place.victims for _, place in places]),
-        nominated=np.concatenate([np.array([task for task, _ in places], np.int64), released]),
-        nominated_node=np.array([place.node for _, place in places] + [NONE] * len(released), np.int64),
-        nominated_card=np.array([place.card for _, place in places] + [NONE] * len(released), np.int64),
+        evictions=_joined([place.victims for place in places]),
+        nominated=np.concatenate([np.array([place.task for place in places], np.int64), released]),
+        nominated_node=np.array([place.node for place in places] + [NONE] * len(released), np.int64),
+        nominated_card=np.array([place.card for place in places] + [NONE] * len(released), np.int64),
     )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.law import TOO_FAST
 from pipeline.decision.plan import NoPlan, Plan, assumptions
@@ -12,7 +12,8 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.records import replace
-from pipeline.solvers.tasks.node_search import Rule, TaskSearch
+from pipeline.solvers.tasks.candidates import candidates
+from pipeline.solvers.tasks.rule import Rule
 from pipeline.solvers.tasks.serve import queue_takes, serve
 
 
@@ -72,10 +73,9 @@ def _may_go(host: Host, preemptor: Preemptor, made: Statement) -> bool:
     rule, order = Rule(preemptor.purpose, preemptor.podgroups), NO_ROWS
     for first in np.unique(alike, axis=0, return_index=True)[1]:
         for own in (False, True)[: 1 + (rule.purpose is Purpose.PREEMPT)]:
-            rows = TaskSearch(host, int(placed[first]), replace(rule, own=own)).candidates
+            rows = candidates(host, int(placed[first]), replace(rule, own=own), made.evictions)
             order = np.concatenate([order, rows[free[rows]]])
             free[rows] = False
-    order = order[is_among(order, made.evictions)]
     largest = snapshot.shapes.request[tasks.shape[placed]].max(axis=0)
     counted = host.task_victims(replace(preemptor, request=largest, task=int(placed[0])), order, rule.point)
     return len(order) == len(made.evictions) and bool(counted.all())

@@ -1,0 +1,64 @@
+"""A node about whose candidates plugins are asked, where their quotas and limits cannot be counted in columns."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.resources import fits
+from pipeline.cluster.what_if import WhatIf
+from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
+from pipeline.policy import ExtensionPoint
+from pipeline.solvers.tasks.one_node import NodeCase, count_fit, count_room
+
+
+@dataclass(frozen=True)
+class AskedNode:
+    """A pending task on a node, as if some tasks had gone; see `one_node` for the questions.
+
+    Attributes
+    ----------
+    host
+        Of the state in which the tasks before have their places.
+    point
+        Where plugins are asked.
+    case
+        The node in columns.
+    rows: int64[C]
+        Task rows of the candidates.
+    released: int64[W]
+        Waiting tasks whose nominations to the node would be withdrawn.
+    """
+
+    host: Host
+    state: WhatIf
+    preemptor: Preemptor
+    point: ExtensionPoint
+    case: NodeCase
+    rows: Rows
+    released: Rows
+
+    def vote(self, some: Rows) -> Bools:
+        """bool[len(some)]: which candidates may go, each after those before it that may."""
+        return self.host.task_victims(self.preemptor, self.rows[some], self.point)
+
+    def has_room(self, some: Rows) -> bool:
+        """Whether the node has what the task asks for once ``some`` have gone."""
+        return count_room(self.case, some)
+
+    def stands(self, some: Rows) -> bool:
+        """Whether the task can be placed once ``some`` have gone, its queue included."""
+        return count_fit(self.case, some) and self.allocatable(some)
+
+    def allocatable(self, some: Rows) -> bool:
+        """Whether the task's queue may take it (``SimulateAllocatable``); evictions never narrow a queue."""
+        snapshot, request = self.state.snapshot, self.preemptor.request
+        queue = int(snapshot.podgroups.queue[snapshot.tasks.podgroup[self.preemptor.task]])
+        if fits(request, self.host.headroom[queue]):
+            return True
+        if len(some) + len(self.released) == 0:
+            return False
+        gone, withdrawn = self.rows[some], np.full(len(self.released), NONE, np.int64)
+        left = self.state.evicting(gone).nominating(self.released, withdrawn)
+        return bool(fits(request, self.host.on(left, gone).headroom[queue]))

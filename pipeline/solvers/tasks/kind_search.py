@@ -1,0 +1,208 @@
+"""The search for tasks of one kind: swept over columns, and what plugins are asked meanwhile."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pipeline.cluster.arrays import Longs, Rows, distinct
+from pipeline.cluster.cards import best_card, freed_on_cards, slots_on_cards
+from pipeline.cluster.resources import fits, slots
+from pipeline.decision.price import overdrawing
+from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Follows
+from pipeline.policy import Purpose
+from pipeline.records import replace
+from pipeline.solvers.tasks.asked_node import AskedNode
+from pipeline.solvers.tasks.candidates import preemptor_of, queue_ranks, takes
+from pipeline.solvers.tasks.columns import RANKED, UNSCORED, Facts, Fleet, TaskKind, decide
+from pipeline.solvers.tasks.one_node import (
+    MAKES_ROOM,
+    WITHHELD,
+    cards_without,
+    leaving,
+    loss,
+    reprieve_order,
+    reprieved,
+    shortest,
+)
+from pipeline.solvers.tasks.present import Present
+from pipeline.solvers.tasks.rule import Place, Rule
+from pipeline.solvers.tasks.sweep import ASKS_SCORES, COMPARED, NOWHERE, case_of, sweep
+
+Region = tuple[int, int]
+
+
+class KindSearch:
+    """Places for tasks of one kind by one rule.
+
+    Parameters
+    ----------
+    host
+        Of the snapshot before the first decision.
+    present
+        The decisions of the whole search.
+    task
+        One of them.
+    counted
+        Whether the quotas on victims are counted in columns.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        present: Present,
+        facts: Facts,
+        fleet: Fleet,
+        columns: TaskKind,
+        task: int,
+        rule: Rule,
+        *,
+        counted: bool,
+    ) -> None:
+        snapshot = self._snapshot = host.context.snapshot
+        self._host, self._present, self._facts, self._fleet, self._columns = host, present, facts, fleet, columns
+        self._rule, self._preemptor = rule, preemptor_of(host, task, rule)
+        self._shape, self._queue = int(snapshot.tasks.shape[task]), int(snapshot.queue_of(np.array([task]))[0])
+        #: Whether plugins have to be asked node by node, whatever the room of the queue.
+        self._by_node = not counted or (rule.simulated and len(snapshot.budgets) > 0)
+        #: Whether queues lose in an order that changes with every decision.
+        self._queues_follow = (
+            rule.purpose is Purpose.RECLAIM
+            and host.queue_order_follows(Follows.SHARE)
+            and len(distinct(snapshot.queue_of(np.flatnonzero(columns.may)))) > 1
+        )
+
+    def together(self, many: int) -> int:
+        """How many of the next tasks, at most ``many``, can be swept together: nothing is asked in between."""
+        if self._by_node or self._queues_follow or not self._host.grants_together(self._rule.purpose):
+            return 1
+        while many > 1:
+            preemptor = replace(self._preemptor, request=self._preemptor.request * many)
+            if self._free(preemptor.request) and takes(self._present.host, preemptor):
+                return many
+            many //= 2
+        return 1
+
+    def place(self, tasks: Rows, region: Region) -> None:
+        """Decide where the tasks go within nodes ``start:stop``, as far as there are places for them.
+
+        Of several tasks, those behind one without a place are searched for as well.
+        """
+        free, evicts = self._free(self._preemptor.request), takes(self._present.host, self._preemptor)
+        asks, ranked = self._by_node or not free, _nothing()
+        if self._queues_follow and evicts:
+            self._columns.victim_order.queue_rank[:] = queue_ranks(
+                self._present.host, self._preemptor.task, self._rule.purpose
+            )
+        while len(tasks):
+            done, why = sweep(
+                self._facts, self._fleet, self._columns, self._present.decisions,
+                tasks, region, free, evicts and not asks, ranked,
+            )  # fmt: skip
+            tasks, ranked = tasks[done:], _nothing()
+            if why == ASKS_SCORES:
+                ranked = self._scored()
+            elif why == NOWHERE:
+                if asks and evicts:
+                    self._ask(int(tasks[0]), region)
+                tasks = tasks[1:]
+
+    def _free(self, request: Longs) -> bool:
+        """Whether the queue has room for a request."""
+        return bool(fits(request, self._present.host.headroom[self._queue]))
+
+    def _scored(self) -> Rows:
+        """Score the nodes that need it; those (int64[M]) that are to be ranked anew, unless all were ranked here."""
+        fleet, many, order = self._fleet, self._columns.many, self._columns.order
+        nodes = distinct(self._columns.unscored[: many[UNSCORED]])
+        used = self._snapshot.nodes.allocatable[nodes] - np.minimum(fleet.idle[nodes], fleet.future[nodes])
+        score = self._host.node_score(self._shape, used, nodes)
+        self._columns.score[nodes], self._columns.scored[nodes], many[UNSCORED] = score, True, 0
+        if many[RANKED]:
+            return nodes
+        order[: len(nodes)], many[RANKED] = nodes[np.argsort(-score, kind="stable")], len(nodes)
+        return _nothing()
+
+    # -- node by node ------------------------------------------------------------------------------------------
+
+    def _ask(self, task: int, region: Region) -> None:
+        """Decide on a node about whose candidates plugins are asked, if there is one; see ``sweep``."""
+        places = self._asked_places(task, region)
+        if self._rule.simulated:
+            costs = ((self._loss(place), place) for place, _ in zip(places, range(COMPARED), strict=False))
+            found = min(costs, key=lambda one: one[0], default=None)
+            place = None if found is None else found[1]
+        else:
+            place = next(places, None)
+        if place is not None:
+            decide(self._present.decisions, task, place.node, place.card, place.victims, place.released)
+
+    def _asked_places(self, task: int, region: Region) -> Iterator[Place]:
+        kind, present = self._columns, self._present
+        for node in self._hopeful(region).tolist():
+            rows, released, case = case_of(self._facts, self._fleet, kind, node)
+            asked = AskedNode(present.host, present.state, self._preemptor, self._rule.point, case, rows, released)
+            verdict, gone = leaving(asked, np.arange(len(rows)), kind.sets)
+            kind.withheld[node] |= verdict == WITHHELD
+            if verdict == MAKES_ROOM and len(gone) + len(released):
+                if self._rule.simulated:
+                    order = reprieve_order(gone, self._facts.priority[rows])
+                    spent = overdrawing(self._snapshot, rows[order])
+                    gone = reprieved(asked, gone, order[np.argsort(~spent, kind="stable")])
+                else:
+                    gone = shortest(asked, gone)
+                card = best_card(kind.part, cards_without(case, gone), kind.spreads)
+                yield Place(task, node, card, np.sort(rows[gone]), released)
+
+    def _hopeful(self, region: Region) -> Rows:
+        """int64[M]: nodes on which there could be room, the best first."""
+        kind = self._columns
+        nodes = kind.order[: kind.many[RANKED]]
+        nodes = nodes[kind.hopeful[nodes] & ~kind.withheld[nodes] & (nodes >= region[0]) & (nodes < region[1])]
+        headroom = self._present.host.headroom[self._queue] + self._freed[0][nodes]
+        return nodes[fits(self._preemptor.request, headroom)]
+
+    def _loss(self, place: Place) -> tuple[Any, ...]:
+        facts, rows = self._facts, place.victims
+        first = rows[np.argsort(-facts.priority[rows].astype(np.int64), kind="stable")]
+        return loss(int(overdrawing(self._snapshot, first).sum()), rows, facts.priority, facts.created, place.node)
+
+    # -- all nodes at once -------------------------------------------------------------------------------------
+
+    def slots(self) -> tuple[Longs, Longs]:
+        """How many tasks of the kind each node takes now, and once every candidate has gone: int64[N] each."""
+        sweep(
+            self._facts,
+            self._fleet,
+            self._columns,
+            self._present.decisions,
+            _nothing(),
+            (0, 0),
+            False,
+            False,
+            _nothing(),
+        )
+        request, part, fleet = self._preemptor.request, self._columns.part, self._fleet
+        freed, freed_cards = self._freed if takes(self._present.host, self._preemptor) else (0, 0)
+        now, later = slots(request, fleet.future), slots(request, fleet.future + freed)
+        if part:
+            now = np.minimum(now, slots_on_cards(part, fleet.cards))
+            later = np.minimum(later, slots_on_cards(part, fleet.cards + freed_cards))
+        allowed = self._columns.allowed
+        return np.where(allowed, now, 0), np.where(allowed, later, 0)
+
+    @property
+    def _freed(self) -> tuple[Longs, Longs]:
+        """int64[N, R] and int64[N, D]: what all candidates of each node hold, of its cards too, and nominations."""
+        kind, fleet, tasks, shapes = self._columns, self._fleet, self._snapshot.tasks, self._snapshot.shapes
+        freed, cards = np.zeros_like(fleet.future), np.zeros_like(fleet.cards)
+        for rows in (np.flatnonzero(kind.may & ~fleet.gone), kind.releasable[kind.released_from >= 0]):
+            np.add.at(freed, self._snapshot.place_of(rows), shapes.request[tasks.shape[rows]])
+            freed_on_cards(tasks, shapes, rows, 0, cards)
+        return freed, cards
+
+
+def _nothing() -> Rows:
+    """No rows, of the type of those that the sweep is given elsewhere."""
+    return np.empty(0, np.int64)

@@ -1,0 +1,119 @@
+"""The columns of a search as it begins, and those of a kind of tasks as its first task is searched for."""
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.rules.anti_affinity import repulsion
+from pipeline.cluster.rules.minimum import Have, Minima, towards_start
+from pipeline.cluster.rules.sparing import TaskQuota, no_quota
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Follows
+from pipeline.solvers.tasks.candidates import may_go, queue_ranks, releasable
+from pipeline.solvers.tasks.columns import FOLLOWED, Decisions, Facts, Fleet, TaskKind
+from pipeline.solvers.tasks.rule import Rule
+from pipeline.solvers.tasks.victim_order import VictimOrder
+
+#: How many sets of candidates are looked at in all for a podgroup, where a vote leaves too little room.
+_SETS = 4096
+
+
+class Withheld:
+    """Nodes on which tasks of one kind do not fit beside the candidates that plugins withhold, as found so far.
+
+    Each place that is taken for such a task takes from victims' podgroups, queues and budgets. A vote that refuses a
+    candidate then goes on refusing it, so a node that was found is not asked about again for tasks of the same kind.
+
+    Attributes
+    ----------
+    sets: int64[1]
+        How many more sets of candidates are looked at.
+    """
+
+    def __init__(self, nodes: int) -> None:
+        self._nodes, self.sets = nodes, np.array([_SETS])
+        self._found: dict[tuple[Hashable, int, int, bool], Bools] = {}
+
+    def of(self, host: Host, task: int, rule: Hashable) -> Bools:
+        """bool[N]: the nodes for tasks of this one's kind; the search writes into it."""
+        tasks = host.context.snapshot.tasks
+        kind = rule, int(tasks.shape[task]), int(tasks.priority[task]), bool(tasks.may_preempt[task])
+        return self._found.setdefault(kind, np.zeros(self._nodes, bool))
+
+
+def alike(snapshot: Snapshot, rows: Rows) -> tuple[int, ...]:
+    """What tasks of one kind have in common, for one of them; and how many of the leading ``rows`` are of its kind."""
+    tasks = snapshot.tasks
+    columns = tasks.shape, tasks.podgroup, tasks.priority, tasks.may_preempt, tasks.best_effort, tasks.label_set
+    same = np.ones(len(rows), bool)
+    for column in columns:
+        same &= column[rows] == column[rows[0]]
+    many = len(rows) if same.all() else int(np.argmin(same))
+    return (*(int(column[rows[0]]) for column in columns), many)
+
+
+def facts_of(snapshot: Snapshot) -> Facts:
+    """What no decision changes."""
+    tasks, there, shapes = snapshot.tasks, snapshot.occupancy, snapshot.shapes
+    return Facts(
+        there.start, there.task, tasks.podgroup, tasks.shape, tasks.card, tasks.role, tasks.subgroup, tasks.priority,
+        tasks.created, snapshot.podgroups.queue, shapes.request, shapes.on_card,
+        Minima(*snapshot.once(towards_start)[0]),
+    )  # fmt: skip
+
+
+def fleet_of(host: Host, quota: TaskQuota | None) -> Fleet:
+    """What decisions change, as it is before the first one; ``quota``: see ``kind_of``."""
+    snapshot = host.context.snapshot
+    follows = [one.JOB_ORDER_FOLLOWS is Follows.READINESS for one in host.job_orders]
+    left = (no_quota() if quota is None else quota.queues).allocated
+    return Fleet(
+        snapshot.room.future.copy(), snapshot.room.idle, snapshot.card_room.future.copy(), snapshot.card_room.idle,
+        np.zeros(len(snapshot.tasks), bool), snapshot.counts.ready.copy(),
+        Have(*(column.copy() for column in snapshot.once(towards_start)[1])),
+        left.copy(), np.array([*follows, False]),
+    )  # fmt: skip
+
+
+def no_decisions(snapshot: Snapshot, tasks: int) -> Decisions:
+    """Room for as many decisions as there are tasks, and for all victims that there can be."""
+    victims, released = len(snapshot.occupancy.task), int((snapshot.tasks.nominated != NONE).sum())
+    return Decisions(
+        np.zeros(2, np.int64), *(np.empty(tasks, np.int64) for _ in range(3)),
+        np.zeros(tasks + 1, np.int64), np.empty(victims, np.int64),
+        np.zeros(tasks + 1, np.int64), np.empty(released, np.int64),
+    )  # fmt: skip
+
+
+def kind_of(
+    host: Host, task: int, rule: Rule, order: VictimOrder, quota: TaskQuota | None, withheld: Withheld, decisions: int
+) -> TaskKind:
+    """How the fleet stands to tasks like this one.
+
+    Parameters
+    ----------
+    host
+        Of the snapshot before the first decision.
+    order
+        Of candidates, but for queues.
+    quota
+        What plugins count in columns; None: they are asked.
+    decisions
+        How many there may be.
+    """
+    snapshot, nodes = host.context.snapshot, len(host.context.snapshot.nodes)
+    shape, counted = int(snapshot.tasks.shape[task]), quota or TaskQuota(False, no_quota(), False)
+    rows, many = releasable(host, task, rule), np.zeros(5, np.int64)
+    many[FOLLOWED] = NONE
+    return TaskKind(
+        snapshot.shapes.request[shape].copy(), int(snapshot.shapes.on_card[shape]),
+        bool(rule.simulated), host.spreads_cards,
+        host.allowed(np.array([shape]))[0], may_go(host, task, rule),
+        order._replace(queue_rank=queue_ranks(host, task, rule.purpose).copy()),
+        counted.spares, counted.queues.counted, counted.strict, counted.queues.entitled, counted.queues.asking,
+        np.zeros(nodes, np.uint8), np.zeros(nodes, bool), withheld.of(host, task, rule), withheld.sets,
+        np.zeros(nodes), np.zeros(nodes, bool), np.empty(nodes, np.int64), np.empty(nodes + decisions, np.int64),
+        rows, snapshot.tasks.nominated[rows].astype(np.int64), *repulsion(snapshot, task), many,
+    )  # fmt: skip

@@ -1,0 +1,208 @@
+"""The search for places as loops over columns: tasks of one kind, one after the other, each decided on the one before.
+
+Free room comes first. Then the nodes whose candidates could free enough, best-scored first: the plugins' quotas are
+counted along a node's candidates in victim order, and the first node on which room can be made is taken. In a
+simulation the nodes are compared by what they lose.
+
+What a decision changes is followed (`following`), and nothing else is looked at again. Scores are the plugins' and not
+known here; the sweep stops where a node that matters needs a new one.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Ids, Longs, Rows
+from pipeline.cluster.cards import best_card
+from pipeline.kernels import inlined, kernel
+from pipeline.solvers.tasks.columns import (
+    FITTING_LATER,
+    FITTING_NOW,
+    FULL,
+    NOW,
+    RANKED,
+    UNSCORED,
+    Decisions,
+    Facts,
+    Fleet,
+    TaskKind,
+    candidates_on,
+    decide,
+    released_on,
+)
+from pipeline.solvers.tasks.following import follow
+from pipeline.solvers.tasks.one_node import (
+    MAKES_ROOM,
+    WITHHELD,
+    NodeCase,
+    cards_without,
+    leaving,
+    loss,
+    reprieve_order,
+    reprieved,
+    shortest,
+)
+from pipeline.solvers.tasks.victim_order import in_victim_order
+
+#: How many nodes a simulation compares at most (Volcano's limit): the best-scored ones; Volcano starts at a random one.
+COMPARED = 100
+#: Why a sweep ends: all tasks have a place; a node needs a score; the next task has no place.
+DONE, ASKS_SCORES, NOWHERE = range(3)
+
+
+@kernel
+def sweep(
+    facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions,
+    tasks: Rows, region: tuple[int, int], free: bool, evicts: bool, ranked: Rows,
+) -> tuple[int, int]:  # fmt: skip
+    """Decide where tasks of a kind go, within nodes ``region`` (start, stop); how many got a place, and why it ends.
+
+    Parameters
+    ----------
+    tasks: int64[K]
+        Task rows, in order.
+    free, evicts
+        Whether room without victims may be used, and whether room may be made.
+    ranked: int64[M]
+        Nodes with a new score.
+    """
+    for node in ranked:
+        _rank(kind.order, kind.score, kind.many, node)
+    at = 0
+    while True:
+        follow(facts, fleet, kind, decisions)
+        if at == len(tasks):
+            return at, DONE
+        if kind.many[UNSCORED] > 0:
+            return at, ASKS_SCORES
+        node = _free_node(kind.order, kind.fits, kind.repelled, kind.many, region) if free else NONE
+        if node != NONE:
+            there = fleet.cards[node]
+            if kind.fits[node] == NOW:
+                there = np.minimum(fleet.idle_cards[node], there)
+            nobody = kind.releasable[:0]
+            decide(decisions, tasks[at], node, best_card(kind.part, there, kind.spreads), nobody, nobody)
+        elif not evicts or not _made(facts, fleet, kind, decisions, tasks[at], region):
+            return at, NOWHERE
+        at += 1
+
+
+@inlined
+def _free_node(order: Rows, fits: Longs, repelled: Longs, many: Longs, region: tuple[int, int]) -> int:
+    """The best node that takes the task without victims: of those that do so now, else of the others; or NONE."""
+    later = NONE
+    if many[FITTING_NOW] + many[FITTING_LATER] == 0:
+        return later
+    for at in range(many[RANKED]):
+        node = order[at]
+        if fits[node] == FULL or repelled[node] > 0 or not region[0] <= node < region[1]:
+            continue
+        if fits[node] == NOW or many[FITTING_NOW] == 0:
+            return int(node)
+        if later == NONE:
+            later = node
+    return later
+
+
+@inlined
+def _rank(order: Rows, score: Longs, many: Longs, node: int) -> None:
+    """Put a node where it belongs in the order, after its score has changed."""
+    kept = 0
+    for at in range(many[RANKED]):
+        if order[at] != node:
+            order[kept] = order[at]
+            kept += 1
+    at = kept
+    while at > 0:
+        other = order[at - 1]
+        if score[other] > score[node] or (score[other] == score[node] and other < node):
+            break
+        order[at] = other
+        at -= 1
+    order[at] = node
+    many[RANKED] = kept + 1
+
+
+# -- with victims ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _made(facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions, task: int, region: tuple[int, int]) -> bool:
+    """Decide on a node on which room is made for a task, if there is one.
+
+    The first one on which it can be, or, of those compared, the one that loses least.
+    """
+    found, best, card = 0, NONE, NONE
+    victims = released = kind.releasable[:0]
+    least = loss(0, victims, facts.priority, facts.created, NONE)
+    for at in range(kind.many[RANKED]):
+        node = kind.order[at]
+        if not kind.hopeful[node] or kind.withheld[node] or not region[0] <= node < region[1]:
+            continue
+        rows, unpromised, case = case_of(facts, fleet, kind, node)
+        verdict, gone = _verdict(case, kind.sets, kind.simulated, facts.priority[rows])
+        if verdict == WITHHELD:
+            kind.withheld[node] = True
+        if verdict != MAKES_ROOM or len(gone) + len(unpromised) == 0:
+            continue
+        mine = _ascending(rows[gone])
+        cost = loss(0, mine, facts.priority, facts.created, node)
+        if found == 0 or cost < least:
+            least, best, victims, released = cost, node, mine, unpromised
+            card = best_card(kind.part, cards_without(case, gone), kind.spreads)
+        found += 1
+        if not kind.simulated or found == COMPARED:
+            break
+    if found > 0:
+        decide(decisions, task, best, card, victims, released)
+    return found > 0
+
+
+@kernel
+def _verdict(case: NodeCase, sets: Longs, simulated: bool, priority: Ids) -> tuple[int, Rows]:
+    """A verdict on a node, and the candidates that go; ``priority`` int32[C] is that of each candidate."""
+    verdict, gone = leaving(case, np.arange(len(priority)), sets)
+    if verdict == MAKES_ROOM and simulated:
+        gone = reprieved(case, gone, reprieve_order(gone, priority))
+    elif verdict == MAKES_ROOM:
+        gone = shortest(case, gone)
+    return verdict, gone
+
+
+@inlined
+def _ascending(rows: Rows) -> Rows:
+    for many in range(1, len(rows)):
+        row, at = rows[many], many
+        while at > 0 and rows[at - 1] > row:
+            rows[at] = rows[at - 1]
+            at -= 1
+        rows[at] = row
+    return rows
+
+
+@kernel
+def case_of(facts: Facts, fleet: Fleet, kind: TaskKind, node: int) -> tuple[Rows, Rows, NodeCase]:
+    """The candidates of a node in victim order, the tasks that lose nominations to it, and the node as a case."""
+    rows = in_victim_order(kind.victim_order, candidates_on(facts.start, facts.resident, kind.may, fleet.gone, node))
+    released, shape = released_on(kind.releasable, kind.released_from, node), facts.shape[rows]
+    room, cards = fleet.future[node].copy(), fleet.cards[node].copy()
+    repelled, repels = kind.repelled[node], np.zeros(len(rows), np.int64)
+    for row in released:
+        for r in range(len(room)):
+            room[r] += facts.asks[facts.shape[row], r]
+        if facts.card[row] != NONE:
+            cards[facts.card[row]] += facts.on_card[facts.shape[row]]
+    for term in range(len(kind.repels)):
+        if kind.domain[term, node] != NONE:
+            for row in released:
+                repelled -= kind.repels[term, row]
+            for at in range(len(rows)):
+                repels[at] += kind.repels[term, rows[at]]
+    owner, surplus = facts.podgroup[rows], np.empty(len(rows), np.int64)
+    for at in range(len(rows)):
+        surplus[at] = fleet.ready[owner[at]] - facts.minima.least[owner[at]]
+    case = NodeCase(
+        kind.request, room, kind.part, cards, repelled,
+        facts.asks[shape], facts.card[rows], facts.on_card[shape], repels,
+        owner, facts.queue[owner], kind.spares, surplus,
+        kind.counts, kind.strict, fleet.left, kind.entitled, kind.asking,
+    )  # fmt: skip
+    return rows, released, case
