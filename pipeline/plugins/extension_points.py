@@ -12,6 +12,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.rules.quota import QueueLimits
 from pipeline.cluster.rules.sparing import Quota, TaskQuota
 from pipeline.plugins.plugin import Follows, Opinion, Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
@@ -108,16 +109,17 @@ class AdmitsJobs(Protocol):
 
 
 class LimitsQueues(Protocol):
-    """What each queue may still take; evictions never narrow it.
-
-    ``GRANTS_TOGETHER``: it depends on nothing that changes but what queues hold. Room for several tasks together is
-    then room for each of them after the others, whatever was evicted for them.
-    """
-
-    GRANTS_TOGETHER: ClassVar[bool] = False
+    """What each queue may still take; evictions never narrow it."""
 
     def headroom(self) -> Longs:
         """int64[Q, R], ancestors included; UNLIMITED without bound."""
+
+
+class CountsLimits(Protocol):
+    """Limits of queues that a solver can count itself."""
+
+    def queue_limits(self) -> QueueLimits:
+        """What ``headroom`` follows from, in columns."""
 
 
 class LimitsLastingWork(Protocol):
@@ -135,7 +137,11 @@ class FindsOverused(Protocol):
 
 
 class AllowsReclaim(Protocol):
-    """Whether a queue may take from other queues; ``GRANTS_TOGETHER``: see `LimitsQueues`."""
+    """Whether a queue may take from other queues.
+
+    ``GRANTS_TOGETHER``: it depends on nothing that changes but what queues hold. What is granted for several tasks
+    together is then granted for each of them after the others, whatever other queues have lost meanwhile.
+    """
 
     GRANTS_TOGETHER: ClassVar[bool] = False
 
@@ -314,6 +320,7 @@ JOB_PIPELINED = Extension(PipelinesJobs, (ExtensionPoint.JOB_PIPELINED,))
 JOB_STARVING = Extension(FindsStarving, (ExtensionPoint.JOB_STARVING,))
 JOB_ENQUEUED = Extension(AdmitsJobs, (ExtensionPoint.JOB_ENQUEUED,))
 ALLOCATABLE = Extension(LimitsQueues, (ExtensionPoint.ALLOCATABLE,))
+LIMIT_COLUMNS = Extension(CountsLimits, (ExtensionPoint.ALLOCATABLE,))
 LASTING = Extension(LimitsLastingWork, (ExtensionPoint.ALLOCATABLE,))
 OVERUSED = Extension(FindsOverused, (ExtensionPoint.OVERUSED,))
 PREEMPTIVE = Extension(AllowsReclaim, (ExtensionPoint.PREEMPTIVE,))
@@ -333,7 +340,7 @@ DOMAIN_GRADIENT = Extension(OffersDomains, (ExtensionPoint.DOMAIN_GRADIENT,))
 
 EXTENSIONS: tuple[Extension[object], ...] = (
     JOB_ORDER, TASK_ORDER, QUEUE_ORDER, VICTIM_QUEUE_ORDER, VICTIM_TURNS, JOB_VALID, JOB_READY, JOB_PIPELINED,
-    JOB_STARVING, JOB_ENQUEUED, ALLOCATABLE, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE, SHIELD, SHIELD_ANEW,
-    BUNDLE_QUOTA, QUOTA_COLUMNS, VICTIM_SET, TASK_QUOTA, TASK_QUOTA_COLUMNS, PACE, PREDICATE, NODE_SCORE, CARD_CHOICE,
+    JOB_STARVING, JOB_ENQUEUED, ALLOCATABLE, LIMIT_COLUMNS, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE, SHIELD,
+    SHIELD_ANEW, BUNDLE_QUOTA, QUOTA_COLUMNS, VICTIM_SET, TASK_QUOTA, TASK_QUOTA_COLUMNS, PACE, PREDICATE, NODE_SCORE, CARD_CHOICE,
     DOMAIN_GRADIENT,
 )  # fmt: skip

@@ -22,6 +22,7 @@ from pipeline.cluster.arrays import (
 )
 from pipeline.cluster.cards import fits_card
 from pipeline.cluster.rules.match_policy import to_start
+from pipeline.cluster.rules.quota import QueueLimits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.plugins.extension_points import (
@@ -36,6 +37,7 @@ from pipeline.plugins.extension_points import (
     JOB_STARVING,
     JOB_VALID,
     LASTING,
+    LIMIT_COLUMNS,
     NODE_SCORE,
     OVERUSED,
     PREDICATE,
@@ -176,6 +178,14 @@ class Host(VictimHost):
             room = np.minimum(room, plugin.headroom())
         return room
 
+    def queue_limits(self) -> QueueLimits | None:
+        """What ``headroom`` follows from, in columns; None where it has to be asked."""
+        if not self._answering(ALLOCATABLE):
+            parent, room = self._given.snapshot.queues.parent, self.headroom
+            return QueueLimits(parent, room, np.zeros_like(room), np.zeros(len(room), bool))
+        told = [plugin.queue_limits() for plugin in self._asked(LIMIT_COLUMNS)]
+        return told[0] if self._answering(LIMIT_COLUMNS) == self._answering(ALLOCATABLE) and len(told) == 1 else None
+
     @cached_property
     def lasting_headroom(self) -> Longs:
         """int64[Q, R]: what each queue may still take of work that can never be evicted; ``headroom`` applies too."""
@@ -202,12 +212,10 @@ class Host(VictimHost):
         said = [opinion for plugin in asked if (opinion := plugin.preemptive(preemptor)) is not None]
         return all(said) and (bool(said) or not asked)
 
-    def grants_together(self, purpose: Purpose) -> bool:
-        """Whether what queues may take for several tasks together they may take for each of them after the others."""
-        limits = all(plugin.GRANTS_TOGETHER for plugin in self._asked(ALLOCATABLE))
-        return limits and (
-            purpose is not Purpose.RECLAIM or all(plugin.GRANTS_TOGETHER for plugin in self._asked(PREEMPTIVE))
-        )
+    @property
+    def grants_together(self) -> bool:
+        """Whether what a queue may take from others for several tasks it may take for each after the others."""
+        return all(plugin.GRANTS_TOGETHER for plugin in self._asked(PREEMPTIVE))
 
     # -- nodes -------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,25 @@ from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING, PHASE_RUNNING, Queues
 from pipeline.kernels import kernel
+
+
+class QueueLimits(NamedTuple):
+    """What each queue may hold, its descendants included, for a solver that counts it itself.
+
+    Attributes
+    ----------
+    parent: int32[Q]
+        NONE everywhere where queues are flat.
+    ceiling, held: int64[Q, R]
+        The most that it may hold (UNLIMITED: no bound), and what it holds.
+    closed: bool[Q]
+        Queues that may take nothing.
+    """
+
+    parent: Ids
+    ceiling: Longs
+    held: Longs
+    closed: Bools
 
 
 def flat_ceilings(queues: Queues, whole: Longs) -> Longs:

@@ -12,7 +12,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.queue_tree import chain, least_above, with_descendants
 from pipeline.cluster.resources import PODS
-from pipeline.cluster.rules.quota import committed, least_of
+from pipeline.cluster.rules.quota import QueueLimits, committed, least_of
 from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, TaskQuota, no_quota, quota_of, spared
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.arguments import COUNT, SWITCH
@@ -21,6 +21,7 @@ from pipeline.plugins.capacity.shares import shares_of
 from pipeline.plugins.extension_points import (
     AdmitsJobs,
     AllowsReclaim,
+    CountsLimits,
     CountsQuotas,
     CountsTasks,
     FiltersBundles,
@@ -37,7 +38,7 @@ from pipeline.policy import HIERARCHY, PluginSetting, Purpose
 
 
 class Capacity(
-    Plugin, OrdersQueues, OrdersVictimQueues, LimitsQueues, AllowsReclaim, AdmitsJobs, SharesFairly,
+    Plugin, OrdersQueues, OrdersVictimQueues, LimitsQueues, CountsLimits, AllowsReclaim, AdmitsJobs, SharesFairly,
     ShieldsTasks, FiltersBundles, CountsQuotas, FiltersTasks, CountsTasks, ValidatesVictims,
 ):  # fmt: skip
     """Quota of queues: which may take, which may be taken from, and how much."""
@@ -108,6 +109,10 @@ class Capacity(
         own = least_above(self._shares.parent, np.where(ceiling >= UNLIMITED, UNLIMITED, ceiling - self._allocated))
         own[self._closed] = 0
         return own
+
+    def queue_limits(self) -> QueueLimits:
+        """The same in columns."""
+        return QueueLimits(self._shares.parent, self._shares.ceiling, self._allocated, self._closed)
 
     def preemptive(self, preemptor: Preemptor) -> bool | None:
         """Whether the queue stays within what it deserves of some requested resource (strict: of all that are stated).

@@ -83,7 +83,9 @@ class Fleet(NamedTuple):
     have
         What podgroups have towards their minima without promises.
     left: int64[Q, R]
-        What queues hold, where quotas are counted.
+        What queues hold, where quotas on victims are counted.
+    held: int64[Q, R]
+        What they hold, where their limits are counted.
     says_ready: bool[P]
         Which keys of podgroups (``VictimOrder.jobs``) are 1 for one that is ready, and change with it.
     """
@@ -96,6 +98,7 @@ class Fleet(NamedTuple):
     ready: Counts
     have: Have
     left: Longs
+    held: Longs
     says_ready: Bools
 
 
@@ -114,6 +117,10 @@ class TaskKind(NamedTuple):
         Of its candidates; its ``jobs`` are those of all kinds.
     spares, counts, strict, entitled, asking
         See ``NodeCase``.
+    limited, parent, ceiling
+        Whether limits of queues are counted, and ``QueueLimits``.
+    above: int64[A]
+        The task's queue and its ancestors, itself first; none if limits are not counted.
     fits: uint8[N], hopeful: bool[N]
         FULL, LATER or NOW; whether there would be room without all candidates and released nominations.
     withheld: bool[N], sets: int64[1]
@@ -145,6 +152,10 @@ class TaskKind(NamedTuple):
     strict: bool
     entitled: Entitled
     asking: Asking
+    limited: bool
+    parent: Ids
+    ceiling: Longs
+    above: Rows
     fits: Bytes
     hopeful: Bools
     withheld: Bools

@@ -65,6 +65,12 @@ def _carry_out(facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions,
             fleet.future[node, r] += gives * asks[shape, r]
         if card != NONE:
             fleet.cards[node, card] += gives * facts.on_card[shape]
+        if kind.limited:
+            queue = facts.queue[facts.podgroup[row]]
+            while queue != NONE:
+                for r in range(asks.shape[1]):
+                    fleet.held[queue, r] -= gives * asks[shape, r]
+                queue = kind.parent[queue]
         if kind.counts:
             charge(asks[shape], facts.queue[facts.podgroup[row]], fleet.left, kind.entitled, gives)
     have, jobs, says_ready = fleet.have, kind.victim_order.jobs, fleet.says_ready

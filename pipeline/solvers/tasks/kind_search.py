@@ -75,22 +75,22 @@ class KindSearch:
 
     def together(self, many: int) -> int:
         """How many of the next tasks, at most ``many``, can be swept together: nothing is asked in between."""
-        if self._by_node or self._queues_follow or not self._host.grants_together(self._rule.purpose):
+        if self._by_node or self._queues_follow or not self._columns.limited:
             return 1
-        while many > 1:
-            preemptor = replace(self._preemptor, request=self._preemptor.request * many)
-            if self._free(preemptor.request) and takes(self._present.host, preemptor):
-                return many
-            many //= 2
-        return 1
+        if self._rule.purpose is Purpose.PREEMPT:
+            return many
+        most = many if self._host.grants_together else 1
+        while most > 1 and not takes(self._present.host, replace(self._preemptor, request=self._preemptor.request * most)):
+            most //= 2
+        return most
 
     def place(self, tasks: Rows, region: Region) -> None:
         """Decide where the tasks go within nodes ``start:stop``, as far as there are places for them.
 
         Of several tasks, those behind one without a place are searched for as well.
         """
-        free, evicts = self._free(self._preemptor.request), takes(self._present.host, self._preemptor)
-        asks, ranked = self._by_node or not free, _nothing()
+        free, evicts, ranked = self._free(), takes(self._present.host, self._preemptor), _nothing()
+        asks = self._by_node or not free
         if self._queues_follow and evicts:
             self._columns.victim_order.queue_rank[:] = queue_ranks(
                 self._present.host, self._preemptor.task, self._rule.purpose
@@ -108,9 +108,11 @@ class KindSearch:
                     self._ask(int(tasks[0]), region)
                 tasks = tasks[1:]
 
-    def _free(self, request: Longs) -> bool:
-        """Whether the queue has room for a request."""
-        return bool(fits(request, self._present.host.headroom[self._queue]))
+    def _free(self) -> bool:
+        """Whether the queue has room for a task, if that has to be asked."""
+        if self._columns.limited:
+            return True
+        return bool(fits(self._preemptor.request, self._present.host.headroom[self._queue]))
 
     def _scored(self) -> Rows:
         """Score the nodes that need it; those (int64[M]) that are to be ranked anew, unless all were ranked here."""
@@ -141,7 +143,7 @@ class KindSearch:
     def _asked_places(self, task: int, region: Region) -> Iterator[Place]:
         kind, present = self._columns, self._present
         for node in self._hopeful(region).tolist():
-            rows, released, case = case_of(self._facts, self._fleet, kind, node)
+            rows, released, case = case_of(self._facts, self._fleet, kind, node, False)
             asked = AskedNode(present.host, present.state, self._preemptor, self._rule.point, case, rows, released)
             verdict, gone = leaving(asked, np.arange(len(rows)), kind.sets)
             kind.withheld[node] |= verdict == WITHHELD

@@ -4,9 +4,11 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.arrays import NONE, Bools, Rows, frozen
+from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.anti_affinity import repulsion
 from pipeline.cluster.rules.minimum import Have, Minima, towards_start
+from pipeline.cluster.rules.quota import QueueLimits
 from pipeline.cluster.rules.sparing import TaskQuota, no_quota
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.host import Host
@@ -64,8 +66,8 @@ def facts_of(snapshot: Snapshot) -> Facts:
     )  # fmt: skip
 
 
-def fleet_of(host: Host, quota: TaskQuota | None) -> Fleet:
-    """What decisions change, as it is before the first one; ``quota``: see ``kind_of``."""
+def fleet_of(host: Host, quota: TaskQuota | None, limits: QueueLimits | None) -> Fleet:
+    """What decisions change, as it is before the first one; ``quota`` and ``limits``: see ``kind_of``."""
     snapshot = host.context.snapshot
     follows = [one.JOB_ORDER_FOLLOWS is Follows.READINESS for one in host.job_orders]
     left = (no_quota() if quota is None else quota.queues).allocated
@@ -73,7 +75,7 @@ def fleet_of(host: Host, quota: TaskQuota | None) -> Fleet:
         snapshot.room.future.copy(), snapshot.room.idle, snapshot.card_room.future.copy(), snapshot.card_room.idle,
         np.zeros(len(snapshot.tasks), bool), snapshot.counts.ready.copy(),
         Have(*(column.copy() for column in snapshot.once(towards_start)[1])),
-        left.copy(), np.array([*follows, False]),
+        left.copy(), (_no_limits() if limits is None else limits).held.copy(), np.array([*follows, False]),
     )  # fmt: skip
 
 
@@ -81,15 +83,21 @@ def no_decisions(snapshot: Snapshot, tasks: int) -> Decisions:
     """Room for as many decisions as there are tasks, and for all victims that there can be."""
     victims, released = len(snapshot.occupancy.task), int((snapshot.tasks.nominated != NONE).sum())
     return Decisions(
-        np.zeros(2, np.int64), *(np.empty(tasks, np.int64) for _ in range(3)),
+        np.zeros(2, np.int64), np.empty(tasks, np.int64), np.empty(tasks, np.int64), np.empty(tasks, np.int64),
         np.zeros(tasks + 1, np.int64), np.empty(victims, np.int64),
         np.zeros(tasks + 1, np.int64), np.empty(released, np.int64),
     )  # fmt: skip
 
 
+def _no_limits() -> QueueLimits:
+    amounts = frozen(np.zeros((0, 0)), np.int64)
+    return QueueLimits(frozen([], np.int32), amounts, amounts, frozen([], np.bool_))
+
+
 def kind_of(
-    host: Host, task: int, rule: Rule, order: VictimOrder, quota: TaskQuota | None, withheld: Withheld, decisions: int
-) -> TaskKind:
+    host: Host, task: int, rule: Rule, order: VictimOrder, quota: TaskQuota | None, limits: QueueLimits | None,
+    withheld: Withheld, decisions: int,
+) -> TaskKind:  # fmt: skip
     """How the fleet stands to tasks like this one.
 
     Parameters
@@ -98,21 +106,25 @@ def kind_of(
         Of the snapshot before the first decision.
     order
         Of candidates, but for queues.
-    quota
-        What plugins count in columns; None: they are asked.
+    quota, limits
+        What plugins count of victims and of queues in columns; None: they are asked.
     decisions
         How many there may be.
     """
     snapshot, nodes = host.context.snapshot, len(host.context.snapshot.nodes)
     shape, counted = int(snapshot.tasks.shape[task]), quota or TaskQuota(False, no_quota(), False)
+    queue, bound = int(snapshot.queue_of(np.array([task]))[0]), limits or _no_limits()
+    closed = limits is not None and bool(limits.closed[queue])  # it may take nothing, whatever goes
     rows, many = releasable(host, task, rule), np.zeros(5, np.int64)
     many[FOLLOWED] = NONE
     return TaskKind(
         snapshot.shapes.request[shape].copy(), int(snapshot.shapes.on_card[shape]),
         bool(rule.simulated), host.spreads_cards,
-        host.allowed(np.array([shape]))[0], may_go(host, task, rule),
+        np.zeros(nodes, bool) if closed else host.allowed(np.array([shape]))[0], may_go(host, task, rule),
         order._replace(queue_rank=queue_ranks(host, task, rule.purpose).copy()),
         counted.spares, counted.queues.counted, counted.strict, counted.queues.entitled, counted.queues.asking,
+        limits is not None, frozen(bound.parent, np.int32), frozen(bound.ceiling, np.int64),
+        np.array([] if limits is None else chain(bound.parent, queue), np.int64),
         np.zeros(nodes, np.uint8), np.zeros(nodes, bool), withheld.of(host, task, rule), withheld.sets,
         np.zeros(nodes), np.zeros(nodes, bool), np.empty(nodes, np.int64), np.empty(nodes + decisions, np.int64),
         rows, snapshot.tasks.nominated[rows].astype(np.int64), *repulsion(snapshot, task), many,

@@ -36,6 +36,9 @@ class NodeCase(NamedTuple):
         How many tasks there keep the task away by anti-affinity.
     holds: int64[C, R], card: int32[C], part_held, repels: int64[C]
         What each candidate holds, on which card (NONE: none) how much, and for how many terms it keeps the task away.
+    limit: int64[A, R], meets: int64[C]
+        Where the task's queue is short of room: what it and each of its ancestors may still take, and from which of
+        these on what a candidate holds comes free for it. Else there are no rows.
     owner, queue: int32[C]
         Its podgroup and queue.
     spares
@@ -53,6 +56,8 @@ class NodeCase(NamedTuple):
     card: Ids
     part_held: Longs
     repels: Longs
+    limit: Longs
+    meets: Rows
     owner: Ids
     queue: Ids
     spares: bool
@@ -119,16 +124,29 @@ def count_fit(case: NodeCase, some: Rows) -> bool:
     repelled = case.repelled
     for one in some:
         repelled -= case.repels[one]
-    return repelled <= 0 and has_room(case, some)
+    return repelled <= 0 and has_room(case, some) and _queue_takes(case, some)
+
+
+@shared
+def _queue_takes(case: NodeCase, some: Rows) -> bool:
+    for above in range(len(case.limit)):
+        for r in range(len(case.request)):
+            if case.request[r] > 0:
+                left = case.limit[above, r]
+                for one in some:
+                    left += case.holds[one, r] if case.meets[one] <= above else 0
+                if left < case.request[r]:
+                    return False
+    return True
 
 
 @counted_by(count_fit)
 def stands(case: Case, some: Rows) -> bool:
-    """Whether the task can be placed once ``some`` have gone: the node has the room and admits it.
+    """Whether the task can be placed once ``some`` have gone: the node has the room and admits it, and its queue too.
 
-    Where the task's queue is short of room it has to be asked too, and evictions never narrow it. Room that is promised
-    to other tasks counts as taken, unless it is released, and they repel as if they ran already. Asking again without
-    them, as "Preempt Action Support Topology" does, would change nothing: no constraint here needs another task.
+    Room that is promised to other tasks counts as taken, unless it is released, and they repel as if they ran already.
+    Asking again without them, as "Preempt Action Support Topology" does, would change nothing: no constraint here needs
+    another task.
     """
     return bool(count_fit(case, some) if isinstance(case, NodeCase) else case.stands(some))
 

@@ -10,7 +10,7 @@ known here; the sweep stops where a node that matters needs a new one.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bytes, Floats, Ids, Longs, Rows
 from pipeline.cluster.cards import best_card
 from pipeline.kernels import inlined, kernel
 from pipeline.solvers.tasks.columns import (
@@ -60,12 +60,13 @@ def sweep(
     tasks: int64[K]
         Task rows, in order.
     free, evicts
-        Whether room without victims may be used, and whether room may be made.
+        Whether room without victims may be used, as far as the queue's limits are not counted, and whether room may be
+        made.
     ranked: int64[M]
         Nodes with a new score.
     """
-    for node in ranked:
-        _rank(kind.order, kind.score, kind.many, node)
+    if len(ranked):
+        _rank(kind.order, kind.score, kind.many, ranked)
     at = 0
     while True:
         follow(facts, fleet, kind, decisions)
@@ -73,20 +74,32 @@ def sweep(
             return at, DONE
         if kind.many[UNSCORED] > 0:
             return at, ASKS_SCORES
-        node = _free_node(kind.order, kind.fits, kind.repelled, kind.many, region) if free else NONE
+        node, short = NONE, _is_short(kind.request, kind.ceiling, kind.above, fleet.held)
+        if free and not short:
+            node = _free_node(kind.order, kind.fits, kind.repelled, kind.many, region)
         if node != NONE:
             there = fleet.cards[node]
             if kind.fits[node] == NOW:
                 there = np.minimum(fleet.idle_cards[node], there)
             nobody = kind.releasable[:0]
             decide(decisions, tasks[at], node, best_card(kind.part, there, kind.spreads), nobody, nobody)
-        elif not evicts or not _made(facts, fleet, kind, decisions, tasks[at], region):
+        elif not evicts or not _made(facts, fleet, kind, decisions, tasks[at], region, short):
             return at, NOWHERE
         at += 1
 
 
 @inlined
-def _free_node(order: Rows, fits: Longs, repelled: Longs, many: Longs, region: tuple[int, int]) -> int:
+def _is_short(request: Longs, ceiling: Longs, above: Rows, held: Longs) -> bool:
+    """Whether the queue or one of its ancestors may not take the request as it is."""
+    for queue in above:
+        for r in range(len(request)):
+            if request[r] > 0 and ceiling[queue, r] < UNLIMITED and ceiling[queue, r] - held[queue, r] < request[r]:
+                return True
+    return False
+
+
+@inlined
+def _free_node(order: Rows, fits: Bytes, repelled: Longs, many: Longs, region: tuple[int, int]) -> int:
     """The best node that takes the task without victims: of those that do so now, else of the others; or NONE."""
     later = NONE
     if many[FITTING_NOW] + many[FITTING_LATER] == 0:
@@ -103,30 +116,35 @@ def _free_node(order: Rows, fits: Longs, repelled: Longs, many: Longs, region: t
 
 
 @inlined
-def _rank(order: Rows, score: Longs, many: Longs, node: int) -> None:
-    """Put a node where it belongs in the order, after its score has changed."""
+def _rank(order: Rows, score: Floats, many: Longs, ranked: Rows) -> None:
+    """Put some nodes where they belong in the order, after their scores have changed."""
     kept = 0
     for at in range(many[RANKED]):
-        if order[at] != node:
+        if not (ranked == order[at]).any():
             order[kept] = order[at]
             kept += 1
-    at = kept
-    while at > 0:
-        other = order[at - 1]
-        if score[other] > score[node] or (score[other] == score[node] and other < node):
-            break
-        order[at] = other
-        at -= 1
-    order[at] = node
-    many[RANKED] = kept + 1
+    for node in ranked:
+        at = kept
+        while at > 0:
+            other = order[at - 1]
+            if score[other] > score[node] or (score[other] == score[node] and other < node):
+                break
+            order[at] = other
+            at -= 1
+        order[at] = node
+        kept += 1
+    many[RANKED] = kept
 
 
 # -- with victims ------------------------------------------------------------------------------------------------------
 
 
 @kernel
-def _made(facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions, task: int, region: tuple[int, int]) -> bool:
-    """Decide on a node on which room is made for a task, if there is one.
+def _made(
+    facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions,
+    task: int, region: tuple[int, int], short: bool,
+) -> bool:  # fmt: skip
+    """Decide on a node on which room is made for a task, if there is one; ``short``: its queue needs room as well.
 
     The first one on which it can be, or, of those compared, the one that loses least.
     """
@@ -137,7 +155,7 @@ def _made(facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions, task
         node = kind.order[at]
         if not kind.hopeful[node] or kind.withheld[node] or not region[0] <= node < region[1]:
             continue
-        rows, unpromised, case = case_of(facts, fleet, kind, node)
+        rows, unpromised, case = case_of(facts, fleet, kind, node, short)
         verdict, gone = _verdict(case, kind.sets, kind.simulated, facts.priority[rows])
         if verdict == WITHHELD:
             kind.withheld[node] = True
@@ -179,8 +197,11 @@ def _ascending(rows: Rows) -> Rows:
 
 
 @kernel
-def case_of(facts: Facts, fleet: Fleet, kind: TaskKind, node: int) -> tuple[Rows, Rows, NodeCase]:
-    """The candidates of a node in victim order, the tasks that lose nominations to it, and the node as a case."""
+def case_of(facts: Facts, fleet: Fleet, kind: TaskKind, node: int, short: bool) -> tuple[Rows, Rows, NodeCase]:
+    """The candidates of a node in victim order, the tasks that lose nominations to it, and the node as a case.
+
+    ``short``: the limits of queues count.
+    """
     rows = in_victim_order(kind.victim_order, candidates_on(facts.start, facts.resident, kind.may, fleet.gone, node))
     released, shape = released_on(kind.releasable, kind.released_from, node), facts.shape[rows]
     room, cards = fleet.future[node].copy(), fleet.cards[node].copy()
@@ -199,10 +220,32 @@ def case_of(facts: Facts, fleet: Fleet, kind: TaskKind, node: int) -> tuple[Rows
     owner, surplus = facts.podgroup[rows], np.empty(len(rows), np.int64)
     for at in range(len(rows)):
         surplus[at] = fleet.ready[owner[at]] - facts.minima.least[owner[at]]
+    limit, meets = _limits(facts, fleet, kind, rows, released) if short else (fleet.held[:0].copy(), repels)
     case = NodeCase(
         kind.request, room, kind.part, cards, repelled,
-        facts.asks[shape], facts.card[rows], facts.on_card[shape], repels,
+        facts.asks[shape], facts.card[rows], facts.on_card[shape], repels, limit, meets,
         owner, facts.queue[owner], kind.spares, surplus,
         kind.counts, kind.strict, fleet.left, kind.entitled, kind.asking,
     )  # fmt: skip
     return rows, released, case
+
+
+@inlined
+def _limits(facts: Facts, fleet: Fleet, kind: TaskKind, rows: Rows, released: Rows) -> tuple[Longs, Rows]:
+    """``limit`` and ``meets`` of a case, where released nominations have come free."""
+    limit, meets = np.full((len(kind.above), len(kind.request)), UNLIMITED, np.int64), np.empty(len(rows), np.int64)
+    for above in range(len(kind.above)):
+        queue = kind.above[above]
+        for r in range(len(kind.request)):
+            if kind.ceiling[queue, r] < UNLIMITED:
+                limit[above, r] = kind.ceiling[queue, r] - fleet.held[queue, r]
+                for row in released:
+                    limit[above, r] += facts.asks[facts.shape[row], r]
+    for at in range(len(rows)):
+        queue, meets[at] = facts.queue[facts.podgroup[rows[at]]], len(kind.above)
+        while queue != NONE and meets[at] == len(kind.above):
+            for above in range(len(kind.above)):
+                if kind.above[above] == queue:
+                    meets[at] = above
+            queue = kind.parent[queue]
+    return limit, meets

@@ -39,7 +39,8 @@ class TaskSearch:
         self._snapshot, self._withheld, self._stopped = host.context.snapshot, withheld, False
         self._present = Present(host, len(tasks))
         self._facts, self._order = facts_of(self._snapshot), order_of(host)
-        self._fleet = fleet_of(host, self._quota(int(tasks[0]), rules[0]))
+        self._limits = host.queue_limits()
+        self._fleet = fleet_of(host, self._quota(int(tasks[0]), rules[0]), self._limits)
         self._kinds = dict[tuple[Rule, tuple[int, ...]], KindSearch]()
         self._hard = is_hard(self._snapshot, attempt.podgroups)
         #: Keys of podgroups that change with what podgroups hold.
@@ -115,7 +116,9 @@ class TaskSearch:
     def _kind(self, task: int, rule: Rule, key: tuple[int, ...]) -> KindSearch:
         if (rule, key) not in self._kinds:
             quota = self._quota(task, rule)
-            columns = kind_of(self._host, task, rule, self._order, quota, self._withheld, len(self._tasks))
+            columns = kind_of(
+                self._host, task, rule, self._order, quota, self._limits, self._withheld, len(self._tasks)
+            )
             common = self._host, self._present, self._facts, self._fleet
             self._kinds[rule, key] = KindSearch(*common, columns, task, rule, counted=quota is not None)
         return self._kinds[rule, key]
