@@ -49,5 +49,5 @@ class NetworkTopology(Plugin, OffersDomains):
 
     def _nodes_of(self, podgroup: int) -> Ids:
         """int32[K]: nodes on which tasks of the podgroup run, are bound or are promised."""
-        nodes = self._state.place_of(self._base.tasks_of(podgroup))
-        return nodes[nodes != NONE]
+        nodes: Ids = self._state.place_of(self._base.tasks_of(podgroup))
+        return np.asarray(nodes[nodes != NONE])

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows
 from pipeline.cluster.rules.quota import runs_of
-from pipeline.cluster.rules.sparing import TaskQuota, no_quota
+from pipeline.cluster.rules.sparing import TaskQuota, task_quota
 from pipeline.cluster.tables import TERMINATING
 from pipeline.plugins.extension_points import CountsTasks, FiltersBundles, FiltersTasks, ValidatesVictims
 from pipeline.plugins.plugin import Context, Plugin, Preemptor, Protects
@@ -65,9 +65,9 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, CountsTasks, Valid
         """Task-centric path: as ``bundle_quota_filter``."""
         return self.bundle_quota_filter(preemptor, rows)
 
-    def task_quota(self, preemptor: Preemptor) -> TaskQuota | None:
-        """Nothing to count where there are no budgets."""
-        return None if len(self._base.budgets) else TaskQuota(False, no_quota(), False)
+    def task_quota(self, preemptor: Preemptor) -> TaskQuota:
+        """The same in columns."""
+        return task_quota(budgets=(self._left, self._base.budgets.covers))
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the victims together exceed no budget."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, sealed
 from pipeline.cluster.rules.quota import agreed
-from pipeline.cluster.rules.sparing import Quota, TaskQuota, no_quota
+from pipeline.cluster.rules.sparing import Quota, TaskQuota, task_quota
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.kernels import kernel
 from pipeline.plugins.asked import AskedPlugins
@@ -162,11 +162,14 @@ class VictimHost(AskedPlugins):
         countable = zip(self._answering(TASK_QUOTA_COLUMNS, point), self._asked(TASK_QUOTA_COLUMNS, point), strict=True)
         told = {at: quota for at, one in countable if (quota := one.task_quota(preemptor)) is not None}
         known = [told[at] for at in opined if at in told]
-        queues = [one for one in known if one.queues.counted]
-        if len(known) < len(opined) or len(queues) > 1:
+        queues, budgets = ([one for one in known if one.queues.counted], [one for one in known if len(one.allowed)])
+        if len(known) < len(opined) or len(queues) > 1 or len(budgets) > 1:
             return None
+        counted = (budgets[0].allowed, budgets[0].covers) if budgets else None
         spares = any(one.spares for one in known)
-        return TaskQuota(spares, queues[0].queues, queues[0].strict) if queues else TaskQuota(spares, no_quota(), False)
+        if not queues:
+            return task_quota(spares=spares, budgets=counted)
+        return task_quota(spares=spares, queues=queues[0].queues, strict=queues[0].strict, budgets=counted)
 
     def shields_anew(self, point: ExtensionPoint) -> bool:
         """Whether evictions may change which of the other tasks plugins shield."""

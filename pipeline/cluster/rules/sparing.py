@@ -83,11 +83,15 @@ class TaskQuota(NamedTuple):
         Whether podgroups keep as many ready tasks as their minimum.
     queues
         What queues can spare; ``strict`` says how it is counted (see ``may_go``).
+    allowed: int64[P], covers: bool[P, G', A]
+        How many tasks each disruption budget lets go, and which it covers (`Budgets`).
     """
 
     spares: bool
     queues: Quota
     strict: bool
+    allowed: Longs
+    covers: Bools
 
 
 def quota_of(queue: Ids, held: Longs, allocated: Longs, entitled: Entitled, asking: Asking) -> Quota:
@@ -108,6 +112,18 @@ def no_quota() -> Quota:
     amounts = np.zeros((0, 0), np.int64)
     entitled, asking = Entitled(amounts, flags, amounts, rows.ravel()), Asking(flags.ravel(), rows, flags.ravel())
     return quota_of(rows.ravel(), amounts, amounts, entitled, asking)._replace(counted=False)
+
+
+def task_quota(
+    *,
+    spares: bool = False,
+    queues: Quota | None = None,
+    strict: bool = False,
+    budgets: tuple[Longs, Bools] | None = None,
+) -> TaskQuota:
+    """A quota on single tasks of some kinds: that of podgroups, of queues, or of budgets (``allowed``, ``covers``)."""
+    allowed, covers = budgets or (np.zeros(0, np.int64), np.zeros((0, 0, 0), np.bool_))
+    return TaskQuota(spares, queues or no_quota(), strict, frozen(allowed, np.int64), frozen(covers, np.bool_))
 
 
 @linked

@@ -13,7 +13,7 @@ from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, 
 from pipeline.cluster.queue_tree import chain, least_above, with_descendants
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import QueueLimits, committed, least_of
-from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, TaskQuota, no_quota, quota_of, spared
+from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, TaskQuota, quota_of, spared, task_quota
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.arguments import COUNT, SWITCH
 from pipeline.plugins.capacity.reclaim import ancestors, answering, related
@@ -204,8 +204,8 @@ class Capacity(
 
     def task_quota(self, preemptor: Preemptor) -> TaskQuota:
         """The same in columns."""
-        queues = self._counted(preemptor) if self.has_quota(preemptor) else no_quota()
-        return TaskQuota(False, queues, self._strict)
+        queues = self._counted(preemptor) if self.has_quota(preemptor) else None
+        return task_quota(queues=queues, strict=self._strict)
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the preemptor's open queue and its ancestors stay under their ceilings.

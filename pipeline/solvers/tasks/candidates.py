@@ -63,17 +63,16 @@ def order_of(host: Host) -> VictimOrder:
     return VictimOrder(ranks, jobs, tasks, snapshot.tasks.node, snapshot.tasks.podgroup, snapshot.podgroups.queue)
 
 
-def queue_ranks(host: Host, task: int, purpose: Purpose) -> Longs:
-    """int64[Q]: from which queue to take first for a task."""
-    snapshot = host.context.snapshot
-    if purpose is not Purpose.RECLAIM:
-        return np.zeros(len(snapshot.queues), np.int64)
-    return host.victim_queue_rank(int(snapshot.podgroups.queue[snapshot.tasks.podgroup[task]]))
+def queue_ranks(host: Host, queue: int, purpose: Purpose) -> Longs:
+    """int64[Q]: from which queue to take first for a task of ``queue``."""
+    ranks = host.victim_queue_rank(queue)
+    return ranks if purpose is Purpose.RECLAIM else np.zeros_like(ranks)
 
 
 def candidates(host: Host, task: int, rule: Rule, among: Rows) -> Rows:
     """int64[C]: the candidates among some tasks, by node, and in victim order on each node."""
     if not takes(host, preemptor_of(host, task, rule)):
         return among[:0]
-    order = order_of(host)._replace(queue_rank=queue_ranks(host, task, rule.purpose))
+    queue = int(host.context.snapshot.queue_of(np.array([task]))[0])
+    order = order_of(host)._replace(queue_rank=queue_ranks(host, queue, rule.purpose))
     return in_victim_order(order, among[may_go(host, task, rule)[among]])

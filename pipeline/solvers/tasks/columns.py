@@ -28,7 +28,7 @@ class Facts(NamedTuple):
         Tasks by the node that they hold.
     minima
         What podgroups need.
-    The others are columns of tasks, podgroups (``queue``) and shapes (``asks``, ``on_card``).
+    The others are columns of tasks, podgroups (``queue``, ``namespace``) and shapes (``asks``, ``on_card``).
     """
 
     start: Longs
@@ -40,7 +40,9 @@ class Facts(NamedTuple):
     subgroup: Ids
     priority: Ids
     created: Floats
+    label_set: Ids
     queue: Ids
+    namespace: Ids
     asks: Longs
     on_card: Longs
     minima: Minima
@@ -86,6 +88,8 @@ class Fleet(NamedTuple):
         What queues hold, where quotas on victims are counted.
     held: int64[Q, R]
         What they hold, where their limits are counted.
+    allowed: int64[P]
+        How many tasks each disruption budget lets go, where they are counted.
     says_ready: bool[P]
         Which keys of podgroups (``VictimOrder.jobs``) are 1 for one that is ready, and change with it.
     """
@@ -99,6 +103,7 @@ class Fleet(NamedTuple):
     have: Have
     left: Longs
     held: Longs
+    allowed: Longs
     says_ready: Bools
 
 
@@ -117,6 +122,8 @@ class TaskKind(NamedTuple):
         Of its candidates; its ``jobs`` are those of all kinds.
     spares, counts, strict, entitled, asking
         See ``NodeCase``.
+    covers: bool[P, G', A]
+        See ``Budgets``.
     limited, parent, ceiling
         Whether limits of queues are counted, and ``QueueLimits``.
     above: int64[A]
@@ -152,6 +159,7 @@ class TaskKind(NamedTuple):
     strict: bool
     entitled: Entitled
     asking: Asking
+    covers: Bools
     limited: bool
     parent: Ids
     ceiling: Longs

@@ -1,11 +1,15 @@
-"""What a decision changes, followed in columns: its node's room, its victims' podgroups and queues, the nodes' outlook."""
+"""What a decision changes, followed in columns.
+
+The room of its node and how tasks of a kind stand to it, what the podgroups and queues of its victims can lose, and the
+nodes from which anti-affinity keeps tasks away.
+"""
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NONE, Ids, Longs, Rows
 from pipeline.cluster.rules.minimum import parts_reach
 from pipeline.cluster.rules.sparing import charge
-from pipeline.kernels import kernel
+from pipeline.kernels import inlined, kernel
 from pipeline.solvers.tasks.columns import (
     FITTING_LATER,
     FITTING_NOW,
@@ -27,7 +31,9 @@ from pipeline.solvers.tasks.columns import (
 def follow(facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions) -> None:
     """Bring the fleet and a kind up to the last decision."""
     while decisions.many[1] < decisions.many[0]:
-        _carry_out(facts, fleet, kind, decisions, decisions.many[1])
+        at = decisions.many[1]
+        _move(facts, fleet, kind, decisions, at)
+        _lose(facts, fleet, kind, decisions.victims[decisions.first_victim[at] : decisions.first_victim[at + 1]])
         decisions.many[1] += 1
     known, last = kind.many[FOLLOWED], decisions.many[0]
     if known == last:
@@ -48,46 +54,50 @@ def follow(facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions) -> 
 
 
 @kernel
-def _carry_out(facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions, at: int) -> None:
-    """Victims are on their way out, nominations withdrawn, and the task is promised its place."""
-    node, asks = decisions.node[at], facts.asks
-    first, last = decisions.first_victim[at], decisions.first_victim[at + 1]
-    withdrawn, end = decisions.first_released[at], decisions.first_released[at + 1]
-    for k in range(last - first + end - withdrawn + 1):
+def _move(facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions, at: int) -> None:
+    """Victims and tasks whose nominations are withdrawn give back room of their node and queues; the task claims it."""
+    node, asks, first, withdrawn = decisions.node[at], facts.asks, decisions.first_victim, decisions.first_released
+    victims, moves = first[at + 1] - first[at], first[at + 1] - first[at] + withdrawn[at + 1] - withdrawn[at] + 1
+    for k in range(moves):
         row, gives = decisions.task[at], -1
-        if k < last - first:
-            row, gives = decisions.victims[first + k], 1
-        elif k < last - first + end - withdrawn:
-            row, gives = decisions.released[withdrawn + k - (last - first)], 1
-        card = decisions.card[at] if gives < 0 else np.int64(facts.card[row])
-        shape = facts.shape[row]
+        if k < victims:
+            row, gives = decisions.victims[first[at] + k], 1
+        elif k < moves - 1:
+            row, gives = decisions.released[withdrawn[at] + k - victims], 1
+        card, shape = np.int64(facts.card[row]) if gives > 0 else decisions.card[at], facts.shape[row]
         for r in range(asks.shape[1]):
             fleet.future[node, r] += gives * asks[shape, r]
         if card != NONE:
             fleet.cards[node, card] += gives * facts.on_card[shape]
-        if kind.limited:
-            queue = facts.queue[facts.podgroup[row]]
-            while queue != NONE:
-                for r in range(asks.shape[1]):
-                    fleet.held[queue, r] -= gives * asks[shape, r]
-                queue = kind.parent[queue]
+        queue = facts.queue[facts.podgroup[row]]
         if kind.counts:
-            charge(asks[shape], facts.queue[facts.podgroup[row]], fleet.left, kind.entitled, gives)
+            charge(asks[shape], queue, fleet.left, kind.entitled, gives)
+        while kind.limited and queue != NONE:
+            for r in range(asks.shape[1]):
+                fleet.held[queue, r] -= gives * asks[shape, r]
+            queue = kind.parent[queue]
+
+
+@kernel
+def _lose(facts: Facts, fleet: Fleet, kind: TaskKind, victims: Rows) -> None:
+    """Victims are on their way out: their podgroups have fewer tasks, and budgets let fewer go."""
     have, jobs, says_ready = fleet.have, kind.victim_order.jobs, fleet.says_ready
-    for k in range(first, last):
-        row = decisions.victims[k]
-        group = facts.podgroup[row]
+    for row in victims:
+        group, role, part = facts.podgroup[row], facts.role[row], facts.subgroup[row]
         fleet.gone[row] = True
         fleet.ready[group] -= 1
         have.group[group] -= 1
-        if facts.role[row] != NONE:
-            have.role[facts.role[row]] -= 1
-        if facts.subgroup[row] != NONE:
-            have.leaf[facts.subgroup[row]] -= 1
+        if role != NONE:
+            have.role[role] -= 1
+        if part != NONE:
+            have.leaf[part] -= 1
         ready = have.group[group] >= facts.minima.least[group] and parts_reach(facts.minima, have, group)
         for key in range(len(says_ready)):
             if says_ready[key]:
                 jobs[key, group] = int(ready)
+        for budget in range(len(fleet.allowed)):
+            covered = kind.covers[budget, facts.namespace[group], facts.label_set[row]]
+            fleet.allowed[budget] = max(fleet.allowed[budget] - int(covered), 0)
 
 
 @kernel
@@ -111,46 +121,43 @@ def _repel(kind: TaskKind, decisions: Decisions, first: int, last: int) -> None:
 @kernel
 def _look(facts: Facts, fleet: Fleet, kind: TaskKind, nodes: Rows) -> None:
     """How the task stands to some nodes: whether it fits, and whether it could with all candidates gone."""
-    request, part, many, future, idle = kind.request, kind.part, kind.many, fleet.future, fleet.idle
-    fits, hopeful, shapes, asks = kind.fits, kind.hopeful, facts.shape, facts.asks
+    request, part, many, fits = kind.request, kind.part, kind.many, kind.fits
     for node in nodes:
         if fits[node] != FULL:
             many[FITTING_NOW if fits[node] == NOW else FITTING_LATER] -= 1
-        fits[node], hopeful[node] = FULL, False
+        fits[node], kind.hopeful[node] = FULL, False
         if not kind.allowed[node]:
             continue
-        now = later = True
-        for r in range(len(request)):
-            if request[r] > 0:
-                later &= future[node, r] >= request[r]
-                now &= idle[node, r] >= request[r]
-        some = candidates_on(facts.start, facts.resident, kind.may, fleet.gone, node)
-        released = released_on(kind.releasable, kind.released_from, node)
-        could = not kind.withheld[node] and len(some) + len(released) > 0
-        for r in range(len(request)):
-            if could and request[r] > 0:
-                room = future[node, r]
-                for row in some:
-                    room += asks[shapes[row], r]
-                for row in released:
-                    room += asks[shapes[row], r]
-                could = room >= request[r]
-        if part > 0:
-            cards, large, empty = fleet.cards[node].copy(), False, False
-            for card in range(len(cards)):
-                large |= cards[card] >= part
-                empty |= min(cards[card], fleet.idle_cards[node, card]) >= part
-            for row in some:
-                if facts.card[row] != NONE:
-                    cards[facts.card[row]] += facts.on_card[shapes[row]]
-            for row in released:
-                if facts.card[row] != NONE:
-                    cards[facts.card[row]] += facts.on_card[shapes[row]]
-            later, now, could = later & large, now & empty, could and cards.max() >= part
-        if later:
+        room, cards = fleet.future[node].copy(), fleet.cards[node].copy()
+        if _takes(request, part, room, cards):
+            now = _takes(request, part, fleet.idle[node], np.minimum(cards, fleet.idle_cards[node]))
             fits[node] = NOW if now else LATER
             many[FITTING_NOW if now else FITTING_LATER] += 1
-        hopeful[node] = could
-        if (later or could) and not kind.scored[node]:
+        some = candidates_on(facts.start, facts.resident, kind.may, fleet.gone, node)
+        released = released_on(kind.releasable, kind.released_from, node)
+        if not kind.withheld[node] and len(some) + len(released) > 0:
+            free_on(facts.asks, facts.on_card, facts.shape, facts.card, some, room, cards)
+            free_on(facts.asks, facts.on_card, facts.shape, facts.card, released, room, cards)
+            kind.hopeful[node] = _takes(request, part, room, cards)
+        if (kind.hopeful[node] or fits[node] != FULL) and not kind.scored[node]:
             kind.unscored[many[UNSCORED]] = node
             many[UNSCORED] += 1
+
+
+@inlined
+def _takes(request: Longs, part: int, room: Longs, cards: Longs) -> bool:
+    """Whether a node with ``room``, and one of its cards, has what a task asks for."""
+    for r in range(len(request)):
+        if request[r] > 0 and room[r] < request[r]:
+            return False
+    return bool(part == 0 or (cards >= part).any())
+
+
+@inlined
+def free_on(asks: Longs, on_card: Longs, shape: Ids, card: Ids, rows: Rows, room: Longs, cards: Longs) -> None:
+    """Add to ``room`` and ``cards`` of a node what tasks hold there, or are promised, in place."""
+    for row in rows:
+        for r in range(len(room)):
+            room[r] += asks[shape[row], r]
+        if card[row] != NONE:
+            cards[card[row]] += on_card[shape[row]]

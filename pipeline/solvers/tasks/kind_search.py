@@ -64,6 +64,8 @@ class KindSearch:
         self._host, self._present, self._facts, self._fleet, self._columns = host, present, facts, fleet, columns
         self._rule, self._preemptor = rule, preemptor_of(host, task, rule)
         self._shape, self._queue = int(snapshot.tasks.shape[task]), int(snapshot.queue_of(np.array([task]))[0])
+        #: Where the last task had no place, and what was remembered before it was searched for.
+        self._failed: tuple[Region, tuple[int, int, int]] | None = None
         #: Whether plugins have to be asked node by node, whatever the room of the queue.
         self._by_node = not counted or (rule.simulated and len(snapshot.budgets) > 0)
         #: Whether queues lose in an order that changes with every decision.
@@ -79,8 +81,8 @@ class KindSearch:
             return 1
         if self._rule.purpose is Purpose.PREEMPT:
             return many
-        most = many if self._host.grants_together else 1
-        while most > 1 and not takes(self._present.host, replace(self._preemptor, request=self._preemptor.request * most)):
+        most, one = many if self._host.grants_together else 1, self._preemptor
+        while most > 1 and not takes(self._present.host, replace(one, request=one.request * most)):
             most //= 2
         return most
 
@@ -92,10 +94,12 @@ class KindSearch:
         free, evicts, ranked = self._free(), takes(self._present.host, self._preemptor), _nothing()
         asks = self._by_node or not free
         if self._queues_follow and evicts:
-            self._columns.victim_order.queue_rank[:] = queue_ranks(
-                self._present.host, self._preemptor.task, self._rule.purpose
-            )
+            self._columns.victim_order.queue_rank[:] = queue_ranks(self._present.host, self._queue, self._rule.purpose)
         while len(tasks):
+            if self._fails_again(region):
+                tasks = tasks[1:]
+                continue
+            before = self._remembered
             done, why = sweep(
                 self._facts, self._fleet, self._columns, self._present.decisions,
                 tasks, region, free, evicts and not asks, ranked,
@@ -106,7 +110,28 @@ class KindSearch:
             elif why == NOWHERE:
                 if asks and evicts:
                     self._ask(int(tasks[0]), region)
+                if done == 0:
+                    self._failed = region, before
                 tasks = tasks[1:]
+
+    @property
+    def _remembered(self) -> tuple[int, int, int]:
+        """Decisions, nodes that are withheld, and sets of candidates that may still be looked at."""
+        return self._present.many, int(self._columns.withheld.sum()), int(self._columns.sets[0])
+
+    def _fails_again(self, region: Region) -> bool:
+        """Whether another task has no place either: nothing has changed since the last one had none.
+
+        It spends as many sets of candidates as that one did.
+        """
+        if self._failed is None or self._failed[0] != region:
+            return False
+        (many, withheld, sets), now = self._failed[1], self._remembered
+        if (many, withheld) != now[:2] or 2 * now[2] < sets:
+            return False
+        self._columns.sets[0] -= sets - now[2]
+        self._failed = region, (many, withheld, now[2])
+        return True
 
     def _free(self) -> bool:
         """Whether the queue has room for a task, if that has to be asked."""

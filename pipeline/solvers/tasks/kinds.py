@@ -9,7 +9,7 @@ from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.anti_affinity import repulsion
 from pipeline.cluster.rules.minimum import Have, Minima, towards_start
 from pipeline.cluster.rules.quota import QueueLimits
-from pipeline.cluster.rules.sparing import TaskQuota, no_quota
+from pipeline.cluster.rules.sparing import TaskQuota, task_quota
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
@@ -59,10 +59,10 @@ def alike(snapshot: Snapshot, rows: Rows) -> tuple[int, ...]:
 def facts_of(snapshot: Snapshot) -> Facts:
     """What no decision changes."""
     tasks, there, shapes = snapshot.tasks, snapshot.occupancy, snapshot.shapes
+    groups, minima = snapshot.podgroups, Minima(*snapshot.once(towards_start)[0])
     return Facts(
         there.start, there.task, tasks.podgroup, tasks.shape, tasks.card, tasks.role, tasks.subgroup, tasks.priority,
-        tasks.created, snapshot.podgroups.queue, shapes.request, shapes.on_card,
-        Minima(*snapshot.once(towards_start)[0]),
+        tasks.created, tasks.label_set, groups.queue, groups.namespace, shapes.request, shapes.on_card, minima,
     )  # fmt: skip
 
 
@@ -70,12 +70,12 @@ def fleet_of(host: Host, quota: TaskQuota | None, limits: QueueLimits | None) ->
     """What decisions change, as it is before the first one; ``quota`` and ``limits``: see ``kind_of``."""
     snapshot = host.context.snapshot
     follows = [one.JOB_ORDER_FOLLOWS is Follows.READINESS for one in host.job_orders]
-    left = (no_quota() if quota is None else quota.queues).allocated
+    counted, bound = quota or task_quota(), limits or _no_limits()
     return Fleet(
         snapshot.room.future.copy(), snapshot.room.idle, snapshot.card_room.future.copy(), snapshot.card_room.idle,
         np.zeros(len(snapshot.tasks), bool), snapshot.counts.ready.copy(),
         Have(*(column.copy() for column in snapshot.once(towards_start)[1])),
-        left.copy(), (_no_limits() if limits is None else limits).held.copy(), np.array([*follows, False]),
+        counted.queues.allocated.copy(), bound.held.copy(), counted.allowed.copy(), np.array([*follows, False]),
     )  # fmt: skip
 
 
@@ -112,20 +112,39 @@ def kind_of(
         How many there may be.
     """
     snapshot, nodes = host.context.snapshot, len(host.context.snapshot.nodes)
-    shape, counted = int(snapshot.tasks.shape[task]), quota or TaskQuota(False, no_quota(), False)
-    queue, bound = int(snapshot.queue_of(np.array([task]))[0]), limits or _no_limits()
+    shape, queue = int(snapshot.tasks.shape[task]), int(snapshot.queue_of(np.array([task]))[0])
+    counted, bound = quota or task_quota(), limits or _no_limits()
     closed = limits is not None and bool(limits.closed[queue])  # it may take nothing, whatever goes
     rows, many = releasable(host, task, rule), np.zeros(5, np.int64)
     many[FOLLOWED] = NONE
     return TaskKind(
-        snapshot.shapes.request[shape].copy(), int(snapshot.shapes.on_card[shape]),
-        bool(rule.simulated), host.spreads_cards,
-        np.zeros(nodes, bool) if closed else host.allowed(np.array([shape]))[0], may_go(host, task, rule),
-        order._replace(queue_rank=queue_ranks(host, task, rule.purpose).copy()),
-        counted.spares, counted.queues.counted, counted.strict, counted.queues.entitled, counted.queues.asking,
-        limits is not None, frozen(bound.parent, np.int32), frozen(bound.ceiling, np.int64),
-        np.array([] if limits is None else chain(bound.parent, queue), np.int64),
-        np.zeros(nodes, np.uint8), np.zeros(nodes, bool), withheld.of(host, task, rule), withheld.sets,
-        np.zeros(nodes), np.zeros(nodes, bool), np.empty(nodes, np.int64), np.empty(nodes + decisions, np.int64),
-        rows, snapshot.tasks.nominated[rows].astype(np.int64), *repulsion(snapshot, task), many,
-    )  # fmt: skip
+        request=snapshot.shapes.request[shape].copy(),
+        part=int(snapshot.shapes.on_card[shape]),
+        simulated=bool(rule.simulated),
+        spreads=host.spreads_cards,
+        allowed=np.zeros(nodes, bool) if closed else host.allowed(np.array([shape]))[0],
+        may=may_go(host, task, rule),
+        victim_order=order._replace(queue_rank=queue_ranks(host, queue, rule.purpose).copy()),
+        spares=counted.spares,
+        counts=counted.queues.counted,
+        strict=counted.strict,
+        entitled=counted.queues.entitled,
+        asking=counted.queues.asking,
+        covers=counted.covers,
+        limited=limits is not None,
+        parent=frozen(bound.parent, np.int32),
+        ceiling=frozen(bound.ceiling, np.int64),
+        above=np.array([] if limits is None else chain(bound.parent, queue), np.int64),
+        fits=np.zeros(nodes, np.uint8),
+        hopeful=np.zeros(nodes, bool),
+        withheld=withheld.of(host, task, rule),
+        sets=withheld.sets,
+        score=np.zeros(nodes),
+        scored=np.zeros(nodes, bool),
+        order=np.empty(nodes, np.int64),
+        unscored=np.empty(nodes + decisions, np.int64),
+        releasable=rows,
+        released_from=snapshot.tasks.nominated[rows].astype(np.int64),
+        **repulsion(snapshot, task)._asdict(),
+        many=many,
+    )

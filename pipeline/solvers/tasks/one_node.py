@@ -44,7 +44,10 @@ class NodeCase(NamedTuple):
     spares
         Whether podgroups can lose only ``surplus`` (int64[C], of each candidate's podgroup) tasks.
     counts
-        Whether queues can lose only what is ``left`` to them (int64[Q, R]; charged and restored); the rest says how.
+        Whether queues can lose only what is ``left`` to them (int64[Q, R]; charged and restored); ``strict``,
+        ``entitled`` and ``asking`` say how.
+    covered: bool[C, P], allowed: int64[P]
+        Which disruption budgets cover each candidate, and how many tasks each lets go.
     """
 
     request: Longs
@@ -67,6 +70,8 @@ class NodeCase(NamedTuple):
     left: Longs
     entitled: Entitled
     asking: Asking
+    covered: Bools
+    allowed: Longs
 
 
 #: A ``NodeCase``, or what answers its questions by asking: a kernel knows no union of types.
@@ -77,17 +82,21 @@ Case: TypeAlias = Any
 
 
 def _count_vote(case: NodeCase, some: Rows) -> Bools:
-    may = np.zeros(len(some), np.bool_)
+    may, allowed = np.zeros(len(some), np.bool_), case.allowed.copy()
     for at in range(len(some)):
         mine, taken = some[at], 0
         for before in range(at):
             taken += may[before] and case.owner[some[before]] == case.owner[mine]
         may[at] = not case.spares or case.surplus[mine] > taken
+        for budget in range(len(allowed)):
+            may[at] &= allowed[budget] > 0 or not case.covered[mine, budget]
         if may[at] and case.counts:
             queue, held = case.queue[mine], case.holds[mine]
             may[at] = may_go(held, queue, case.left, case.entitled, case.asking, case.strict)
             if may[at]:
                 charge(held, queue, case.left, case.entitled, 1)
+        for budget in range(len(allowed)):
+            allowed[budget] -= may[at] and case.covered[mine, budget]
     if case.counts:
         for at in range(len(some)):
             if may[at]:
@@ -110,7 +119,7 @@ def count_room(case: NodeCase, some: Rows) -> bool:
                 room += case.holds[one, r]
             if room < case.request[r]:
                 return False
-    return case.part == 0 or (cards_without(case, some) >= case.part).any()
+    return bool(case.part == 0 or (cards_without(case, some) >= case.part).any())
 
 
 @counted_by(count_room)

@@ -28,7 +28,7 @@ from pipeline.solvers.tasks.columns import (
     decide,
     released_on,
 )
-from pipeline.solvers.tasks.following import follow
+from pipeline.solvers.tasks.following import follow, free_on
 from pipeline.solvers.tasks.one_node import (
     MAKES_ROOM,
     WITHHELD,
@@ -206,11 +206,7 @@ def case_of(facts: Facts, fleet: Fleet, kind: TaskKind, node: int, short: bool) 
     released, shape = released_on(kind.releasable, kind.released_from, node), facts.shape[rows]
     room, cards = fleet.future[node].copy(), fleet.cards[node].copy()
     repelled, repels = kind.repelled[node], np.zeros(len(rows), np.int64)
-    for row in released:
-        for r in range(len(room)):
-            room[r] += facts.asks[facts.shape[row], r]
-        if facts.card[row] != NONE:
-            cards[facts.card[row]] += facts.on_card[facts.shape[row]]
+    free_on(facts.asks, facts.on_card, facts.shape, facts.card, released, room, cards)
     for term in range(len(kind.repels)):
         if kind.domain[term, node] != NONE:
             for row in released:
@@ -220,12 +216,16 @@ def case_of(facts: Facts, fleet: Fleet, kind: TaskKind, node: int, short: bool) 
     owner, surplus = facts.podgroup[rows], np.empty(len(rows), np.int64)
     for at in range(len(rows)):
         surplus[at] = fleet.ready[owner[at]] - facts.minima.least[owner[at]]
+    covered = np.zeros((len(rows), len(fleet.allowed)), np.bool_)
+    for at in range(len(rows) if len(fleet.allowed) else 0):
+        for budget in range(len(fleet.allowed)):
+            covered[at, budget] = kind.covers[budget, facts.namespace[owner[at]], facts.label_set[rows[at]]]
     limit, meets = _limits(facts, fleet, kind, rows, released) if short else (fleet.held[:0].copy(), repels)
     case = NodeCase(
         kind.request, room, kind.part, cards, repelled,
         facts.asks[shape], facts.card[rows], facts.on_card[shape], repels, limit, meets,
         owner, facts.queue[owner], kind.spares, surplus,
-        kind.counts, kind.strict, fleet.left, kind.entitled, kind.asking,
+        kind.counts, kind.strict, fleet.left, kind.entitled, kind.asking, covered, fleet.allowed,
     )  # fmt: skip
     return rows, released, case
 
