@@ -6,9 +6,9 @@ nodes from which anti-affinity keeps tasks away.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
 from pipeline.cluster.rules.minimum import parts_reach
-from pipeline.cluster.rules.sparing import charge
+from pipeline.cluster.rules.sparing import Entitled, charge
 from pipeline.kernels import inlined, kernel
 from pipeline.solvers.tasks.columns import (
     FITTING_LATER,
@@ -32,14 +32,15 @@ def follow(facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions) -> 
     """Bring the fleet and a kind up to the last decision."""
     while decisions.many[1] < decisions.many[0]:
         at = decisions.many[1]
-        _move(facts, fleet, kind, decisions, at)
-        _lose(facts, fleet, kind, decisions.victims[decisions.first_victim[at] : decisions.first_victim[at + 1]])
+        victims = decisions.victims[decisions.first_victim[at] : decisions.first_victim[at + 1]]
+        _move(facts, fleet, kind.counts, kind.entitled, kind.limited, kind.parent, decisions, at)
+        _lose(facts, fleet, kind.victim_order.jobs, kind.covers, victims)
         decisions.many[1] += 1
     known, last = kind.many[FOLLOWED], decisions.many[0]
     if known == last:
         return
     if len(kind.repels):
-        _repel(kind, decisions, max(known, 0), last)
+        _repel(kind.repels, kind.domain, kind.repelled, decisions, max(known, 0))
     for at in range(max(known, 0), last):
         kind.scored[decisions.node[at]] = False
         for k in range(decisions.first_released[at], decisions.first_released[at + 1]):
@@ -54,8 +55,14 @@ def follow(facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions) -> 
 
 
 @kernel
-def _move(facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions, at: int) -> None:
-    """Victims and tasks whose nominations are withdrawn give back room of their node and queues; the task claims it."""
+def _move(
+    facts: Facts, fleet: Fleet, counts: bool, entitled: Entitled, limited: bool, parent: Ids,
+    decisions: Decisions, at: int,
+) -> None:  # fmt: skip
+    """Victims and tasks whose nominations are withdrawn give back room of their node and queues; the task claims it.
+
+    The arguments beside facts, fleet and decisions are columns of a kind by those names.
+    """
     node, asks, first, withdrawn = decisions.node[at], facts.asks, decisions.first_victim, decisions.first_released
     victims, moves = first[at + 1] - first[at], first[at + 1] - first[at] + withdrawn[at + 1] - withdrawn[at] + 1
     for k in range(moves):
@@ -70,18 +77,18 @@ def _move(facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions, at: 
         if card != NONE:
             fleet.cards[node, card] += gives * facts.on_card[shape]
         queue = facts.queue[facts.podgroup[row]]
-        if kind.counts:
-            charge(asks[shape], queue, fleet.left, kind.entitled, gives)
-        while kind.limited and queue != NONE:
+        if counts:
+            charge(asks[shape], queue, fleet.left, entitled, gives)
+        while limited and queue != NONE:
             for r in range(asks.shape[1]):
                 fleet.held[queue, r] -= gives * asks[shape, r]
-            queue = kind.parent[queue]
+            queue = parent[queue]
 
 
 @kernel
-def _lose(facts: Facts, fleet: Fleet, kind: TaskKind, victims: Rows) -> None:
+def _lose(facts: Facts, fleet: Fleet, jobs: Longs, covers: Bools, victims: Rows) -> None:
     """Victims are on their way out: their podgroups have fewer tasks, and budgets let fewer go."""
-    have, jobs, says_ready = fleet.have, kind.victim_order.jobs, fleet.says_ready
+    have, says_ready = fleet.have, fleet.says_ready
     for row in victims:
         group, role, part = facts.podgroup[row], facts.role[row], facts.subgroup[row]
         fleet.gone[row] = True
@@ -96,15 +103,17 @@ def _lose(facts: Facts, fleet: Fleet, kind: TaskKind, victims: Rows) -> None:
             if says_ready[key]:
                 jobs[key, group] = int(ready)
         for budget in range(len(fleet.allowed)):
-            covered = kind.covers[budget, facts.namespace[group], facts.label_set[row]]
+            covered = covers[budget, facts.namespace[group], facts.label_set[row]]
             fleet.allowed[budget] = max(fleet.allowed[budget] - int(covered), 0)
 
 
 @kernel
-def _repel(kind: TaskKind, decisions: Decisions, first: int, last: int) -> None:
-    """Tasks that came to nodes keep others away from their domains, and those that left do not any more."""
-    domain, repels = kind.domain, kind.repels
-    for at in range(first, last):
+def _repel(repels: Bytes, domain: Longs, repelled: Longs, decisions: Decisions, first: int) -> None:
+    """Tasks that came to nodes keep others away from their domains, and those that left do not any more.
+
+    The first arguments are columns of a kind by those names; ``first`` is the first decision to follow.
+    """
+    for at in range(first, decisions.many[0]):
         node = decisions.node[at]
         for term in range(len(repels)):
             more = int(repels[term, decisions.task[at]])
@@ -115,7 +124,7 @@ def _repel(kind: TaskKind, decisions: Decisions, first: int, last: int) -> None:
             if more != 0 and domain[term, node] != NONE:
                 for other in range(domain.shape[1]):
                     if domain[term, other] == domain[term, node]:
-                        kind.repelled[other] += more
+                        repelled[other] += more
 
 
 @kernel
