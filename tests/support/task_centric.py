@@ -12,7 +12,15 @@ from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets
 from pipeline.cluster.what_if import WhatIf
+from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context
 from pipeline.policy import PluginSetting, Policy, Purpose
+from pipeline.solvers.tasks.asked_node import AskedNode
+from pipeline.solvers.tasks.candidates import order_of, preemptor_of
+from pipeline.solvers.tasks.kinds import Withheld, facts_of, fleet_of, kind_of, no_decisions
+from pipeline.solvers.tasks.rule import Rule
+from pipeline.solvers.tasks.sweeping.following import follow
+from pipeline.solvers.tasks.sweeping.sweep import case_of
 
 #: Volcano's usual plugins, with gangs protected.
 USUAL = ("priority", "gang", "conformance", "predicates", "network-topology-aware")
@@ -33,6 +41,19 @@ def preempted(snapshot: Snapshot, with_policy: Policy | None = None) -> Progress
 
 def reclaimed(snapshot: Snapshot, with_policy: Policy | None = None) -> Progress:
     return evict(Progress(snapshot, with_policy or policy((*USUAL, "proportion")), 0.0), "reclaim", Purpose.RECLAIM)
+
+
+def on_node(snapshot: Snapshot, with_policy: Policy, task: int, node: int = 0) -> AskedNode:
+    """A node for a waiting task in preempt, as plugins are asked about it; its ``case`` is the same in columns."""
+    host, podgroup = Host(Context(snapshot, with_policy, 0.0)), int(snapshot.tasks.podgroup[task])
+    rule = Rule(Purpose.PREEMPT, (podgroup,))
+    preemptor = preemptor_of(host, task, rule)
+    quota, limits, facts = host.task_quota(preemptor, rule.point), host.queue_limits(), facts_of(snapshot)
+    kind = kind_of(host, task, rule, order_of(host), quota, limits, Withheld(len(snapshot.nodes)), 0)
+    fleet = fleet_of(host, quota, limits)
+    follow(facts, fleet, kind, no_decisions(snapshot, 0))
+    rows, released, case = case_of(facts, fleet, kind, node, True)
+    return AskedNode(host, WhatIf.of(snapshot), preemptor, rule.point, case, rows, released)
 
 
 def victims(progress: Progress) -> list[int]:

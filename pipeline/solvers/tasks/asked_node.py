@@ -10,7 +10,7 @@ from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint
-from pipeline.solvers.tasks.one_node import NodeCase, count_fit, count_room
+from pipeline.solvers.tasks.sweeping.one_node import NodeCase, count_fit, count_room
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.solvers.tasks.rule import Rule
-from pipeline.solvers.tasks.victim_order import VictimOrder, in_victim_order
+from pipeline.solvers.tasks.sweeping.victim_order import VictimOrder, in_victim_order
 
 
 def preemptor_of(host: Host, task: int, rule: Rule) -> Preemptor:

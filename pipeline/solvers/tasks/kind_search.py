@@ -15,8 +15,10 @@ from pipeline.policy import Purpose
 from pipeline.records import replace
 from pipeline.solvers.tasks.asked_node import AskedNode
 from pipeline.solvers.tasks.candidates import preemptor_of, queue_ranks, takes
-from pipeline.solvers.tasks.columns import RANKED, UNSCORED, Facts, Fleet, TaskKind, decide
-from pipeline.solvers.tasks.one_node import (
+from pipeline.solvers.tasks.present import Present
+from pipeline.solvers.tasks.rule import Place, Rule
+from pipeline.solvers.tasks.sweeping.columns import RANKED, UNSCORED, Facts, Fleet, TaskKind, decide
+from pipeline.solvers.tasks.sweeping.one_node import (
     MAKES_ROOM,
     WITHHELD,
     cards_without,
@@ -26,9 +28,7 @@ from pipeline.solvers.tasks.one_node import (
     reprieved,
     shortest,
 )
-from pipeline.solvers.tasks.present import Present
-from pipeline.solvers.tasks.rule import Place, Rule
-from pipeline.solvers.tasks.sweep import ASKS_SCORES, COMPARED, NOWHERE, case_of, sweep
+from pipeline.solvers.tasks.sweeping.sweep import ASKS_SCORES, COMPARED, NOWHERE, case_of, sweep
 
 Region = tuple[int, int]
 

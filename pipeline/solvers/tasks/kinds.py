@@ -14,9 +14,9 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
 from pipeline.solvers.tasks.candidates import may_go, queue_ranks, releasable
-from pipeline.solvers.tasks.columns import FOLLOWED, Decisions, Facts, Fleet, TaskKind
 from pipeline.solvers.tasks.rule import Rule
-from pipeline.solvers.tasks.victim_order import VictimOrder
+from pipeline.solvers.tasks.sweeping.columns import FOLLOWED, Decisions, Facts, Fleet, TaskKind
+from pipeline.solvers.tasks.sweeping.victim_order import VictimOrder
 
 #: How many sets of candidates are looked at in all for a podgroup, where a vote leaves too little room.
 _SETS = 4096

@@ -21,9 +21,10 @@ from pipeline.decision.verdict import Accepted, Conflict
 from pipeline.judge import judge
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
-from pipeline.solvers.tasks.what_if import NodeWhatIf, removing, returning, stands
+from pipeline.solvers.tasks.sweeping.one_node import cards_without, reprieved, stands
 from tests.support.carded import POLICIES, Holder, carded, holder, node, waiting
 from tests.support.encoded import encoded
+from tests.support.task_centric import on_node
 
 NO_ROWS = np.zeros(0, np.int64)
 APART: list[Holder] = [("a", "4Gi", "gpu-0", 1), ("b", "4Gi", "gpu-1", 2)]
@@ -83,17 +84,15 @@ def test_a_task_that_is_added_again_returns_to_its_own_card() -> None:
     names = {name: row for row, name in enumerate(case.names.tasks)}
     row, waits = names["default/a"], names["default/c-0"]
 
-    def trial(snapshot: Snapshot) -> NodeWhatIf:
-        attempt = Attempt(snapshot, case.policy, Purpose.PREEMPT, (2,), None, 0.0)
-        return NodeWhatIf(host_of(attempt), waits, 0, NO_ROWS, NO_ROWS)
-
-    gone = removing(trial(case.snapshot), np.array([row]))
-    assert not stands(trial(case.snapshot))
-    assert stands(gone)
-    assert gone.cards.tolist() == [8 << 30, 4 << 30]
-    assert not stands(returning(gone, row))
+    here = on_node(case.snapshot, case.policy, waits)
+    gone = np.flatnonzero(here.rows == row)
+    for asked in (here, here.case):
+        assert not stands(asked, NO_ROWS)
+        assert stands(asked, gone)
+    assert cards_without(here.case, gone).tolist() == [8 << 30, 4 << 30]
+    assert reprieved(here, gone, gone).tolist() == gone.tolist()
     moved = open_case(carded([("a", "4Gi", "gpu-1", 1), APART[1]], waiting("c", "8Gi"))).snapshot
-    assert stands(trial(moved))
+    assert stands(on_node(moved, case.policy, waits), NO_ROWS)
 
 
 # -- gangs -------------------------------------------------------------------------------------------------------------

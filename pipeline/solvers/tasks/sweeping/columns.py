@@ -13,7 +13,7 @@ from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs, Ro
 from pipeline.cluster.rules.minimum import Have, Minima
 from pipeline.cluster.rules.sparing import Asking, Entitled
 from pipeline.kernels import inlined, shared
-from pipeline.solvers.tasks.victim_order import VictimOrder
+from pipeline.solvers.tasks.sweeping.victim_order import VictimOrder
 
 #: Whether a task fits a node without victims: not, once terminating tasks have ended, now.
 FULL, LATER, NOW = range(3)

@@ -7,24 +7,30 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint
-from pipeline.plugins.host import Host
-from pipeline.plugins.plugin import Context
-from pipeline.solvers.tasks.what_if import NodeWhatIf, removing, returning, stands
+from pipeline.solvers.tasks.sweeping.one_node import reprieved, stands
 from tests.support.builders import Gang, Task, cluster, gang
-from tests.support.task_centric import nominated, policy, preempted, promised, victims, with_budget, with_queues
+from tests.support.task_centric import (
+    nominated,
+    on_node,
+    policy,
+    preempted,
+    promised,
+    victims,
+    with_budget,
+    with_queues,
+)
 
 SIMULATED = policy(("priority", "gang", "conformance", "predicates", "capacity"), topology_aware=True)
-NO_ROWS = np.zeros(0, np.int64)
 
 
 def test_who_returns_holds_what_it_held_so_that_a_needed_victim_stays_needed() -> None:
     state = cluster([{"cpu": 8}], [gang(2, 0, cpu=4, minimum=0), gang(1, cpu=8, priority=1)])
-    nobody = NodeWhatIf(Host(Context(state, SIMULATED, 0.0)), 2, 0, NO_ROWS, NO_ROWS)
-    both = removing(nobody, np.array([0, 1]))
-    assert stands(both)
-    assert not stands(returning(both, 0))
-    assert not stands(removing(nobody, np.array([1])))
-    assert stands(removing(returning(both, 0), np.array([0])))
+    node = on_node(state, SIMULATED, 2)
+    for asked in (node, node.case):
+        assert stands(asked, np.array([0, 1]))
+        assert not stands(asked, np.array([0]))
+        assert not stands(asked, np.array([1]))
+        assert reprieved(asked, np.array([0, 1]), np.array([1, 0])).tolist() == [0, 1]
 
 
 def test_the_most_important_returns_first() -> None:

@@ -10,7 +10,7 @@ from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
 from pipeline.cluster.rules.minimum import parts_reach
 from pipeline.cluster.rules.sparing import Entitled, charge
 from pipeline.kernels import inlined, kernel
-from pipeline.solvers.tasks.columns import (
+from pipeline.solvers.tasks.sweeping.columns import (
     FITTING_LATER,
     FITTING_NOW,
     FOLLOWED,

@@ -13,7 +13,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bytes, Floats, Ids, Longs, Rows
 from pipeline.cluster.cards import best_card
 from pipeline.kernels import inlined, kernel
-from pipeline.solvers.tasks.columns import (
+from pipeline.solvers.tasks.sweeping.columns import (
     FITTING_LATER,
     FITTING_NOW,
     FULL,
@@ -28,8 +28,8 @@ from pipeline.solvers.tasks.columns import (
     decide,
     released_on,
 )
-from pipeline.solvers.tasks.following import follow, free_on
-from pipeline.solvers.tasks.one_node import (
+from pipeline.solvers.tasks.sweeping.following import follow, free_on
+from pipeline.solvers.tasks.sweeping.one_node import (
     MAKES_ROOM,
     WITHHELD,
     NodeCase,
@@ -40,7 +40,7 @@ from pipeline.solvers.tasks.one_node import (
     reprieved,
     shortest,
 )
-from pipeline.solvers.tasks.victim_order import in_victim_order
+from pipeline.solvers.tasks.sweeping.victim_order import in_victim_order
 
 #: How many nodes a simulation compares at most (Volcano's limit): the best-scored ones; Volcano starts at a random one.
 COMPARED = 100
