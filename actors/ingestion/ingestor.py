@@ -16,6 +16,7 @@ begins anew.
 from __future__ import annotations
 
 import logging
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,9 @@ SPARE_ROWS = 200_000
 _LINKS = 64
 #: Ids of the newest entries that are remembered while another service leads, or none does.
 _UNNOTED = 10_000
+#: Seconds after which the group follows what was folded. Each time the broker waits for its disk, and all its clients
+#: with it.
+NOTE_EVERY_S = 0.25
 #: No clocks differ by more than this many seconds: an entry that is further ahead has an id that its writer chose.
 AHEAD_S = 86_400.0
 
@@ -108,7 +112,7 @@ class Ingestor:
         self._reading = OrderedReading(bus, self._pace.entries, self._pace.read_bytes)
         self._before: CheckpointManifest | None = None
         self._leads, self._whole = True, False
-        self._new_to_lead = False
+        self._new_to_lead, self._noted_at = False, -math.inf
         self._unnoted = deque[str](maxlen=_UNNOTED)
         self.overtaken = False
         """Entries were trimmed before they were read: the state stays wrong; begin with the newest checkpoint."""
@@ -280,9 +284,12 @@ class Ingestor:
         """Let the group follow: its entries stay unacknowledged until a checkpoint covers them.
 
         A fleet waits for the group where much is unread, so entries that were read before we led are noted as well.
+        That is in no hurry: see `NOTE_EVERY_S`.
         """
-        if not self._leads or not self._unnoted:
+        due = len(self._unnoted) >= self._pace.entries or self._now_s() >= self._noted_at + NOTE_EVERY_S
+        if not self._leads or not self._unnoted or not due:
             return
+        self._noted_at = self._now_s()
         if self._new_to_lead:
             reached = id_order(self._bus.reached(EVENTS, GROUP))  # the one that led before may have noted some
             self._unnoted = deque((one for one in self._unnoted if id_order(one) > reached), _UNNOTED)

@@ -4,7 +4,7 @@ import pytest
 
 from actors.broker.bus import EVENTS, SNAPSHOTS, START
 from actors.configuration.settings import Settings, TelemetrySettings
-from actors.ingestion.ingestor import GROUP
+from actors.ingestion.ingestor import GROUP, NOTE_EVERY_S
 from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from pipeline.cluster.tables import RUNNING
@@ -64,6 +64,9 @@ def test_entries_that_were_read_before_one_led_are_noted_once_it_leads_without_a
     standby._note()
     assert world.bus.lags(EVENTS)[GROUP].undelivered == 1
     drained(standby)
+    assert world.bus.lags(EVENTS)[GROUP].undelivered == 1  # it was read, and is noted a moment later
+    world.now += NOTE_EVERY_S
+    standby.poll()
     assert world.bus.lags(EVENTS)[GROUP].undelivered == 0
 
 
