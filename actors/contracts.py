@@ -93,8 +93,17 @@ class Intake:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """The committer's answer to an update: whether it knows the names of all rows, and which service leads."""
+    """The committer's answer to an update.
 
+    Attributes
+    ----------
+    named, known
+        Whether it knows the names of all rows, and the state that the news follows.
+    leadership
+        Which service leads.
+    """
+
+    named: bool
     known: bool
     leadership: Leadership
 

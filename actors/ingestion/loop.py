@@ -182,6 +182,10 @@ class IngestLoop:
             self._say_unlisted_at = now + _UNLISTED_AGAIN_S
             log.warning("unlisted for %.0f s: nothing is decided before the fleet lists what it has", for_s)
 
+    def repeat(self) -> None:
+        """Send the newest state again with the next turn: a reader lacks what the news follows."""
+        self._told_at = -math.inf
+
     def leads_until(self, at: float) -> None:
         """Our committer leads until ``at`` (seconds since the epoch); until then this service writes checkpoints."""
         self._leads_until = at

@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from ray.exceptions import RayError
 
@@ -19,6 +18,7 @@ from actors.ingestion.loop import REPEAT_S
 from actors.protocol.outcomes import Reports
 from actors.ray_runtime.limits import FETCH_LIMIT_S, STANDBY_S
 from actors.ray_runtime.process import RoleProcess, Wiring
+from actors.ray_runtime.snapshot_feed import Mark, SnapshotReader, Told
 from actors.ray_runtime.snapshot_store import SnapshotStore
 from actors.search.pending_reasons import StarvingReasons
 from actors.search.wakeup import WakeUp
@@ -36,8 +36,8 @@ class CommitterActor(RoleProcess):
         self.settle()
         settings = wiring.settings
         self._directory, self._wake_up, self._lock = Directory(), WakeUp(), threading.Lock()
-        self._store = SnapshotStore()
-        self._newest: Any = None
+        self._reader = SnapshotReader(SnapshotStore())
+        self._newest: Mark | None = None
         self._turned, self._renew_at = threading.Condition(), 0.0
         self._committer = Committer(
             RedisLedger(self.link, settings.fleet, synced=settings.commit_synced, shadow=settings.shadow),
@@ -57,15 +57,15 @@ class CommitterActor(RoleProcess):
         self._heard_at = time.time()
         self.begin("tend", self._tend)
 
-    def hear(self, reference: list[Any], more: Additions) -> Ack:
-        """Take a newer snapshot with its names; if earlier names are missing, the answer says so instead."""
+    def hear(self, told: Told, more: Additions) -> Ack:
+        """Take a newer state with its names; if earlier news or names are missing, the answer says so instead."""
         with self._lock:
             self._heard_at = time.time()
-            known = self._directory.take(more)
-            if known:
-                self._newest = reference[0]
+            named, known = self._directory.take(more), self._reader.hear(told)
+            if named and known:
+                self._newest = told.mark
         self._wake_up.wake()
-        return Ack(known, self._committer.leadership)
+        return Ack(named, known, self._committer.leadership)
 
     def unlisted(self) -> None:
         """Note that a list must come first. If that takes long, the lease is given back: a standby may know more."""
@@ -110,9 +110,12 @@ class CommitterActor(RoleProcess):
         if self._newest is not None:
             newest, self._newest = self._newest, None
             try:
-                self._committer.hear(self._store.fetch(newest, FETCH_LIMIT_S))
+                snapshot = self._reader.fetch(newest, FETCH_LIMIT_S)
             except RayError as lost:  # the ingestor died; its successor sends anew
                 log.warning("a snapshot was lost: %s", type(lost).__name__)
+            else:
+                if snapshot is not None:
+                    self._committer.hear(snapshot)
 
     def _lead(self) -> None:
         """Hold the lease while other actors call this one.

@@ -15,6 +15,7 @@ from actors.ingestion.loop import REPEAT_S
 from actors.ray_runtime.limits import CALL_LIMIT_S, FETCH_LIMIT_S, STANDBY_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.searcher_pool import RaySearchers
+from actors.ray_runtime.snapshot_feed import Mark, SnapshotReader, Told
 from actors.ray_runtime.snapshot_store import SnapshotStore
 from actors.search.batched_search import Spread
 from actors.search.dispatcher import Dispatcher
@@ -68,8 +69,9 @@ class DispatcherActor(RoleProcess):
         self.settle()
         # By name: a handle among the arguments would not outlive the process that made it.
         self._committer: Any = ray.get_actor("committer")
-        self._store, self._wake_up = SnapshotStore(), WakeUp()
-        self._searchers = RaySearchers(self._store)
+        store, self._wake_up = SnapshotStore(), WakeUp()
+        self._newest = SnapshotReader(store)
+        self._searchers = RaySearchers(store)
         self._scatter = Scatter(self._searchers)
         self.muster()
         offers = OffersAhead(_RayCommitter(self._committer), lambda: self._wake_up.closed)
@@ -93,17 +95,16 @@ class DispatcherActor(RoleProcess):
         """Look up which searchers there are."""
         self._scatter.enlist(self._searchers.names())
 
-    def hear(
-        self,
-        reference: list[Any],
-        links: tuple[Mapping[str, str], ...],
-        revision: int,
-        closed: Closed,
-        preparation: Preparation,
-    ) -> None:
-        """Take a newer snapshot, and return once a cycle on it is over: then the ingestor tells what came meanwhile."""
-        self._loop.hear(reference[0], links, revision, closed, preparation)
+    def hear(self, told: Told, links: tuple[Mapping[str, str], ...], closed: Closed, preparation: Preparation) -> bool:
+        """Take a newer state, and return once a cycle on it is over: then the ingestor tells what came meanwhile.
+
+        False, and at once, if what it follows is not known here.
+        """
+        if not self._newest.hear(told):
+            return False
+        self._loop.hear(told.mark, links, told.revision, closed, preparation)
         self._loop.await_end(REPEAT_S)
+        return True
 
     def stop(self) -> None:
         """End after the current cycle."""
@@ -111,10 +112,10 @@ class DispatcherActor(RoleProcess):
         self._thread.join(STOP_LIMIT_S)
         self.telemetry.stop()
 
-    def _fetch(self, reference: Any) -> Snapshot | None:
-        """The snapshot of a reference; None if it was lost with the ingestor that owned it."""
+    def _fetch(self, mark: Mark) -> Snapshot | None:
+        """The snapshot that was heard; None if a newer one was, or if it was lost with the ingestor that had it."""
         try:
-            return self._store.fetch(reference, FETCH_LIMIT_S)
+            return self._newest.fetch(mark, FETCH_LIMIT_S)
         except RayError as lost:
             log.warning("a snapshot was lost: %s", type(lost).__name__)
             return None

@@ -12,16 +12,16 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError
 
 from actors.contracts import Ack, Intake, SnapshotUpdate
-from actors.ingestion.loop import IngestLoop
+from actors.ingestion.loop import IngestLoop, unlike_any_other
 from actors.ray_runtime.limits import CALL_LIMIT_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
-from actors.ray_runtime.snapshot_store import SnapshotStore
+from actors.ray_runtime.snapshot_feed import SnapshotFeed, Told
 
 log = logging.getLogger(__name__)
 
 
 class IngestorActor(RoleProcess):
-    """The ingestor: reads in a thread of its own and tells the others by reference."""
+    """The ingestor: reads in a thread of its own and tells the others what it folded."""
 
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "ingestor")
@@ -30,9 +30,9 @@ class IngestorActor(RoleProcess):
         self._loop.leads_until(0.0)
         self._dispatcher: Any = ray.get_actor("dispatcher")
         self._committer: Any = ray.get_actor("committer")
-        self._store = SnapshotStore()
+        self._feed = SnapshotFeed(unlike_any_other())
         self._said: Any = None
-        self._told: Any = None
+        self._told: tuple[Told, Any] | None = None
         self.settle()
         self._thread = self.begin("ingest", self._run)
 
@@ -54,6 +54,7 @@ class IngestorActor(RoleProcess):
     def _run(self) -> None:
         self._committer.unlisted.remote()  # what our predecessor sent may be older than a gap that we find
         while not self._stop.is_set():
+            self._busy()
             news = self._loop.turn(busy=self._busy)
             if news is not None:
                 self._tell(news)
@@ -64,21 +65,36 @@ class IngestorActor(RoleProcess):
 
     def _busy(self) -> bool:
         """Whether the dispatcher has not answered the last call yet: a cycle runs on what it was told."""
-        return self._told is not None and not ray.wait([self._told], timeout=0)[0]
+        if self._told is not None and ray.wait([self._told[1]], timeout=0)[0]:
+            (told, call), self._told = self._told, None
+            try:
+                self._heard("dispatcher", told, known=bool(ray.get(call)))
+            except RayActorError as lost:
+                log.warning("the dispatcher did not hear the news: %s", type(lost).__name__)
+                self._feed.heard("dispatcher", told, known=False)
+        return self._told is not None
+
+    def _heard(self, reader: str, told: Told, *, known: bool) -> None:
+        """Take an answer; a reader that lacks what the news follows is told all at once."""
+        self._feed.heard(reader, told, known=known)
+        if not known:
+            self._loop.repeat()
 
     def _tell(self, news: SnapshotUpdate) -> None:
-        begun = time.perf_counter()
-        reference, asked_at = self._store.publish(news.snapshot), time.time()
-        took = replace(news.preparation, publish_ms=(time.perf_counter() - begun) * 1e3)
+        begun, asked_at, newest = time.perf_counter(), time.time(), self._loop.ingestor.state.log
         if news.for_cycles:
-            revision = news.snapshot.revision
-            self._told = self._dispatcher.hear.remote([reference], news.links, revision, news.closed, took)
-        heard = self._committer.hear.remote([reference], self._loop.additions(since=self._said))
+            told = self._feed.told("dispatcher", newest, news.snapshot)
+            took = replace(news.preparation, publish_ms=(time.perf_counter() - begun) * 1e3)
+            self._told = told, self._dispatcher.hear.remote(told, news.links, news.closed, took)
+        told = self._feed.told("committer", newest, news.snapshot)
+        heard = self._committer.hear.remote(told, self._loop.additions(since=self._said))
         try:
             answer: Ack = ray.get(heard, timeout=CALL_LIMIT_S)
         except (RayActorError, GetTimeoutError) as lost:
             log.warning("the committer did not hear the news: %s", type(lost).__name__)
             self._said = None
+            self._feed.heard("committer", told, known=False)
             return
-        self._said = self._loop.counted() if answer.known else None
+        self._said = self._loop.counted() if answer.named else None
+        self._heard("committer", told, known=answer.named and answer.known)
         self._loop.leads_until(asked_at + answer.leadership.leads_s)

@@ -39,6 +39,7 @@ from tests.chaos.memory_ports import Died, FaultyBus, FaultyLedger, FaultySearch
 from tests.chaos.schedule import Fault, Kind, Schedule
 from tests.support.assembly import Clock
 from tests.support.encoded import encoded
+from tests.support.following import Follower
 
 #: A victim that takes longer is given up.
 TERMS = TimeLimits(lease_ttl_s=5.0, eviction_deadline_s=12.0)
@@ -48,6 +49,8 @@ SNAPSHOTS = 4
 #: How likely offers that were held back arrive at a turn.
 _ARRIVE = 0.15
 _TRIES = 3
+#: At every eighth state it is compared what a committer has by news alone.
+_COMPARED = 8
 #: Without spans: nobody reads them here, and they would take a tenth of the time.
 _TELEMETRY = start_telemetry(TelemetrySettings(sample_ratio=0.0), "chaos")
 _POLICY = replace(load_profile("default"), reservation_ttl_s=25.0)
@@ -90,6 +93,7 @@ class Seat:
     frozen: bool = False
     behind: int = 0
     said: Counted | None = None
+    follower: Follower = field(default_factory=lambda: Follower(_COMPARED))
 
 
 @dataclass(slots=True)
@@ -156,7 +160,7 @@ class World:
         return made
 
     def _restart(self, seat: Seat) -> None:
-        seat.starts, seat.directory = seat.starts + 1, Directory()
+        seat.starts, seat.directory, seat.follower = seat.starts + 1, Directory(), Follower(_COMPARED)
         seat.committer = self._new_committer(seat.name, seat.starts, seat.directory)
 
     def _new_dispatcher(self) -> Dispatcher:
@@ -242,7 +246,7 @@ class World:
             known = seat.directory.take(self.ingest.additions(seat.said))
             seat.said = self.ingest.counted() if known else None
             if known:
-                seat.committer.hear(news.snapshot)
+                seat.committer.hear(seat.follower.take(self.ingest.ingestor.state))
         if self.dispatcher_behind:
             self.dispatcher_behind -= 1
         else:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from actors.broker.bus import DEAD, DECISIONS, EVENTS
 from actors.broker.ledger import Lease, Record
@@ -14,6 +15,7 @@ from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack,
 from actors.protocol.full_list import cut
 from pipeline.cluster.arrays import NONE
 from tests.support.encoded import encoded
+from tests.support.following import Follower
 
 CLUSTER: dict[str, Any] = {
     "version": 1,
@@ -97,9 +99,15 @@ class World:
         return [one.body.reason for one in found if one.kind == "resync_requested"]
 
 
+#: Whatever a test tells an ingestor, a reader that only hears the news of it has the same state.
+_FOLLOWERS: WeakKeyDictionary[Ingestor, Follower] = WeakKeyDictionary()
+
+
 def drained(ingestor: Ingestor) -> Ingestor:
+    follower = _FOLLOWERS.setdefault(ingestor, Follower())
+    follower.take(ingestor.state)
     while ingestor._turn():
-        pass
+        follower.take(ingestor.state)
     return ingestor
 
 

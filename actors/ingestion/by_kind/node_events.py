@@ -24,7 +24,6 @@ from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
 from pipeline.cluster.updates.events import Changes, Departures, NodeNews, NodesRelaid
-from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.updates.widen import widened
 
 #: Keys of a node's document that do not decide its place; if only these change, it keeps its row.
@@ -129,7 +128,7 @@ def _join(state: LiveState, upserts: Sequence[_Upsert]) -> None:
         level_of=frozen(np.arange(len(snapshot.vocabulary.levels)), np.int32),
         news=len(upserts),
     )
-    state.begin_epoch(fold(snapshot, relaid), state.names.with_nodes_reordered(joined.reordered))
+    state.begin_epoch(relaid, state.names.with_nodes_reordered(joined.reordered))
     _keep(state, upserts)
 
 
@@ -239,7 +238,7 @@ def _number_anew(state: LiveState, topology: TopologyDocument | None, *, hostnam
         ),
         news=1,
     )
-    state.begin_epoch(fold(snapshot, relaid), names.with_nodes(called))
+    state.begin_epoch(relaid, names.with_nodes(called))
 
 
 def _levels_lost(snapshot: Snapshot, topology: TopologyDocument | None) -> list[str]:

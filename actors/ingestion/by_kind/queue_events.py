@@ -18,7 +18,6 @@ from actors.protocol.envelopes import Message
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.resources import axis
 from pipeline.cluster.updates.events import BudgetNews, Changes, QueuesRelaid
-from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.updates.widen import widened
 
 # -- queues ------------------------------------------------------------------------------------------------------------
@@ -89,7 +88,7 @@ def _number_anew(state: LiveState, upserts: Sequence[Mapping[str, Any]], without
     part = widened(part, axis({*part.vocabulary.resources, *snapshot.vocabulary.resources}))
     queue_of = frozen([called.queue_row.get(name, NONE) for name in names.queues], np.int32)
     relaid = QueuesRelaid(part.vocabulary.resources, part.queues, queue_of, max(1, len(upserts)))
-    state.begin_epoch(fold(snapshot, relaid), names.with_queues(called.queues))
+    state.begin_epoch(relaid, names.with_queues(called.queues))
 
 
 # -- priority classes --------------------------------------------------------------------------------------------------

@@ -14,13 +14,14 @@ from actors.cluster_file.documents import NodeDocument, PodgroupDocument, QueueD
 from actors.ingestion.known.active_decisions import ActiveDecisions
 from actors.ingestion.known.kept_documents import KeptDocuments, Section
 from actors.ingestion.known.measured_words import MeasuredWords
+from actors.ingestion.known.news_log import NewsLog
 from actors.ingestion.known.row_names import RowNames
 from actors.protocol.bodies import TaskUpserted
 from actors.protocol.envelopes import Message
 from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.updates.events import Changes, TaskNews
+from pipeline.cluster.updates.events import News, NodesRelaid, QueuesRelaid, TaskNews
 from pipeline.cluster.updates.fold import fold
 from pipeline.errors import StateRefused
 
@@ -49,6 +50,8 @@ class LiveState:
         Refused messages, with the reason, in the order in which they came.
     measured
         Measures how much text its vocabulary holds.
+    log
+        What was folded since this state began.
     """
 
     snapshot: Snapshot
@@ -61,14 +64,19 @@ class LiveState:
     lists: int = 0
     refused: list[tuple[Message, str]] = field(default_factory=list)
     measured: MeasuredWords = field(default_factory=MeasuredWords)
+    log: NewsLog = field(default_factory=NewsLog)
 
-    def fold(self, changes: Changes) -> None:
-        """Fold changes within the epoch."""
-        self.snapshot = fold(self.snapshot, changes)
+    def begin_epoch(self, relaid: NodesRelaid | QueuesRelaid, names: RowNames) -> None:
+        """Go on with other rows; names that readers of older snapshots hold do not change."""
+        self.fold(relaid)
+        self.names = names
 
-    def begin_epoch(self, snapshot: Snapshot, names: RowNames) -> None:
-        """Go on with a state of other rows; names that readers of older snapshots hold do not change."""
-        self.snapshot, self.names = snapshot, names
+    def fold(self, news: News) -> None:
+        """Fold news, and note it."""
+        after = fold(self.snapshot, news)
+        if after is not self.snapshot:
+            self.log.add(news, self.snapshot)
+        self.snapshot = after
 
     def refuse(self, message: Message, reason: str) -> None:
         """Refuse a message."""
@@ -120,8 +128,9 @@ class LiveState:
     def copied(self) -> LiveState:
         """A copy that can be changed independently."""
         return replace(
-            self, names=self.names.copied(), documents=self.documents.copied(), decisions=self.decisions.copied()
-        )
+            self, names=self.names.copied(), documents=self.documents.copied(), decisions=self.decisions.copied(),
+            log=NewsLog(),
+        )  # fmt: skip
 
     # -- checkpoints -------------------------------------------------------------------------------------------
 

@@ -238,7 +238,7 @@ def _words(base: Vocabulary, part: Vocabulary) -> tuple[Vocabulary, Ids, Ids, Id
 def _merged(known: tuple[Item, ...], more: Sequence[Item]) -> tuple[tuple[Item, ...], Ids]:
     at: dict[Any, int] = {item: row for row, item in enumerate(known)}
     rows = [at.setdefault(item, len(at)) for item in more]
-    return tuple(at), np.array(rows, np.int32)
+    return (known if len(at) == len(known) else tuple(at)), np.array(rows, np.int32)
 
 
 def _shapes(base: Shapes, part: Shapes) -> tuple[Shapes, Ids]:
