@@ -60,16 +60,23 @@ class RowBuilder:
     def table(self, kind: type[Table], more: Mapping[str, NDArray[Any]] = _NO_MORE, *, wide: int = 0) -> Table:
         """The rows as a table, with more columns; ``wide`` is the length of the resource axis, if the table has one."""
         columns: dict[str, NDArray[Any]] = {}
-        for each in fields(kind):
-            # NDArray[X] is ndarray[shape, dtype[X]].
-            (dtype,) = get_args(get_args(each.type)[1])
-            values = more.get(each.name)
+        for name, dtype in _TYPES[kind]:
+            values = more.get(name)
             if values is None:
-                values = np.array(self.columns.get(each.name, []), dtype)
-            columns[each.name] = frozen(values, dtype)
+                values = np.array(self.columns.get(name, []), dtype)
+            columns[name] = frozen(values, dtype)
         if wide and not self._count:
             columns["min_resources"] = frozen(np.zeros((0, wide)), np.int64)
         return kind(**columns)
+
+
+def _types(kind: Any) -> tuple[tuple[str, Any], ...]:
+    """Names of the columns of a table, and their types; NDArray[X] is ndarray[shape, dtype[X]]."""
+    return tuple((each.name, get_args(get_args(each.type)[1])[0]) for each in fields(kind))
+
+
+#: The same for every table that is built here, worked out once.
+_TYPES = {kind: _types(kind) for kind in (Podgroups, Roles, Subgroups, Tasks)}
 
 
 def numbers(names: Sequence[str]) -> Ids:

@@ -52,12 +52,29 @@ class Alike(Sequence[Row], Generic[Row]):
         kinds = tuple(rows)
         return cls(kinds, range(len(kinds)), None)
 
+    @classmethod
+    def joined(cls, lists: Sequence[Alike[Row]]) -> Alike[Row]:
+        """The documents of several lists, one after the other."""
+        if len(lists) == 1:
+            return lists[0]
+        kinds, kind = list[Row](), list[int]()
+        for one in lists:
+            kind += [len(kinds) + at for at in one.kind]
+            kinds += one.kinds
+        keys = dict.fromkeys(key for one in lists for key in one.different)
+        return cls(tuple(kinds), kind, {key: [value for one in lists for value in one.column(key)] for key in keys})
+
     def column(self, key: str) -> list[Any]:
         """The values of a free key, by row."""
         if key not in self._columns:
             values = [getattr(one, key) for one in self.kinds]
             self._columns[key] = [values[kind] for kind in self.kind]
         return self._columns[key]
+
+    @property
+    def different(self) -> tuple[str, ...]:
+        """The free keys in which documents of a kind differ, as far as they were asked for."""
+        return tuple(self._columns)
 
     @property
     def times(self) -> list[int]:

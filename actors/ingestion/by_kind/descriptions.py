@@ -28,13 +28,13 @@ class Described:
     revision
         Of the podgroup's own description; of its row, if only tasks were described.
     tasks
-        With the revision that each came with.
+        Lists of them, with the revision that each came with.
     """
 
     document: PodgroupDocument
     only_words: bool
     revision: int
-    tasks: list[tuple[TaskDocument, int]] = field(default_factory=list)
+    tasks: list[tuple[Alike[TaskDocument], int]] = field(default_factory=list)
 
     @classmethod
     def anew(cls, document: PodgroupDocument, before: Described | None, revision: int) -> Described:
@@ -50,8 +50,7 @@ class Described:
         made = cls(document.model_copy(update={"tasks": Alike.of(()), "roles": roles}), only_words, revision)
         if before is not None:
             made.tasks = before.tasks
-        for task in document.tasks:
-            made.add(task, 0)
+        made.add(document.tasks, 0)
         return made
 
     @classmethod
@@ -60,16 +59,23 @@ class Described:
         document = understood(PodgroupDocument, {key: value for key, value in said.items() if key != _WORDS})
         return cls(document, bool(said.get(_WORDS)), revision)
 
-    def add(self, task: TaskDocument, revision: int) -> None:
-        """Add a task, or a series of tasks that one document describes."""
-        if task.role is not None and self.only_words and task.role not in self.document.roles:
-            roles = {**self.document.roles, task.role: RoleDocument()}
+    def add(self, tasks: Alike[TaskDocument], revision: int) -> None:
+        """Add tasks, or series of tasks that one document describes."""
+        known = self.document.roles
+        words = [kind.role for kind in tasks.kinds if kind.role is not None and kind.role not in known]
+        if words and self.only_words:
+            roles = {**known, **{word: RoleDocument() for word in words}}
             self.document = self.document.model_copy(update={"roles": roles})
-        self.tasks.append((task, revision))
+        self.tasks.append((tasks, revision))
 
     def whole(self) -> PodgroupDocument:
         """Its document with the tasks that were described."""
-        return self.document.model_copy(update={"tasks": Alike.of(task for task, _ in self.tasks)})
+        return self.document.model_copy(update={"tasks": Alike.joined([tasks for tasks, _ in self.tasks])})
+
+    @property
+    def revisions(self) -> list[int]:
+        """The revision of each of these tasks, or series of tasks."""
+        return [revision for tasks, revision in self.tasks for _ in range(len(tasks))]
 
     def to_keep(self) -> dict[str, Any]:
         """As plain data, without tasks."""
@@ -81,8 +87,9 @@ class Described:
     def selects_by_hostname(self) -> bool:
         """Whether a task selects nodes by the label that every node has."""
         return any(
-            HOSTNAME in task.node_selector or any(one.key == HOSTNAME for term in task.node_affinity for one in term)
-            for task, _ in self.tasks
+            HOSTNAME in kind.node_selector or any(one.key == HOSTNAME for term in kind.node_affinity for one in term)
+            for tasks, _ in self.tasks
+            for kind in tasks.kinds
         )
 
     @property

@@ -102,7 +102,7 @@ def _compiled(state: LiveState, groups: Groups) -> tuple[Snapshot, Sequence[str]
     )
     for podgroup, group in zip(described, groups.values(), strict=True):
         membership = columns.add_podgroup(podgroup)
-        columns.add_tasks(membership, podgroup.tasks, [revision for _, revision in group.tasks])
+        columns.add_tasks(membership, podgroup.tasks, group.revisions)
     part = Snapshot(
         revision=0,
         epoch=0,
@@ -170,6 +170,8 @@ def _with_named(state: LiveState, groups: Groups) -> Groups:
 
 def _before(table: Any, known: Sequence[str], created: Any, called: Sequence[str]) -> Longs:
     """For each new row, how many known rows come before it by (created, name)."""
+    if _come_last(table, known, created, called):
+        return frozen(np.full(len(called), len(table)), np.int64)
     row_at = np.empty(len(table), np.int64)
     row_at[table.order] = np.arange(len(table))
 
@@ -181,3 +183,12 @@ def _before(table: Any, known: Sequence[str], created: Any, called: Sequence[str
     return frozen(
         [bisect_left(ranks, (float(when), name), key=key) for when, name in zip(created, called, strict=True)], np.int64
     )
+
+
+def _come_last(table: Any, known: Sequence[str], created: Any, called: Sequence[str]) -> bool:
+    """Whether all new rows come after all known ones, as they mostly do."""
+    if len(table) == 0:
+        return True
+    last = int(np.argmax(table.order))
+    end = float(table.created[last]), known[last]
+    return all((float(when), name) > end for when, name in zip(created, called, strict=True))

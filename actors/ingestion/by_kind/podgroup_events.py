@@ -8,6 +8,7 @@ from actors.cluster_file.documents import PodgroupDocument, TaskDocument
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.columns.card_names import card_row
 from actors.columns.node_columns import HOSTNAME
+from actors.documents.alike import Alike
 from actors.ingestion.by_kind.descriptions import Described
 from actors.ingestion.by_kind.new_rows import new_rows_of
 from actors.ingestion.by_kind.node_events import departures, label_by_hostname
@@ -73,7 +74,7 @@ def _describe(state: LiveState, groups: dict[str, Described], message: Message) 
         groups[name] = known
     if not _places_known(state, message, [body.task]) or _is_old(state, body, message.revision):
         return False
-    known.add(body.task, message.revision)
+    known.add(Alike.of((body.task,)), message.revision)
     return True
 
 
