@@ -195,6 +195,13 @@ class Bus(Protocol):
         """Entries after an id, without a group, waiting up to `block_ms` for the first."""
         ...
 
+    def follow_any(self, after: Mapping[str, str], *, count: int = 100, block_ms: int = 0) -> Mapping[str, list[Entry]]:
+        """What `follow` gives of several streams, all of it as of one moment; it waits for the first entry of any.
+
+        At most `count` entries of each stream.
+        """
+        ...
+
     def newest(self, stream: str, *, count: int = 1, before: str | None = None) -> list[Entry]:
         """The last entries (below `before`, where given), newest first."""
         ...

@@ -172,6 +172,13 @@ class MemoryBus:
             self._wait(lambda: bool(log.after(position, 1)), block_ms)
             return log.after(position, count)
 
+    def follow_any(self, after: Mapping[str, str], *, count: int = 100, block_ms: int = 0) -> Mapping[str, list[Entry]]:
+        """Read several streams without a group; see the port."""
+        with self._changed:
+            read = [(stream, self._log(stream), id_order(position)) for stream, position in after.items()]
+            self._wait(lambda: any(log.after(position, 1) for _, log, position in read), block_ms)
+            return {stream: log.after(position, count) for stream, log, position in read}
+
     def newest(self, stream: str, *, count: int = 1, before: str | None = None) -> list[Entry]:
         """Read from the end; see the port."""
         with self._changed:

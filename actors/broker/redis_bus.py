@@ -168,6 +168,23 @@ class RedisBus:
         rows = _rows(self._link.ask(take, blocking=block_ms > SHORT_BLOCK_MS))
         return [Entry(stream, entry, fields) for entry, fields in rows if fields is not None]
 
+    def follow_any(self, after: Mapping[str, str], *, count: int = 100, block_ms: int = 0) -> Mapping[str, list[Entry]]:
+        """Read several streams without a group; see the port. One command reads all of them."""
+        self._check_block(block_ms)
+        streams = {self._key(stream): stream for stream in after}
+        positions = {key: after[stream] for key, stream in streams.items()}
+
+        def take(client: Any) -> Any:
+            return client.xread(positions, count=count, block=block_ms or None)
+
+        reply = self._link.ask(take, blocking=block_ms > SHORT_BLOCK_MS) or {}
+        found: dict[str, list[Entry]] = {stream: [] for stream in after}
+        for key, batches in reply.items():
+            stream = streams[key.decode()]
+            rows = _rows({key: batches})
+            found[stream] = [Entry(stream, entry, fields) for entry, fields in rows if fields is not None]
+        return found
+
     def newest(self, stream: str, *, count: int = 1, before: str | None = None) -> list[Entry]:
         """Read from the end; see the port."""
         key = self._key(stream)

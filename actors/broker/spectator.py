@@ -55,6 +55,10 @@ class Spectator:
         """See the port."""
         return self._bus.follow(stream, after, count=count, block_ms=block_ms)
 
+    def follow_any(self, after: Mapping[str, str], *, count: int = 100, block_ms: int = 0) -> Mapping[str, list[Entry]]:
+        """See the port."""
+        return self._bus.follow_any(after, count=count, block_ms=block_ms)
+
     def newest(self, stream: str, *, count: int = 1, before: str | None = None) -> list[Entry]:
         """See the port."""
         return self._bus.newest(stream, count=count, before=before)

@@ -23,14 +23,14 @@ from pipeline.cluster.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
-#: Decisions are read after events, so waiting for events must not hold them up for longer than this.
-BLOCK_MS = 10
+#: How long a turn waits for news. Answers of other roles, and times, are looked at between turns.
+BLOCK_MS = 20
 #: Seconds after which the newest state is sent again, for processes that were not there before.
 REPEAT_S = 1.0
 #: Seconds between updates while more waits than one turn takes, or while a cycle runs: every other role has work with
 #: each update.
 GATHER_S = 0.1
-#: The same as `BLOCK_MS` while news waits for the end of a cycle.
+#: The same while news waits for the end of a cycle.
 _WAITING_BLOCK_MS = 2
 _LAG_EVERY_S = 2.0
 #: Seconds after which it is logged again that the fleet is not listed.

@@ -57,15 +57,12 @@ class OrderedReading:
     def next(self, block_ms: int) -> list[Entry]:
         """The next entries, up to a point before which no stream can get further entries.
 
-        Decisions are read after events. If there are none, none can come before the last event, which is that point.
+        Decisions are read with events or after them. If there are none, none can come before the last event, which is
+        that point.
         Otherwise it is the last decision, if events reach it before they are too many for one turn, or else the last
         event. What lies beyond that point is held for the next time.
         """
-        events, decisions = self._held[EVENTS], self._held[DECISIONS]
-        if not events:
-            events = self._read(EVENTS, self.at[EVENTS], 0 if decisions else block_ms)
-        if not decisions:
-            decisions = self._read(DECISIONS, self.at[DECISIONS])
+        events, decisions = self._read_both(block_ms) if not self.behind else self._read_on()
         if not decisions:
             self._held[EVENTS] = []
             return events
@@ -88,14 +85,36 @@ class OrderedReading:
             events = [*events, *more]
         return events, horizon
 
-    def _read(self, stream: str, after: str, block_ms: int = 0) -> list[Entry]:
+    def _read_both(self, block_ms: int) -> tuple[list[Entry], list[Entry]]:
+        """The next entries of both streams, waiting for the first of any."""
+        count = min(self._count.values())
+        found = self._bus.follow_any(self.at, count=count, block_ms=block_ms)
+        for stream, entries in found.items():
+            self._note(stream, entries, count)
+        return found[EVENTS], found[DECISIONS]
+
+    def _read_on(self) -> tuple[list[Entry], list[Entry]]:
+        """What is held of both streams; where nothing is, the next entries, as many as a turn takes of that stream."""
+        events, decisions = self._held[EVENTS], self._held[DECISIONS]
+        if not events:
+            events = self._read(EVENTS, self.at[EVENTS])
+        if not decisions:
+            decisions = self._read(DECISIONS, self.at[DECISIONS])
+        return events, decisions
+
+    def _read(self, stream: str, after: str) -> list[Entry]:
         """The next entries, about ``read_bytes`` if they are like earlier ones."""
-        entries = self._bus.follow(stream, after, count=self._count[stream], block_ms=block_ms)
-        self._full[stream] = len(entries) == self._count[stream]
+        count = self._count[stream]
+        entries = self._bus.follow(stream, after, count=count)
+        self._note(stream, entries, count)
+        return entries
+
+    def _note(self, stream: str, entries: Sequence[Entry], count: int) -> None:
+        """Whether there may be more than the ``count`` that were asked for, and how many fit next time."""
+        self._full[stream] = len(entries) == count
         if entries:
             fit = self._read_bytes * len(entries) // max(1, size(entries))
             self._count[stream] = max(1, min(self._entries, fit))
-        return entries
 
 
 def size(entries: Sequence[Entry]) -> int:

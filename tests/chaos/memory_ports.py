@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from actors.broker.bus import DECISIONS, Bounds, BrokerUnreachable, DeadLetter, Entry, Lag, Recovered
+from actors.broker.bus import DECISIONS, EVENTS, Bounds, BrokerUnreachable, DeadLetter, Entry, Lag, Recovered
 from actors.broker.ledger import Busy, Lease, Record, RecordOutcome
 from actors.broker.memory_bus import MemoryBus
 from actors.contracts import Batch, Searched
@@ -186,6 +186,13 @@ class FaultyBus:
         # The committer follows decisions only while it recovers.
         step = "recover" if self._role == "committer" and stream == DECISIONS else f"follow {stream}"
         found: list[Entry] = self._call(step, lambda: self._bus.follow(stream, after, count=count))
+        return found
+
+    def follow_any(self, after: Mapping[str, str], *, count: int = 100, block_ms: int = 0) -> Mapping[str, list[Entry]]:
+        del block_ms
+        found: Mapping[str, list[Entry]] = self._call(
+            f"follow {EVENTS}", lambda: self._bus.follow_any(after, count=count)
+        )
         return found
 
     def newest(self, stream: str, *, count: int = 1, before: str | None = None) -> list[Entry]:

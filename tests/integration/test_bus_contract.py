@@ -115,6 +115,31 @@ def test_a_blocked_follower_wakes_when_something_arrives(bus: Bus) -> None:
     publisher.join()
 
 
+def test_several_streams_are_read_at_once_each_from_its_own_position(bus: Bus) -> None:
+    ids = publish(bus, b"a", b"b")
+    bus.publish(DECISIONS, {"batch": b"made"})
+    found = bus.follow_any({EVENTS: ids[0], DECISIONS: START})
+    assert {stream: texts(entries) for stream, entries in found.items()} == {EVENTS: [b"b"], DECISIONS: [b"made"]}
+    assert {entry.stream for entries in found.values() for entry in entries} == {EVENTS, DECISIONS}
+    publish(bus, b"c")
+    assert texts(bus.follow_any({EVENTS: START, DECISIONS: START}, count=2)[EVENTS]) == [b"a", b"b"]
+
+
+def test_who_waits_for_several_streams_wakes_with_an_entry_of_any(bus: Bus) -> None:
+    (first,) = publish(bus, b"early")
+    publisher = threading.Timer(0.05, lambda: bus.publish(DECISIONS, {"batch": b"late"}))
+    publisher.start()
+    found = bus.follow_any({EVENTS: first, DECISIONS: START}, block_ms=5_000)
+    assert {stream: texts(entries) for stream, entries in found.items()} == {EVENTS: [], DECISIONS: [b"late"]}
+    publisher.join()
+
+
+def test_streams_without_news_are_empty_whether_they_are_there_or_not(bus: Bus) -> None:
+    (first,) = publish(bus, b"early")
+    for block_ms in (0, 20):
+        assert bus.follow_any({EVENTS: first, DECISIONS: START}, block_ms=block_ms) == {EVENTS: [], DECISIONS: []}
+
+
 def test_a_reader_gives_up_when_nothing_arrives(bus: Bus) -> None:
     bus.join(EVENTS, "g")
     assert bus.read(EVENTS, "g", "me", block_ms=20) == []

@@ -1,5 +1,6 @@
 """The ingestor over a broker in memory: what it reads, what it refuses, what it leaves behind, how it starts again."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import msgpack
@@ -246,15 +247,23 @@ def test_events_before_the_last_decision_are_not_read_all_at_once(world: World) 
 def test_fewer_entries_are_read_at_once_where_they_are_large(world: World) -> None:
     ingestor = world.ingestor(entries=50, read_bytes=4_000)
     reads: list[int] = []
-    follow = world.bus.follow
+    follow, follow_any = world.bus.follow, world.bus.follow_any
 
-    def counted(stream: str, after: str, **more: int) -> list[Entry]:
-        found = follow(stream, after, **more)
+    def counted(stream: str, found: Sequence[Entry]) -> None:
         if stream == EVENTS and found:
             reads.append(len(found))
+
+    def one(stream: str, after: str, **more: int) -> list[Entry]:
+        found = follow(stream, after, **more)
+        counted(stream, found)
         return found
 
-    world.bus.follow = counted  # type: ignore[method-assign]
+    def both(after: Mapping[str, str], **more: int) -> Mapping[str, list[Entry]]:
+        found = follow_any(after, **more)
+        counted(EVENTS, found[EVENTS])
+        return found
+
+    world.bus.follow, world.bus.follow_any = one, both  # type: ignore[method-assign]
     for _ in range(100):
         labels = {"app": "y" * 900}
         world.tell("podgroup_upserted", name="late", queue="ml", tasks=[{"name": "late-0", "labels": labels}])
