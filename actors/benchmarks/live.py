@@ -22,13 +22,14 @@ import numpy as np
 
 from actors.benchmarks.figures import Figure, NotAvailable, digits, until
 from actors.broker.address import BrokerAddress
-from actors.broker.bus import DECISIONS, START, Entry, id_order
+from actors.broker.bus import DECISIONS, EVENTS, START, Entry, id_order
 from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
 from actors.configuration.settings import TelemetrySettings
 from actors.fleets.inventory import PODS_OF_A_NODE, ArrivalKind, Arrivals, Inventory, load_inventory
 from actors.fleets.process import FleetLoop, FleetPace
 from actors.fleets.simulated import SimulatedFleet
+from actors.ingestion.ingestor import GROUP
 from actors.observability.span_store import gathered
 from actors.observability.telemetry import start as start_telemetry
 from actors.observability.traces import (
@@ -79,6 +80,7 @@ def live(nodes: int) -> Figure:
         try:
             _await(ours, "the fleet is listed")
             until(lambda: _leads(service), "the service leads", _LIMIT_S)
+            until(lambda: not bus.lags(EVENTS)[GROUP].undelivered, "the list is folded", _LIMIT_S)
             ours.send("begin")
             recorded = _recorded(bus)
             waited = [recorded[name] - arrived for name, arrived in _arrivals(ours, recorded)][_WARM_UP:]

@@ -7,8 +7,10 @@ import os
 import threading
 import time
 from collections.abc import Sequence
+from typing import Any
 
-from ray.exceptions import RayError
+import ray
+from ray.exceptions import RayActorError, RayError
 
 from actors.broker.redis_ledger import RedisLedger
 from actors.columns.name_directory import Additions, Directory
@@ -55,6 +57,8 @@ class CommitterActor(RoleProcess):
         self._reasons = StarvingReasons(self.bus, self._directory, now_s=time.time)
         self._renew_s, self._silent_s = settings.lease_ttl_s / 3, 2 * settings.lease_ttl_s + REPEAT_S
         self._heard_at = time.time()
+        self._served = False
+        self._asked: Any = None
         self.begin("tend", self._tend)
 
     def hear(self, told: Told, more: Additions) -> Ack:
@@ -117,6 +121,21 @@ class CommitterActor(RoleProcess):
                 if snapshot is not None:
                     self._committer.hear(snapshot)
 
+    def _is_served(self) -> bool:
+        """Whether our dispatcher is there: it loads machine code for seconds, and nothing is decided before that."""
+        if self._served:
+            return True
+        try:
+            if self._asked is None:
+                self._asked = ray.get_actor("dispatcher").ready.remote()
+            if ray.wait([self._asked], timeout=0)[0]:
+                asked, self._asked = self._asked, None
+                ray.get(asked)
+                self._served = True
+        except (ValueError, RayActorError):  # it is not made yet, or has died and is started again
+            pass
+        return self._served
+
     def _lead(self) -> None:
         """Hold the lease while other actors call this one.
 
@@ -136,7 +155,8 @@ class CommitterActor(RoleProcess):
                 if self._wake_up.closed:  # the lease was given back and must not be taken again
                     return
                 if time.time() >= self._renew_at:
-                    self._lead()
+                    if self._is_served():
+                        self._lead()
                     self._renew_at = time.time() + (self._renew_s if self._committer.leads else STANDBY_S)
                 self._fetch()
                 self._committer.tend()
