@@ -19,7 +19,7 @@ from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
-from pipeline.placement.conditions import Conditions, Unscheduled, conditions_of
+from pipeline.placement.conditions import Conditions, Unscheduled, conditions_of, left_of
 from pipeline.policy import Policy, Purpose
 
 #: Takes the plans of a cycle in order and answers each; None: the plan was not judged and may be offered again.
@@ -69,9 +69,14 @@ class Cycle:
         return conditions_of(self.snapshot)
 
     @cached_property
+    def left(self) -> Conditions:
+        """The conditions of those that are not scheduled."""
+        return left_of(self.snapshot)
+
+    @cached_property
     def unscheduled(self) -> Unscheduled:
         """What is not scheduled, in numbers."""
-        return self.conditions.figures
+        return self.left.figures
 
 
 def cycle(

@@ -8,7 +8,7 @@ from actors.ingestion.known.state import LiveState
 from actors.observability.metrics import Figures
 from pipeline.cluster.arrays import UNLIMITED, UNSET, Longs
 from pipeline.cluster.resources import CPU, PODS
-from pipeline.placement.conditions import conditions_of
+from pipeline.placement.conditions import left_of
 
 #: Metrics of a queue are kept for this many at most, the first in the order of the tree: each costs its series.
 QUEUES = 200
@@ -21,7 +21,7 @@ def set_figures(figures: Figures, state: LiveState) -> None:
     idle = np.asarray(snapshot.room.idle.sum(axis=0), np.int64)
     for at in np.flatnonzero(capacity > 0).tolist():
         figures.used.set(1.0 - float(idle[at] / capacity[at]), {"resource": names[at]})
-    left = conditions_of(snapshot).left
+    left = left_of(snapshot)
     waiting = np.bincount(snapshot.podgroups.queue[left.podgroup], minlength=len(snapshot.queues))
     for row, queue in enumerate(state.names.queues[:QUEUES]):
         figures.queue_waiting.set(int(waiting[row]), {"queue": queue})

@@ -159,7 +159,7 @@ class Dispatcher:
         if self._tell is None:
             return
         starving = tuple(dict.fromkeys(row for gang_group in done.starving for row in gang_group))
-        unscheduled = done.conditions.left
+        unscheduled = done.left
         known = snapshot.epoch, starving, unscheduled.table[:, :2].tobytes()  # podgroups and reasons
         if done.unplaced or known != self._told:
             self._told = known

@@ -34,7 +34,7 @@ class HeldBack:
 
 def held_back_of(done: Cycle, policy: Policy, now: float, before: HeldBack, epoch: int) -> HeldBack:
     """The obstacles that are known after a cycle."""
-    left = done.conditions.left
+    left = done.left
     known = before.by_row if before.epoch == epoch else {}
     held = list(left.only(np.flatnonzero(np.isin(left.reason, _CODES))))
     kept = {

@@ -119,7 +119,7 @@ class Conditions:
 
     def only(self, rows: Bools | Rows) -> "Conditions":
         """Some of them, by position."""
-        return Conditions(*self.table[rows].T)
+        return Conditions(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
     @property
     def left(self) -> "Conditions":
@@ -135,6 +135,15 @@ class Conditions:
 
 def conditions_of(snapshot: Snapshot) -> Conditions:
     """The condition of every living podgroup that has tasks, by row."""
+    return _conditions(snapshot, scheduled=True)
+
+
+def left_of(snapshot: Snapshot) -> Conditions:
+    """The same of those that are not scheduled, which are few."""
+    return _conditions(snapshot, scheduled=False)
+
+
+def _conditions(snapshot: Snapshot, *, scheduled: bool) -> Conditions:
     counts, groups, tasks = snapshot.counts, snapshot.podgroups, snapshot.tasks
     start, _ = snapshot.by_podgroup
     gated = _gated(snapshot)
@@ -146,7 +155,7 @@ def conditions_of(snapshot: Snapshot) -> Conditions:
     waits = counts.pending + counts.waiting > 0
     ready = is_ready(snapshot)
     unready = np.where(ready, 0, np.maximum(groups.min_available - counts.ready, _lacking_in_roles(snapshot)))
-    rows = np.flatnonzero(groups.alive & (count > 0))
+    rows = np.flatnonzero(groups.alive & (count > 0) & (scheduled | ~ready))
     columns = (
         _reasons(snapshot, ready, gated), groups.min_available, count, counts.ready, counts.waiting,
         held, ending, unready, waits & ~ready,
@@ -156,8 +165,9 @@ def conditions_of(snapshot: Snapshot) -> Conditions:
 
 def _gated(snapshot: Snapshot) -> Rows:
     """Rows of tasks that may not be scheduled yet."""
-    tasks = snapshot.tasks
-    return np.flatnonzero(tasks.gated & (tasks.status == PENDING) & (tasks.nominated == NONE))
+    tasks, rows = snapshot.tasks, np.flatnonzero(snapshot.tasks.gated)
+    waits = (tasks.status[rows] == PENDING) & (tasks.nominated[rows] == NONE)
+    return np.asarray(rows[waits])
 
 
 def _reasons(snapshot: Snapshot, ready: Bools, gated: Rows) -> Longs:

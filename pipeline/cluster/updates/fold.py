@@ -92,6 +92,10 @@ class _Taken(NamedTuple):
     revision: Longs
 
 
+#: Columns that no total and no index follows from.
+_UNCOUNTED = ("incarnation", "revision")
+
+
 @kernel
 def _fold_tasks(news: Columns, place: Rows, tasks: _Taken, alive: Bools) -> tuple[Bools, Signs, Signs]:
     """Fold news into ``tasks`` in place; ``place`` int64[K] says where there the task of each message is.
@@ -153,7 +157,7 @@ def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
     rows, groups = distinct(news.row), WritableTable(snapshot.podgroups)
     taken = _Taken(*(getattr(tasks, name)[rows] for name in _Taken._fields))
     said = news.status, news.node, news.card, news.incarnation, news.revision
-    counted, ready, running = _fold_tasks(said, np.searchsorted(rows, news.row), taken, groups["alive"])
+    counted, ready, running = _fold_tasks(said, np.searchsorted(rows, news.row), taken, snapshot.podgroups.alive)
     heard = np.flatnonzero(counted)
     of = news.row[heard]
     parts = tasks.podgroup[of], tasks.role[of], tasks.subgroup[of]
@@ -164,9 +168,10 @@ def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
 
 
 def _written(tasks: Tasks, rows: Rows, taken: _Taken) -> tuple[Tasks, Rows]:
-    """The tasks with what became of ``rows``, and those of them (int64[K]) where more than the revision changed.
+    """The tasks with what became of ``rows``, and those of them (int64[K]) that count otherwise now.
 
-    A column in which nothing changed stays the same array. No total counts revisions.
+    A column in which nothing changed stays the same array. No total counts revisions or incarnations, and a task that
+    starts over where it was is in the same place of the index.
     """
     writable, recounted = WritableTable(tasks), np.zeros(len(rows), bool)
     for name in _Taken._fields:
@@ -174,7 +179,7 @@ def _written(tasks: Tasks, rows: Rows, taken: _Taken) -> tuple[Tasks, Rows]:
         differs = values != getattr(tasks, name)[rows]
         if differs.any():
             writable[name][rows] = values
-            recounted |= differs & (name != "revision")
+            recounted |= differs & (name not in _UNCOUNTED)
     return writable.done(), rows[recounted]
 
 
