@@ -65,7 +65,7 @@ def shared(function: Function) -> Function:
 def counted_by(counted: Callable[..., Any]) -> Callable[[Function], Function]:
     """Kernels that call the decorated function run ``counted`` in its place, which takes the same arguments.
 
-    For a question that a kernel answers from columns and Python asks of somebody.
+    For a question that a kernel answers from columns and Python asks a plugin.
     """
 
     @wraps(counted)

@@ -76,7 +76,7 @@ def _publish() -> Figure:
     snapshots take turns, each 1,000 events away from the same third, so that each differs from the one before.
     """
     from actors.ray_runtime.cluster import ray_cluster
-    from actors.ray_runtime.snapshot_store import SnapshotStore
+    from actors.ray_runtime.transport.snapshot_store import SnapshotStore
 
     base = generated_fleet(100_000, GangSpec()).snapshot
     rows = np.random.default_rng(1).permutation(np.flatnonzero(base.tasks.node != NONE))[:2_000]

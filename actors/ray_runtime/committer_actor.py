@@ -19,10 +19,10 @@ from actors.contracts import Ack, CommitResult, Leadership, Offer, PendingReport
 from actors.ingestion.loop import REPEAT_S
 from actors.protocol.outcomes import Reports
 from actors.ray_runtime.limits import FETCH_LIMIT_S, STANDBY_S
-from actors.ray_runtime.packing import unpacked
 from actors.ray_runtime.process import RoleProcess, Wiring
-from actors.ray_runtime.snapshot_feed import Mark, SnapshotReader, Told
-from actors.ray_runtime.snapshot_store import SnapshotStore
+from actors.ray_runtime.transport.packing import unpacked
+from actors.ray_runtime.transport.snapshot_feed import Mark, SnapshotReader, Told
+from actors.ray_runtime.transport.snapshot_store import SnapshotStore
 from actors.search.pending_reasons import StarvingReasons
 from actors.search.wakeup import WakeUp
 from actors.warming.warm import load

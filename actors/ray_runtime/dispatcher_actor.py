@@ -13,11 +13,11 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayError
 from actors.contracts import CommitResult, Leadership, Offer
 from actors.ingestion.loop import REPEAT_S
 from actors.ray_runtime.limits import CALL_LIMIT_S, FETCH_LIMIT_S, STANDBY_S, STOP_LIMIT_S
-from actors.ray_runtime.packing import packed, unpacked
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.searcher_pool import RaySearchers
-from actors.ray_runtime.snapshot_feed import Mark, SnapshotReader, Told
-from actors.ray_runtime.snapshot_store import SnapshotStore
+from actors.ray_runtime.transport.packing import packed, unpacked
+from actors.ray_runtime.transport.snapshot_feed import Mark, SnapshotReader, Told
+from actors.ray_runtime.transport.snapshot_store import SnapshotStore
 from actors.search.batched_search import Spread
 from actors.search.dispatcher import Dispatcher
 from actors.search.hedged_pool import Scatter

@@ -14,9 +14,9 @@ from ray.exceptions import GetTimeoutError, RayActorError
 from actors.contracts import Ack, Intake, SnapshotUpdate
 from actors.ingestion.loop import IngestLoop, unlike_any_other
 from actors.ray_runtime.limits import CALL_LIMIT_S, STOP_LIMIT_S
-from actors.ray_runtime.packing import packed
 from actors.ray_runtime.process import RoleProcess, Wiring
-from actors.ray_runtime.snapshot_feed import SnapshotFeed, Told
+from actors.ray_runtime.transport.packing import packed
+from actors.ray_runtime.transport.snapshot_feed import SnapshotFeed, Told
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from actors.contracts import Batch, Searched
 from actors.ray_runtime.limits import CALL_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.searcher_pool import searcher_name
-from actors.ray_runtime.snapshot_store import SnapshotStore
+from actors.ray_runtime.transport.snapshot_store import SnapshotStore
 from actors.search.searcher import Searcher
 from actors.warming.warm import load
 

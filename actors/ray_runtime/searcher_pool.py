@@ -11,7 +11,7 @@ import ray.util
 from ray.exceptions import RayError
 
 from actors.contracts import Batch, Searched
-from actors.ray_runtime.snapshot_store import SnapshotStore
+from actors.ray_runtime.transport.snapshot_store import SnapshotStore
 from actors.search.hedged_pool import Call
 from pipeline.cluster.snapshot import Snapshot
 

@@ -27,7 +27,7 @@ _KEY_BITS = 63
 _DIGIT_BITS = 16
 #: With more bits than these, keys mostly tell rows apart, and others need not be packed with them.
 _ENOUGH_BITS = 30
-#: From so many rows on, it pays to ask whether a key numbers them.
+#: It pays to ask whether a key numbers the rows if there are this many.
 _MANY = 4_096
 #: Bits of the second number of a pair.
 _SECOND_BITS = 32

@@ -11,7 +11,7 @@ import ray
 from actors.benchmarks.state_measurements import ends_of
 from actors.fleets.generated import GangSpec, generate
 from actors.ray_runtime.cluster import ray_cluster
-from actors.ray_runtime.snapshot_store import SnapshotStore, _large
+from actors.ray_runtime.transport.snapshot_store import SnapshotStore, _large
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import Changes

@@ -71,7 +71,7 @@ def test_counts_are_whole_exactly_if_it_fits_and_never_overfill_a_node(packing):
 @given(packings())
 def test_the_compiled_kernels_and_their_plain_twins_agree(packing):
     request, count, open_to, room = packing
-    for kernel in ("classes_fit", "placed_classes"):
+    for kernel in ("fits", "placed_classes"):
         compiled = getattr(placement, kernel)(request, count, open_to, room)
         with uncompiled():
             assert np.array_equal(getattr(placement, kernel)(request, count, open_to, room), compiled)

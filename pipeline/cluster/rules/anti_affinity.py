@@ -168,7 +168,7 @@ def _repelling(snapshot: Snapshot, kind: _Kind, rows: Rows) -> Iterator[tuple[Bo
                 yield constraint == other, term.topology_key
 
 
-class Repulsion(NamedTuple):
+class KindRepulsion(NamedTuple):
     """By term, which tasks keep a kind away by anti-affinity, in either direction.
 
     Attributes
@@ -186,7 +186,7 @@ class Repulsion(NamedTuple):
     repelled: Longs
 
 
-def repulsion(snapshot: Snapshot, task: int) -> Repulsion:
+def repulsion_of_kind(snapshot: Snapshot, task: int) -> KindRepulsion:
     """What keeps tasks of the kind of ``task`` away; no terms if nothing does."""
     tasks, vocabulary, nodes = snapshot.tasks, snapshot.vocabulary, len(snapshot.nodes)
     constraint, labels = int(snapshot.shapes.constraint[tasks.shape[task]]), int(tasks.label_set[task])
@@ -201,7 +201,7 @@ def repulsion(snapshot: Snapshot, task: int) -> Repulsion:
         taken = domains[place[(met > 0) & (place != NONE)]]
         often = np.bincount(taken[taken != NONE], minlength=int(domains.max(initial=0)) + 1)
         repelled += np.where(domains == NONE, 0, often[domains])
-    return Repulsion(repels, domain, repelled)
+    return KindRepulsion(repels, domain, repelled)
 
 
 def denying(snapshot: Snapshot, constraints: Ids, label_sets: Ids, rows: Rows) -> Bools:

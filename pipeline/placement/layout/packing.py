@@ -184,9 +184,12 @@ def _fits_in_order(order: Rows, request: Longs, count: Longs, allowed: Bools, ro
     return bool(_sum_slots(request, last, count[last], allowed, left) >= count[last])
 
 
-@kernel
-def classes_fit(request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
-    """As ``fits``, for kernels: shapes are not checked."""
+@linked
+def fits(request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
+    """Whether all tasks find a place; columns as in ``place_classes``.
+
+    Exact for one shape. For several, True is certain and False may be wrong (see the module).
+    """
     wanted = np.flatnonzero(count > 0)
     if len(wanted) == 0:
         return True
@@ -209,8 +212,8 @@ def _checked(request: Longs, count: Longs, allowed: Bools, room: Longs) -> tuple
     return np.ascontiguousarray(request), np.ascontiguousarray(allowed), np.ascontiguousarray(room)
 
 
-def fits(request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
-    """Whether all tasks find a place.
+def place_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) -> Longs:
+    """How many tasks of each shape go to each node: fullest nodes first, node rows break ties.
 
     Parameters
     ----------
@@ -222,22 +225,6 @@ def fits(request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
         bool[S, n]: nodes that a shape may use.
     room
         int64[n, R]; negative where more was promised than is there.
-
-    Returns
-    -------
-    Exact for one shape. For several, True is certain and False may be wrong (see the module).
-    """
-    request, allowed, room = _checked(request, count, allowed, room)
-    return bool(classes_fit(request, count, allowed, room))
-
-
-def place_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) -> Longs:
-    """How many tasks of each shape go to each node: fullest nodes first, node rows break ties.
-
-    Parameters
-    ----------
-    request, count, allowed, room
-        As in ``fits``, which is true exactly if the counts returned here sum up to ``count``.
 
     Returns
     -------

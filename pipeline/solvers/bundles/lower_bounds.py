@@ -4,7 +4,7 @@ All figures are valid bounds for every plan that evicts only candidates inside t
 
 - slots of one shape alone, without and with all evictions, are exact (property tested). Domains are slices of nodes, so
   slots are differences of running sums, whatever the number of domains.
-- where tasks take whole nodes, so many nodes must be cleared: see ``node_bounds``.
+- where tasks take whole nodes, the cheapest nodes must be cleared: see ``node_bounds``.
 - of the scarcest resource, at least what the gang takes less what is idle must be freed. Surplus frees some of it; the
   rest needs podgroups that break: in preempt up to some priority, and at that priority at least the work of a
   fractional knapsack (Dantzig 1957); in reclaim the same from queues up to some rank.
@@ -19,7 +19,7 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
 from pipeline.decision.explanation import LowerBound
 from pipeline.kernels import inlined, kernel
 from pipeline.placement.layout.packing import slots_at
-from pipeline.solvers.bundles.bundling.kinds import HOPELESS, Kinds
+from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
@@ -117,7 +117,7 @@ class CostBounds(NamedTuple):
         return CostBounds(self.head[some], self.priority[some], self.work[some])
 
 
-class _Part(NamedTuple):
+class _DomainTasks(NamedTuple):
     """Columns of the tasks of one domain; slices, because a compiler need not ask whether positions are negative."""
 
     podgroup: Ids
@@ -160,7 +160,7 @@ def least_of_all(bounds: CostBounds, search: BundleSearch) -> LowerBound | None:
 
 @kernel
 def bound_domains(
-    site: Site, starts: Longs, stops: Longs, terms: Terms, kinds: Kinds, seats: Ids, heads_only: bool
+    site: Site, starts: Longs, stops: Longs, terms: Terms, kinds: GroupKinds, seats: Ids, heads_only: bool
 ) -> CostBounds:
     """Bound each slice of nodes ``starts[i]:stops[i]``; ``seats`` int32[G]: scratch, NONE everywhere."""
     many, by_node = len(starts), len(terms.groups.node_rank) > 0
@@ -177,14 +177,16 @@ def bound_domains(
 
 @inlined
 def _bound_by_sums(
-    site: Site, first: int, last: int, terms: Terms, kinds: Kinds, seats: Ids, heads_only: bool
+    site: Site, first: int, last: int, terms: Terms, kinds: GroupKinds, seats: Ids, heads_only: bool
 ) -> tuple[int, float]:
     """The leading level and the work of a price on the nodes ``first:last``, at least, by sums over its podgroups."""
     missing, begin, end = _missing(site, first, last), site.start[first], site.start[last]
     if missing <= 0:
         return 0, 0.0
     amount = terms.worth.request[:, site.scarce].copy()
-    here = _Part(terms.entries.podgroup[begin:end], terms.entries.shape[begin:end], terms.entries.candidate[begin:end])
+    here = _DomainTasks(
+        terms.entries.podgroup[begin:end], terms.entries.shape[begin:end], terms.entries.candidate[begin:end]
+    )
     low, high, missing = _levels_needed(missing, _summed(here, amount, terms, kinds, seats), terms.rules.by_priority)
     if heads_only or missing <= 0:
         return high, 0.0
@@ -206,8 +208,8 @@ def _missing(site: Site, begin: int, end: int) -> float:
 
 
 @inlined
-def _summed(here: _Part, amount: Longs, terms: Terms, kinds: Kinds, seats: Ids) -> _ByLevel:
-    """Sum what candidates hold by level, without a branch; podgroups of which some is surplus are looked at apart."""
+def _summed(here: _DomainTasks, amount: Longs, terms: Terms, kinds: GroupKinds, seats: Ids) -> _ByLevel:
+    """Sum what candidates hold by level, without a branch; podgroups with some surplus are looked at apart."""
     levels, of = kinds.levels, kinds.of
     podgroup, shape, candidate = here.podgroup, here.shape, here.candidate
     sums, some, many = np.zeros(1 + 3 * levels, np.int64), np.empty(len(podgroup), np.int64), 0
@@ -226,7 +228,7 @@ def _summed(here: _Part, amount: Longs, terms: Terms, kinds: Kinds, seats: Ids) 
 
 
 @inlined
-def _of_levels(low: int, high: int, here: _Part, kinds: Kinds) -> Rows:
+def _of_levels(low: int, high: int, here: _DomainTasks, kinds: GroupKinds) -> Rows:
     """int64[K]: positions of candidates that do not go as surplus alone, of levels from ``low`` to ``high``."""
     of, podgroup, candidate = kinds.of, here.podgroup, here.candidate
     rest, mixed, more = np.uint32(1 + low), np.uint32(1 + 2 * kinds.levels + low), np.uint32(high - low)
@@ -239,7 +241,7 @@ def _of_levels(low: int, high: int, here: _Part, kinds: Kinds) -> Rows:
 
 
 @inlined
-def _held(some: Rows, here: _Part, amount: Longs, terms: Terms, seats: Ids) -> _Held:
+def _held(some: Rows, here: _DomainTasks, amount: Longs, terms: Terms, seats: Ids) -> _Held:
     """Sum the candidates at some positions by podgroup; each has a surplus, or none of it is surplus."""
     podgroup, shape, spare = here.podgroup, here.shape, terms.surplus.gang
     group, total, many = np.empty(len(some), np.int64), np.zeros(len(some)), 0

@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Ids, Longs
 from pipeline.kernels import inlined
 from pipeline.placement.layout.packing import slots_at
-from pipeline.solvers.bundles.bundling.kinds import HOPELESS, Kinds
+from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import Site, Terms
 
 #: The level of a node that takes a task as it is.
@@ -20,7 +20,7 @@ _FREE = -1
 
 @inlined
 def bound_by_nodes(
-    site: Site, begin: int, end: int, terms: Terms, kinds: Kinds, seats: Ids, heads_only: bool
+    site: Site, begin: int, end: int, terms: Terms, kinds: GroupKinds, seats: Ids, heads_only: bool
 ) -> tuple[int, float]:
     """The leading level and the work of a price on the nodes ``begin:end``, at least; see ``CostBounds``."""
     level = _node_levels(site, begin, end, terms, kinds)
@@ -35,7 +35,7 @@ def bound_by_nodes(
 
 
 @inlined
-def _node_levels(site: Site, begin: int, end: int, terms: Terms, kinds: Kinds) -> Longs:
+def _node_levels(site: Site, begin: int, end: int, terms: Terms, kinds: GroupKinds) -> Longs:
     """int64[n]: the level of the price that clearing each node of ``begin:end`` reaches at least.
 
     ``_FREE`` where nothing has to go, HOPELESS where the node takes no task whatever goes.
@@ -73,7 +73,7 @@ def _spare(site: Site, node: int, terms: Terms) -> int:
 
 
 @inlined
-def _reached(kinds: Kinds, by_priority: bool) -> Longs:
+def _reached(kinds: GroupKinds, by_priority: bool) -> Longs:
     """int64: by kind of podgroup the level that a price has at least if one of its tasks goes.
 
     In preempt surplus reaches none.
@@ -107,7 +107,7 @@ def _cheapest_level(level: Longs, wanted: int, levels: int) -> tuple[int, int, i
 
 @inlined
 def _least_work(
-    site: Site, begin: int, level: Longs, low: int, high: int, wanted: int, terms: Terms, kinds: Kinds, seats: Ids
+    site: Site, begin: int, level: Longs, low: int, high: int, wanted: int, terms: Terms, kinds: GroupKinds, seats: Ids
 ) -> float:
     """The least work that clearing ``wanted`` nodes of the levels from ``low`` to ``high`` loses.
 

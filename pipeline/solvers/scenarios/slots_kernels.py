@@ -25,7 +25,7 @@ class CountedSlice(NamedTuple):
     first
         The first node of the slice.
     request, wanted, allowed: int64[S, R], int64[S], bool[S, n]
-        Of the need: as for ``packing.fits``.
+        Of the need: as for ``packing.place_classes``.
     room: int64[n, R]
         Of the slice as it is.
     slots, total: int64[S, n], int64[S]

@@ -17,7 +17,7 @@ from pipeline.solvers.tasks.asked_node import AskedNode
 from pipeline.solvers.tasks.candidates import preemptor_of, queue_ranks, takes
 from pipeline.solvers.tasks.present import Present
 from pipeline.solvers.tasks.rule import Place, Rule
-from pipeline.solvers.tasks.sweeping.columns import RANKED, UNSCORED, Facts, Fleet, TaskKind, decide
+from pipeline.solvers.tasks.sweeping.columns import RANKED, UNSCORED, FixedColumns, Fleet, TaskKind, decide
 from pipeline.solvers.tasks.sweeping.one_node import (
     MAKES_ROOM,
     WITHHELD,
@@ -52,7 +52,7 @@ class KindSearch:
         self,
         host: Host,
         present: Present,
-        facts: Facts,
+        facts: FixedColumns,
         fleet: Fleet,
         columns: TaskKind,
         task: int,

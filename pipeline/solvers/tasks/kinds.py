@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows, frozen
 from pipeline.cluster.queue_tree import chain
-from pipeline.cluster.rules.anti_affinity import repulsion
+from pipeline.cluster.rules.anti_affinity import repulsion_of_kind
 from pipeline.cluster.rules.minimum import Have, Minima, towards_start
 from pipeline.cluster.rules.quota import QueueLimits
 from pipeline.cluster.rules.sparing import TaskQuota, task_quota
@@ -15,7 +15,7 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
 from pipeline.solvers.tasks.candidates import may_go, queue_ranks, releasable
 from pipeline.solvers.tasks.rule import Rule
-from pipeline.solvers.tasks.sweeping.columns import FOLLOWED, Decisions, Facts, Fleet, TaskKind
+from pipeline.solvers.tasks.sweeping.columns import FOLLOWED, Decisions, FixedColumns, Fleet, TaskKind
 from pipeline.solvers.tasks.sweeping.victim_order import VictimOrder
 
 #: How many sets of candidates are looked at in all for a podgroup, where a vote leaves too little room.
@@ -56,11 +56,11 @@ def alike(snapshot: Snapshot, rows: Rows) -> tuple[int, ...]:
     return (*(int(column[rows[0]]) for column in columns), many)
 
 
-def facts_of(snapshot: Snapshot) -> Facts:
+def facts_of(snapshot: Snapshot) -> FixedColumns:
     """What no decision changes."""
     tasks, there, shapes = snapshot.tasks, snapshot.occupancy, snapshot.shapes
     groups, minima = snapshot.podgroups, Minima(*snapshot.once(towards_start)[0])
-    return Facts(
+    return FixedColumns(
         there.start, there.task, tasks.podgroup, tasks.shape, tasks.card, tasks.role, tasks.subgroup, tasks.priority,
         tasks.created, tasks.label_set, groups.queue, groups.namespace, shapes.request, shapes.on_card, minima,
     )  # fmt: skip
@@ -145,6 +145,6 @@ def kind_of(
         unscored=np.empty(nodes + decisions, np.int64),
         releasable=rows,
         released_from=snapshot.tasks.nominated[rows].astype(np.int64),
-        **repulsion(snapshot, task)._asdict(),
+        **repulsion_of_kind(snapshot, task)._asdict(),
         many=many,
     )

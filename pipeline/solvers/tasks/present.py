@@ -10,7 +10,7 @@ from pipeline.solvers.tasks.rule import Place
 
 
 class Present:
-    """The decisions of a search, which it writes, and the state that they lead to, once somebody asks for it.
+    """The decisions of a search, which it writes, and the state that they lead to, once it is asked for.
 
     Parameters
     ----------

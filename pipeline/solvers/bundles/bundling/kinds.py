@@ -11,7 +11,7 @@ from pipeline.solvers.bundles.bundling.records import Terms
 HOPELESS = 1 << 40
 
 
-class Kinds(NamedTuple):
+class GroupKinds(NamedTuple):
     """Podgroups by what their candidates free, so that one table says all that a sum over tasks must know.
 
     Attributes
@@ -20,7 +20,7 @@ class Kinds(NamedTuple):
         Levels are below this.
     of: uint32[G]
         0: its candidates cannot go. Else by level, each kind after the one before: those that go only with the whole
-        podgroup, those that are all surplus, and those of which some are surplus.
+        podgroup, those that are all surplus, and those with some surplus.
     priority: int64[levels]
         Priority of each level where levels are priorities, else 0.
     """
@@ -30,8 +30,8 @@ class Kinds(NamedTuple):
     priority: Longs
 
 
-def kinds_of(terms: Terms, priority: Longs) -> Kinds:
-    """The kinds of all podgroups; ``priority`` as in ``Kinds``."""
+def kinds_of(terms: Terms, priority: Longs) -> GroupKinds:
+    """The kinds of all podgroups; ``priority`` as in ``GroupKinds``."""
     groups, spare, rules, levels = terms.groups, terms.surplus.gang, terms.rules, len(priority)
     kind = (groups.level + 1).astype(np.uint32)
     kind += np.uint32(levels) * (spare < 0)
@@ -40,4 +40,4 @@ def kinds_of(terms: Terms, priority: Longs) -> Kinds:
         kind *= spare != 0
     elif rules.cluster_wide:
         kind *= (spare != 0) | groups.complete
-    return Kinds(levels, sealed(kind), priority)
+    return GroupKinds(levels, sealed(kind), priority)

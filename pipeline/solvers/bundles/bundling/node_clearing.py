@@ -18,7 +18,7 @@ from pipeline.placement.need import Need
 
 #: Policy ranks that lie closer together than this are levels as they are.
 _MOST_LEVELS = 64
-#: Shares of gangs are compared in so many steps of one.
+#: Shares of gangs are compared in steps; one has this many.
 _SHARE_STEPS = 1e9
 #: As many nodes are asked first whether they take two tasks.
 _SAMPLE = 64

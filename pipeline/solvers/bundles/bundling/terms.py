@@ -25,7 +25,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units
 from pipeline.kernels import kernel
 from pipeline.placement.need import Need
-from pipeline.solvers.bundles.bundling.kinds import Kinds, kinds_of
+from pipeline.solvers.bundles.bundling.kinds import GroupKinds, kinds_of
 from pipeline.solvers.bundles.bundling.node_clearing import node_rank
 from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Site, Surplus, Terms, Worth
 from pipeline.solvers.bundles.bundling.repulsion import Repulsion, repulsion_of
@@ -146,7 +146,7 @@ class BundleSearch:
         return Terms(entries, self._groups, self.surplus, self.worth, rules, self.quota)
 
     @cached_property
-    def kinds(self) -> Kinds:
+    def kinds(self) -> GroupKinds:
         """Podgroups by what their candidates free."""
         if self.by_priority:
             return kinds_of(self.terms, self.snapshot.once(_priorities))

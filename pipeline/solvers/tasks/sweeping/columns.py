@@ -19,7 +19,7 @@ from pipeline.solvers.tasks.sweeping.victim_order import VictimOrder
 FULL, LATER, NOW = range(3)
 
 
-class Facts(NamedTuple):
+class FixedColumns(NamedTuple):
     """Columns of the snapshot that no decision of a search changes.
 
     Attributes
@@ -49,7 +49,7 @@ class Facts(NamedTuple):
 
 
 class Decisions(NamedTuple):
-    """The decisions of a search, in order; written by whoever decides.
+    """The decisions of a search, in order; written where a decision is made.
 
     Attributes
     ----------

@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
 from pipeline.cluster.rules.minimum import parts_reach
 from pipeline.cluster.rules.sparing import Entitled, charge
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, linked
 from pipeline.solvers.tasks.sweeping.columns import (
     FITTING_LATER,
     FITTING_NOW,
@@ -19,7 +19,7 @@ from pipeline.solvers.tasks.sweeping.columns import (
     NOW,
     UNSCORED,
     Decisions,
-    Facts,
+    FixedColumns,
     Fleet,
     TaskKind,
     candidates_on,
@@ -27,8 +27,8 @@ from pipeline.solvers.tasks.sweeping.columns import (
 )
 
 
-@kernel
-def follow(facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions) -> None:
+@linked
+def follow(facts: FixedColumns, fleet: Fleet, kind: TaskKind, decisions: Decisions) -> None:
     """Bring the fleet and a kind up to the last decision."""
     while decisions.many[1] < decisions.many[0]:
         at = decisions.many[1]
@@ -54,9 +54,9 @@ def follow(facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions) -> 
     kind.many[FOLLOWED] = last
 
 
-@kernel
+@linked
 def _move(
-    facts: Facts, fleet: Fleet, counts: bool, entitled: Entitled, limited: bool, parent: Ids,
+    facts: FixedColumns, fleet: Fleet, counts: bool, entitled: Entitled, limited: bool, parent: Ids,
     decisions: Decisions, at: int,
 ) -> None:  # fmt: skip
     """Victims and tasks whose nominations are withdrawn give back room of their node and queues; the task claims it.
@@ -85,8 +85,8 @@ def _move(
             queue = parent[queue]
 
 
-@kernel
-def _lose(facts: Facts, fleet: Fleet, jobs: Longs, covers: Bools, victims: Rows) -> None:
+@linked
+def _lose(facts: FixedColumns, fleet: Fleet, jobs: Longs, covers: Bools, victims: Rows) -> None:
     """Victims are on their way out: their podgroups have fewer tasks, and budgets let fewer go."""
     have, says_ready = fleet.have, fleet.says_ready
     for row in victims:
@@ -107,7 +107,7 @@ def _lose(facts: Facts, fleet: Fleet, jobs: Longs, covers: Bools, victims: Rows)
             fleet.allowed[budget] = max(fleet.allowed[budget] - int(covered), 0)
 
 
-@kernel
+@linked
 def _repel(repels: Bytes, domain: Longs, repelled: Longs, decisions: Decisions, first: int) -> None:
     """Tasks that came to nodes keep others away from their domains, and those that left do not any more.
 
@@ -127,8 +127,8 @@ def _repel(repels: Bytes, domain: Longs, repelled: Longs, decisions: Decisions, 
                         repelled[other] += more
 
 
-@kernel
-def _look(facts: Facts, fleet: Fleet, kind: TaskKind, nodes: Rows) -> None:
+@linked
+def _look(facts: FixedColumns, fleet: Fleet, kind: TaskKind, nodes: Rows) -> None:
     """How the task stands to some nodes: whether it fits, and whether it could with all candidates gone."""
     request, part, many, fits = kind.request, kind.part, kind.many, kind.fits
     for node in nodes:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bytes, Floats, Ids, Longs, Rows
 from pipeline.cluster.cards import best_card
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, kernel, linked
 from pipeline.solvers.tasks.sweeping.columns import (
     FITTING_LATER,
     FITTING_NOW,
@@ -21,7 +21,7 @@ from pipeline.solvers.tasks.sweeping.columns import (
     RANKED,
     UNSCORED,
     Decisions,
-    Facts,
+    FixedColumns,
     Fleet,
     TaskKind,
     candidates_on,
@@ -50,7 +50,7 @@ DONE, ASKS_SCORES, NOWHERE = range(3)
 
 @kernel
 def sweep(
-    facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions,
+    facts: FixedColumns, fleet: Fleet, kind: TaskKind, decisions: Decisions,
     tasks: Rows, region: tuple[int, int], free: bool, evicts: bool, ranked: Rows,
 ) -> tuple[int, int]:  # fmt: skip
     """Decide where tasks of a kind go, within nodes ``region`` (start, stop); how many got a place, and why it ends.
@@ -139,9 +139,9 @@ def _rank(order: Rows, score: Floats, many: Longs, ranked: Rows) -> None:
 # -- with victims ------------------------------------------------------------------------------------------------------
 
 
-@kernel
+@linked
 def _made(
-    facts: Facts, fleet: Fleet, kind: TaskKind, decisions: Decisions,
+    facts: FixedColumns, fleet: Fleet, kind: TaskKind, decisions: Decisions,
     task: int, region: tuple[int, int], short: bool,
 ) -> bool:  # fmt: skip
     """Decide on a node on which room is made for a task, if there is one; ``short``: its queue needs room as well.
@@ -174,7 +174,7 @@ def _made(
     return found > 0
 
 
-@kernel
+@linked
 def _verdict(case: NodeCase, sets: Longs, simulated: bool, priority: Ids) -> tuple[int, Rows]:
     """A verdict on a node, and the candidates that go; ``priority`` int32[C] is that of each candidate."""
     verdict, gone = leaving(case, np.arange(len(priority)), sets)
@@ -197,7 +197,7 @@ def _ascending(rows: Rows) -> Rows:
 
 
 @kernel
-def case_of(facts: Facts, fleet: Fleet, kind: TaskKind, node: int, short: bool) -> tuple[Rows, Rows, NodeCase]:
+def case_of(facts: FixedColumns, fleet: Fleet, kind: TaskKind, node: int, short: bool) -> tuple[Rows, Rows, NodeCase]:
     """The candidates of a node in victim order, the tasks that lose nominations to it, and the node as a case.
 
     ``short``: the limits of queues count.
@@ -231,7 +231,7 @@ def case_of(facts: Facts, fleet: Fleet, kind: TaskKind, node: int, short: bool) 
 
 
 @inlined
-def _limits(facts: Facts, fleet: Fleet, kind: TaskKind, rows: Rows, released: Rows) -> tuple[Longs, Rows]:
+def _limits(facts: FixedColumns, fleet: Fleet, kind: TaskKind, rows: Rows, released: Rows) -> tuple[Longs, Rows]:
     """``limit`` and ``meets`` of a case, where released nominations have come free."""
     limit, meets = np.full((len(kind.above), len(kind.request)), UNLIMITED, np.int64), np.empty(len(rows), np.int64)
     for above in range(len(kind.above)):

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
-from pipeline.placement.layout.packing import classes_fit, placed_classes, slots_at
+from pipeline.placement.layout.packing import fits, placed_classes, slots_at
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import enough, leave
 from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, break_up, may_take, take
@@ -65,7 +65,7 @@ def fit(pool: VictimPool, ground: Ground) -> bool:
     """Whether the gang places on what is free: slots, and for several shapes a placement."""
     if not enough(ground.wanted, ground.total):
         return False
-    return len(ground.wanted) == 1 or bool(classes_fit(ground.request, ground.wanted, pool.here, ground.room))
+    return len(ground.wanted) == 1 or bool(fits(ground.request, ground.wanted, pool.here, ground.room))
 
 
 @linked

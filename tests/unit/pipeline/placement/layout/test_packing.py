@@ -79,7 +79,7 @@ def test_slots_are_exact_integers(request_, have):
 
 def test_columns_that_do_not_match_are_refused_with_what_was_found():
     with pytest.raises(ValueError, match=r"found request \(1, 2\), count \(1,\), allowed \(1, 3\), room \(1, 2\)"):
-        fits(np.ones((1, 2), np.int64), np.ones(1, np.int64), np.ones((1, 3), bool), np.ones((1, 2), np.int64))
+        place_classes(np.ones((1, 2), np.int64), np.ones(1, np.int64), np.ones((1, 3), bool), np.ones((1, 2), np.int64))
 
 
 def test_neighbours_in_rank_share_nodes():

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from actors.ingestion.known.news_log import NewsLog
-from actors.ray_runtime import snapshot_feed
-from actors.ray_runtime.packing import unpacked
-from actors.ray_runtime.snapshot_feed import SnapshotFeed, SnapshotReader, Told
+from actors.ray_runtime.transport import snapshot_feed
+from actors.ray_runtime.transport.packing import unpacked
+from actors.ray_runtime.transport.snapshot_feed import SnapshotFeed, SnapshotReader, Told
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING
 from pipeline.cluster.updates.events import Changes

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from actors.ingestion.known.news_log import NewsLog
-from actors.ray_runtime.packing import packed, unpacked
-from actors.ray_runtime.snapshot_store import SnapshotStore
+from actors.ray_runtime.transport.packing import packed, unpacked
+from actors.ray_runtime.transport.snapshot_store import SnapshotStore
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.updates.lean import LeanNews, full

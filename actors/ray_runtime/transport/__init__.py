@@ -1,0 +1,1 @@
+"""How state and messages travel between the processes of a service."""
