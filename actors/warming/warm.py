@@ -26,6 +26,7 @@ from pipeline.compiled import Compiled
 from pipeline.decision.attempt import Attempt
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import propose
+from pipeline.records import replace
 
 #: Nodes of the fleet that the decisions are taken on: small, but with every level of topology.
 _NODES = 400
@@ -33,6 +34,12 @@ _GANGS = (GangSpec(64), GangSpec(8, gpus=8), GangSpec(2048))
 #: Two shares of the work: whether a local search is made first, whose kernels take a quarter of all time to compile,
 #: and the profiles that are warmed up.
 _SHARES = ((False, ("default", "volcano")), (True, ("kai", "koordinator")))
+
+#: Tasks are placed one by one, and their evictions simulated.
+_TASK_BY_TASK = {
+    "actions": ("allocate", "preempt", "reclaim"),
+    "action_arguments": (("preempt", (("topology_aware", True),)),),
+}
 
 log = logging.getLogger(__name__)
 
@@ -140,18 +147,30 @@ def load(policy: Policy) -> None:
     gc.disable()
     try:
         with event.install_listener("numba:compile", Compiling(log.info)):
-            _decided(policy, (True,))
+            _decided(policy, [(policy, True)])
     finally:
         gc.enable()
 
 
-def _decided(policy: Policy, rehearsals: Sequence[bool] = (True, False)) -> int:
-    """Decide on small fleets by one policy, and play rehearsals of all roles; the number of decisions."""
+def _decided(policy: Policy, rehearsals: Sequence[tuple[Policy, bool]] | None = None) -> int:
+    """Decide on small fleets by one policy, and play rehearsals of all roles; the number of decisions.
+
+    A rehearsal is a policy, and whether there is a disruption budget; all of them unless some are given.
+    """
     decisions = 0
     for queues, purpose in ((0, Purpose.PREEMPT), (2, Purpose.RECLAIM)):
         for gang in _GANGS:
             fleet = generate(_NODES, gang, queues=queues)
             propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW))
             decisions += 1
+    plays = _rehearsals(policy) if rehearsals is None else rehearsals
     with unsaid():
-        return decisions + sum(Rehearsal(policy, budgets=budgets).play() for budgets in rehearsals)
+        return decisions + sum(Rehearsal(one, budgets=budgets).play() for one, budgets in plays)
+
+
+def _rehearsals(policy: Policy) -> list[tuple[Policy, bool]]:
+    plays = [(policy, True), (policy, False)]
+    if "tasks" in dict(policy.solvers).values():
+        # Where evictions are simulated, plugins are asked about budgets node by node.
+        plays.append((replace(policy, **_TASK_BY_TASK), True))
+    return plays
