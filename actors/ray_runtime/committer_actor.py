@@ -13,14 +13,13 @@ import ray
 from ray.exceptions import RayActorError, RayError
 
 from actors.broker.redis_ledger import RedisLedger
-from actors.columns.name_directory import Directory
+from actors.columns.name_directory import Additions, Directory
 from actors.commit.committer import Committer, TimeLimits
 from actors.contracts import Ack, CommitResult, Leadership, Offer, PendingReport
 from actors.ingestion.loop import REPEAT_S
 from actors.protocol.outcomes import Reports
 from actors.ray_runtime.limits import FETCH_LIMIT_S, STANDBY_S
 from actors.ray_runtime.process import RoleProcess, Wiring
-from actors.ray_runtime.transport.packing import unpacked
 from actors.ray_runtime.transport.snapshot_feed import Mark, SnapshotReader, Told
 from actors.ray_runtime.transport.snapshot_store import SnapshotStore
 from actors.search.pending_reasons import StarvingReasons
@@ -62,9 +61,8 @@ class CommitterActor(RoleProcess):
         self._asked: Any = None
         self.begin("tend", self._tend)
 
-    def hear(self, whole: list[Any], message: bytes, names: bytes) -> Ack:
+    def hear(self, told: Told, more: Additions) -> Ack:
         """Take a newer state with its names; if earlier news or names are missing, the answer says so instead."""
-        told, (more,) = Told.of(whole, message), unpacked(names)
         with self._lock:
             self._heard_at = time.time()
             named, known = self._directory.take(more), self._reader.hear(told)
@@ -85,9 +83,8 @@ class CommitterActor(RoleProcess):
             self._turned.wait_for(lambda: self._committer.leadership.is_news(leads), limit_s)
         return self._committer.leadership
 
-    def commit(self, message: bytes) -> list[CommitResult]:
+    def commit(self, offers: Sequence[Offer]) -> list[CommitResult]:
         """See `Committer.commit`."""
-        offers: Sequence[Offer] = unpacked(message)
         with self._lock:
             self._fetch()
             led = self._committer.leads

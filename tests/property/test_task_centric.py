@@ -18,7 +18,7 @@ from pipeline.plugins.proportion import Proportion
 from pipeline.policy import PluginSetting
 from pipeline.solvers.tasks import serve
 from pipeline.solvers.tasks.kinds import Withheld
-from pipeline.solvers.tasks.node_search import Rule
+from pipeline.solvers.tasks.rule import Rule
 from tests.support.builders import Gang, Task, cluster
 from tests.support.task_centric import USUAL, pinned_nodes, policy, preempted, reclaimed, with_queues
 

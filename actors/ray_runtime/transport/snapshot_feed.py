@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from actors.ingestion.known.news_log import NewsLog
-from actors.ray_runtime.transport.packing import packed, unpacked
 from actors.ray_runtime.transport.snapshot_store import SnapshotStore
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.fold import fold
@@ -33,8 +32,6 @@ class Told:
         Which state.
     follows
         The state on which the news is to be folded; None: it is sent whole.
-    news
-        Packed, once for all readers.
     whole
         The reference of the snapshot; in a tuple, because Ray would fetch a bare one with the message.
     """
@@ -42,19 +39,8 @@ class Told:
     mark: Mark
     revision: int
     follows: Mark | None = None
-    news: bytes = b""
+    news: tuple[LeanNews, ...] = ()
     whole: tuple[Any, ...] = ()
-
-    @property
-    def message(self) -> tuple[list[Any], bytes]:
-        """As it is sent: the reference, which Ray has to see, and all else."""
-        return [*self.whole], packed(self.mark, self.revision, self.follows, self.news)
-
-    @classmethod
-    def of(cls, whole: list[Any], message: bytes) -> Told:
-        """What a message says."""
-        mark, revision, follows, news = unpacked(message)
-        return cls(mark, revision, follows, news, tuple(whole))
 
 
 class SnapshotFeed:
@@ -71,17 +57,16 @@ class SnapshotFeed:
         self._store, self._log = SnapshotStore(), NewsLog()
         #: By reader, how much it is known to have; None: it needs a whole snapshot.
         self._known: dict[str, int | None] = {}
-        self._packed: tuple[int, int, bytes] | None = None
 
     def told(self, reader: str, news: NewsLog, snapshot: Snapshot) -> Told:
         """The newest snapshot, whose log is ``news``, for a reader: what it lacks, as far as is known."""
         if news is not self._log:
-            self._log, self._logs, self._known, self._packed = news, self._logs + 1, {}, None
+            self._log, self._logs, self._known = news, self._logs + 1, {}
         known = self._known.setdefault(reader, None)
         since = news.since(known) if known is not None else None
         if known is None or since is None:
             return Told(self._mark(news.count), snapshot.revision, whole=(self._store.publish(snapshot),))
-        return Told(self._mark(news.count), snapshot.revision, self._mark(known), self._bytes(known, since))
+        return Told(self._mark(news.count), snapshot.revision, self._mark(known), since)
 
     def heard(self, reader: str, told: Told, *, known: bool) -> None:
         """Whether a reader has what it was told; if not, it is told all next time."""
@@ -94,12 +79,6 @@ class SnapshotFeed:
 
     def _mark(self, number: int) -> Mark:
         return f"{self._name}/{self._logs}", number
-
-    def _bytes(self, known: int, since: tuple[LeanNews, ...]) -> bytes:
-        """The news since a number, packed."""
-        if self._packed is None or self._packed[:2] != (known, len(since)):
-            self._packed = known, len(since), packed(*since)
-        return self._packed[2]
 
 
 class SnapshotReader:
@@ -151,7 +130,7 @@ class SnapshotReader:
             return self._store.fetch(told.whole[0], limit_s)
         assert self._folded is not None
         snapshot = self._folded[1]
-        for said in unpacked(told.news):
+        for said in told.news:
             snapshot = fold(snapshot, full(said, snapshot))
         if snapshot.revision != told.revision:
             raise RuntimeError(f"expected revision {told.revision} after news, found {snapshot.revision}")

@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets
-from pipeline.cluster.updates.events import Changes, News, NodesRelaid, QueuesRelaid
+from pipeline.cluster.updates.events import Changes, News, NodesRelaid
 from pipeline.cluster.vocabulary import Vocabulary
 from pipeline.records import replace
 
@@ -54,20 +54,14 @@ def lean(news: News, before: Snapshot) -> LeanNews:
 
 
 def full(said: LeanNews, before: Snapshot) -> News:
-    """The news that ``lean`` made this from, given the same snapshot; tables that become the state's are read-only."""
+    """The news that ``lean`` made this from, given the same snapshot."""
     news = said.news
     if isinstance(news, NodesRelaid):
-        _seal(news.nodes, news.topology)
         return replace(news, vocabulary=_with(before.vocabulary, said.words))
-    if isinstance(news, QueuesRelaid):
-        _seal(news.queues)
-    if isinstance(news, Changes) and news.budgets is not None:
-        _seal(news.budgets.budgets)
     if not isinstance(news, Changes) or news.new_rows is None:
         return news
     rows = news.new_rows
     budgets = before.budgets if said.budgets else rows.budgets
-    _seal(budgets)
     whole = replace(rows, vocabulary=_with(before.vocabulary, said.words), budgets=budgets)
     return replace(news, new_rows=whole)
 
@@ -86,15 +80,6 @@ def _with(known: Vocabulary, words: tuple[Words, ...]) -> Vocabulary:
     if not words:
         return known
     return replace(known, **{name: (*getattr(known, name)[:kept], *more) for name, kept, more in words})
-
-
-def _seal(*tables: Any) -> None:
-    """Make columns read-only again, which they are not when they have come from another process."""
-    for table in tables:
-        for field in fields(table):
-            column = getattr(table, field.name)
-            if isinstance(column, np.ndarray):
-                column.flags.writeable = False
 
 
 def _equal(new: Budgets, known: Budgets) -> bool:
