@@ -15,12 +15,14 @@ from pipeline.placement.feasibility import feasible
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.plugins.proportion import Proportion
+from pipeline.plugins.victim_host import VictimHost
 from pipeline.policy import PluginSetting
 from pipeline.solvers.tasks import serve
 from pipeline.solvers.tasks.kinds import Withheld
 from pipeline.solvers.tasks.rule import Rule
 from tests.support.builders import Gang, Task, cluster
 from tests.support.task_centric import USUAL, pinned_nodes, policy, preempted, reclaimed, with_queues
+from tests.support.twins import uncompiled
 
 NODES = 4
 running = st.builds(
@@ -139,6 +141,31 @@ def test_what_is_remembered_of_nodes_changes_no_decision(
             patch.setattr(serve, "Withheld", Forgetful)
             asked_anew = run(state, chosen)
         assert statements(remembered) == statements(asked_anew)
+
+
+QUOTAS = st.sampled_from([(), ("capacity",), ("pdb",), ("capacity", "pdb"), ("drf", "capacity")])
+
+
+@given(clusters(), st.booleans(), QUOTAS)
+def test_what_is_counted_in_columns_is_what_plugins_say_when_asked(
+    state: Snapshot, simulated: bool, more: tuple[str, ...]
+) -> None:
+    chosen = policy([*USUAL, *more], topology_aware=simulated)
+    for run in (preempted, reclaimed):
+        counted = run(state, chosen)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(VictimHost, "task_quota", lambda *_: None)
+            asked = run(state, chosen)
+        assert statements(counted) == statements(asked)
+
+
+@given(clusters(), st.booleans(), QUOTAS)
+def test_the_compiled_sweep_and_its_plain_twin_agree(state: Snapshot, simulated: bool, more: tuple[str, ...]) -> None:
+    chosen = policy([*USUAL, *more], topology_aware=simulated)
+    for run in (preempted, reclaimed):
+        compiled = run(state, chosen)
+        with uncompiled():
+            assert statements(run(state, chosen)) == statements(compiled)
 
 
 def statements(made: Progress) -> list[tuple[list[int], list[int], list[int]]]:
