@@ -21,7 +21,7 @@ from pipeline.solvers.tasks import serve
 from pipeline.solvers.tasks.kinds import Withheld
 from pipeline.solvers.tasks.rule import Rule
 from tests.support.builders import Gang, Task, cluster
-from tests.support.task_centric import USUAL, pinned_nodes, policy, preempted, reclaimed, with_queues
+from tests.support.task_centric import USUAL, pinned_nodes, policy, preempted, reclaimed, with_budget, with_queues
 from tests.support.twins import uncompiled
 
 NODES = 4
@@ -143,10 +143,19 @@ def test_what_is_remembered_of_nodes_changes_no_decision(
         assert statements(remembered) == statements(asked_anew)
 
 
+@st.composite
+def guarded(draw: st.DrawFn) -> Snapshot:
+    """Clusters whose queues deserve something and are limited, and with a budget for some tasks."""
+    state = draw(clusters())
+    state = with_queues(state, deserved=draw(st.integers(0, 6)), capability=draw(st.integers(0, 12)))
+    rows = draw(st.sets(st.integers(0, len(state.tasks) - 1)))
+    return with_budget(state, sorted(rows), draw(st.integers(0, 2)))
+
+
 QUOTAS = st.sampled_from([(), ("capacity",), ("pdb",), ("capacity", "pdb"), ("drf", "capacity")])
 
 
-@given(clusters(), st.booleans(), QUOTAS)
+@given(guarded(), st.booleans(), QUOTAS)
 def test_what_is_counted_in_columns_is_what_plugins_say_when_asked(
     state: Snapshot, simulated: bool, more: tuple[str, ...]
 ) -> None:
@@ -159,7 +168,7 @@ def test_what_is_counted_in_columns_is_what_plugins_say_when_asked(
         assert statements(counted) == statements(asked)
 
 
-@given(clusters(), st.booleans(), QUOTAS)
+@given(guarded(), st.booleans(), QUOTAS)
 def test_the_compiled_sweep_and_its_plain_twin_agree(state: Snapshot, simulated: bool, more: tuple[str, ...]) -> None:
     chosen = policy([*USUAL, *more], topology_aware=simulated)
     for run in (preempted, reclaimed):
