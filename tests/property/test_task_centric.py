@@ -145,10 +145,20 @@ def test_what_is_remembered_of_nodes_changes_no_decision(
 
 @st.composite
 def guarded(draw: st.DrawFn) -> Snapshot:
-    """Clusters whose queues deserve something and are limited, and with a budget for some tasks."""
-    state = draw(clusters())
-    state = with_queues(state, deserved=draw(st.integers(0, 6)), capability=draw(st.integers(0, 12)))
-    rows = draw(st.sets(st.integers(0, len(state.tasks) - 1)))
+    """Two full nodes with small tasks that mostly may go, a budget for some of them, and queues that are limited."""
+    queue, cpu = st.integers(0, 1), st.integers(1, 2)
+    small = st.builds(
+        Task, node=st.integers(0, 1), cpu=cpu, priority=st.integers(0, 3), created=st.sampled_from([0.0, 1.0])
+    )
+    running_gang = st.builds(Gang, st.lists(small, min_size=1, max_size=4), st.integers(0, 2), st.integers(0, 3), queue)
+    low = draw(st.lists(running_gang, min_size=1, max_size=3))
+    asking = st.lists(st.builds(Task, cpu=cpu, priority=st.integers(2, 5)), min_size=1, max_size=3)
+    high = draw(st.lists(st.builds(Gang, asking, st.integers(1, 2), st.integers(2, 5), queue), min_size=1, max_size=2))
+    room = [sum(task.cpu for one in low for task in one.tasks if task.node == node) for node in range(2)]
+    state = cluster([{"cpu": cpu, "memory": 9} for cpu in room], [*low, *high], racks=(1, 1))
+    if draw(st.booleans()):
+        state = with_queues(state, deserved=draw(st.integers(0, 6)), capability=draw(st.integers(2, 12)))
+    rows = draw(st.sets(st.integers(0, sum(len(one.tasks) for one in low) - 1)))
     return with_budget(state, sorted(rows), draw(st.integers(0, 2)))
 
 
