@@ -17,10 +17,10 @@ from tests.chaos.memory_checks import run, run_schedule
 from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
 from tests.chaos.schedule import STEPS, Fault, Kind, Schedule, drawn
 
-#: As many as fit into two minutes on two cores of a slow machine, with the other tests of this file.
-SEEDS, AT_ONCE, TURNS, FAULTS = 300, 10, 36, 12
-KAI_SEEDS = range(1001, 1031)
-KOORDINATOR_SEEDS = range(2001, 2021)
+#: As many as fit into two minutes on two cores of a slow machine, with the other tests of this file; `make chaos` plays more.
+SEEDS, AT_ONCE, TURNS, FAULTS = 100, 10, 36, 12
+KAI_SEEDS = range(1001, 1021)
+KOORDINATOR_SEEDS = range(2001, 2013)
 PACED_SEEDS = range(1, 11)
 
 
@@ -106,5 +106,5 @@ def _waits(schedule: Schedule) -> list[int]:
 def test_every_kind_of_fault_is_drawn() -> None:
     faults = [fault for seed in range(1, SEEDS + 1) for fault in drawn(seed, turns=TURNS, most=FAULTS).faults]
     kinds = Counter(fault.kind for fault in faults)
-    assert min(kinds[kind] for kind in Kind) >= 20
+    assert min(kinds[kind] for kind in Kind) >= 8
     assert {fault.step for fault in faults if fault.role == "committer"} >= set(STEPS["committer"])
