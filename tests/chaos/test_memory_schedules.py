@@ -17,7 +17,8 @@ from tests.chaos.memory_checks import run, run_schedule
 from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
 from tests.chaos.schedule import STEPS, Fault, Kind, Schedule, drawn
 
-#: As many as fit into two minutes on two cores of a slow machine, with the other tests of this file; `make chaos` plays more.
+#: As many as fit into two minutes on two cores of a slow machine, with the other tests of this file.
+#: `make chaos` plays more.
 SEEDS, AT_ONCE, TURNS, FAULTS = 100, 10, 36, 12
 KAI_SEEDS = range(1001, 1021)
 KOORDINATOR_SEEDS = range(2001, 2013)
