@@ -20,8 +20,8 @@ from tests.chaos.schedule import STEPS, Fault, Kind, Schedule, drawn
 #: As many as fit into two minutes on two cores of a slow machine, with the other tests of this file.
 #: `make chaos` plays more.
 SEEDS, AT_ONCE, TURNS, FAULTS = 100, 10, 36, 12
-KAI_SEEDS = range(1001, 1021)
-KOORDINATOR_SEEDS = range(2001, 2013)
+KAI_SEEDS = range(1001, 1031)
+KOORDINATOR_SEEDS = range(2001, 2021)
 PACED_SEEDS = range(1, 11)
 
 

@@ -199,17 +199,11 @@ class KindSearch:
 
     def slots(self) -> tuple[Longs, Longs]:
         """How many tasks of the kind each node takes now, and once every candidate has gone: int64[N] each."""
+        # For no task: what was decided since is followed, and nothing else.
         sweep(
-            self._facts,
-            self._fleet,
-            self._columns,
-            self._present.decisions,
-            _nothing(),
-            (0, 0),
-            False,
-            False,
-            _nothing(),
-        )
+            self._facts, self._fleet, self._columns, self._present.decisions,
+            _nothing(), (0, 0), False, False, _nothing(),
+        )  # fmt: skip
         request, part, fleet = self._preemptor.request, self._columns.part, self._fleet
         freed, freed_cards = self._freed if takes(self._present.host, self._preemptor) else (0, 0)
         now, later = slots(request, fleet.future), slots(request, fleet.future + freed)

@@ -103,7 +103,7 @@ def _minimal(host: Host, attempt: Attempt, made: Statement) -> Statement:
     Where anti-affinity concerns the tasks, all victims go, since it was checked task by task.
     """
     snapshot, placed = attempt.snapshot, made.placed
-    if len(made.evictions) < 2 or concerns(snapshot, placed):  # noqa: PLR2004 - a single victim is needed
+    if len(made.evictions) <= 1 or concerns(snapshot, placed):  # a single victim is needed
         return made
     spare = made.evictions[_spare(snapshot, made)]
     if len(spare) == 0:
