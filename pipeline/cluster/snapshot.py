@@ -20,6 +20,8 @@ from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 
 Derived = TypeVar("Derived")
+#: What is kept where a function makes of a snapshot the snapshot itself.
+_ITSELF = object()
 
 
 @dataclass(frozen=True)
@@ -137,12 +139,13 @@ class Snapshot(CarriedTables):
         ``derive`` is a function of a module; an array that it makes is read only from then on.
         """
         if derive not in self._kept:
-            made = derive(self)
+            made: Any = derive(self)
             if isinstance(made, np.ndarray):
                 made.flags.writeable = False
-            self._kept[derive] = made
-        kept: Derived = self._kept[derive]
-        return kept
+            # One that kept itself would live until a full collection, which is rare among millions of objects.
+            self._kept[derive] = _ITSELF if made is self else made
+        kept: Any = self._kept[derive]
+        return self if kept is _ITSELF else kept
 
     def answers(self, of: Callable[..., Derived]) -> dict[Any, Derived]:
         """What a function that is asked about this snapshot has answered, by what it was asked; empty at first.
