@@ -7,7 +7,7 @@ from one snapshot to the next, and they travel with it. The cluster without some
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -145,7 +145,7 @@ class Snapshot(CarriedTables):
             # One that kept itself would live until a full collection, which is rare among millions of objects.
             self._kept[derive] = _ITSELF if made is self else made
         kept: Any = self._kept[derive]
-        return self if kept is _ITSELF else kept
+        return cast(Derived, self if kept is _ITSELF else kept)
 
     def answers(self, of: Callable[..., Derived]) -> dict[Any, Derived]:
         """What a function that is asked about this snapshot has answered, by what it was asked; empty at first.

@@ -29,7 +29,8 @@ class Survey:
     priced: bool[D]
         Whether the estimate was made.
     head: int64[D]
-        The leading level of the estimate, in the terms of ``least_head``.
+    work: float64[D]
+        The leading level of the estimate and its work, in the terms of ``least_head`` and ``least_work``.
     price
         The estimate; None if there is none.
     """
@@ -40,6 +41,7 @@ class Survey:
     least_work: Floats
     priced: Bools
     head: Longs
+    work: Floats
     price: tuple[Price | None, ...]
 
 

@@ -46,6 +46,7 @@ def whole_survey(parts: Sequence[Survey]) -> Survey:
         least_work=together(part.least_work for part in parts),
         priced=together(part.priced for part in parts),
         head=together(part.head for part in parts),
+        work=together(part.work for part in parts),
         price=tuple(price[at] for at in order.tolist()),
     )
 

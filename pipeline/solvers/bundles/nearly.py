@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
 from pipeline.decision.price import Price
+from pipeline.kernels import shared
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Rules
 
@@ -32,7 +33,8 @@ def slack_of(rules: Rules) -> float:
     return _NEAR if rules.tolerance > 0 else _EQUAL
 
 
-def _most(work: float, slack: float) -> float:
+@shared
+def most(work: float, slack: float) -> float:
     """The most work that is nearly the same."""
     return work * (1.0 + slack) + _ROUNDED
 
@@ -44,7 +46,7 @@ def breaks_fewer(price: Price, other: Price, slack: float) -> bool:
     return (
         price.gangs_broken < other.gangs_broken
         and (price.queue_rank, levels[0]) == (other.queue_rank, levels[1])
-        and all(work <= _most(least, slack) for (_, work), (_, least) in works)
+        and all(work <= most(least, slack) for (_, work), (_, least) in works)
     )
 
 
@@ -100,4 +102,4 @@ class Finalists(Generic[Item]):
         least = self.cheapest.price
         if self.slack is None or self.preferred.price.gangs_broken <= 1:
             return least
-        return replace(least, broken=tuple((level, _most(work, self.slack)) for level, work in least.broken))
+        return replace(least, broken=tuple((level, most(work, self.slack)) for level, work in least.broken))

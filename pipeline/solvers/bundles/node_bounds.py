@@ -12,7 +12,7 @@ from pipeline.cluster.arrays import NONE, Ids, Longs
 from pipeline.kernels import inlined
 from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
-from pipeline.solvers.bundles.bundling.records import Site, Terms
+from pipeline.solvers.bundles.bundling.records import BREAKING, Site, Terms
 
 #: The level of a node that takes a task as it is.
 _FREE = -1
@@ -25,7 +25,7 @@ def bound_by_nodes(
     """The leading level and the work of a price on the nodes ``begin:end``, at least; see ``CostBounds``."""
     level = _node_levels(site, begin, end, terms, kinds)
     head, lacking, at_head = _cheapest_level(level, site.wanted[0], kinds.levels)
-    if heads_only or lacking == 0:
+    if heads_only or lacking == 0 or (terms.rules.by_priority and head < BREAKING):
         return head, 0.0
     if terms.rules.by_priority:
         low, lacking = head, at_head
@@ -74,14 +74,11 @@ def _spare(site: Site, node: int, terms: Terms) -> int:
 
 @inlined
 def _reached(kinds: GroupKinds, by_priority: bool) -> Longs:
-    """int64: by kind of podgroup the level that a price has at least if one of its tasks goes.
-
-    In preempt surplus reaches none.
-    """
+    """int64: by kind of podgroup the leading level that a price has at least if one of its tasks goes."""
     result = np.zeros(1 + 3 * kinds.levels, np.int64)
     result[0] = HOPELESS
     for kind in range(1, len(result)):
-        result[kind] = 0 if by_priority and kind > kinds.levels else (kind - 1) % kinds.levels
+        result[kind] = (kind - 1) % kinds.levels + (BREAKING if by_priority and kind <= kinds.levels else 0)
     return result
 
 
@@ -91,17 +88,18 @@ def _cheapest_level(level: Longs, wanted: int, levels: int) -> tuple[int, int, i
 
     Also how many nodes have to be cleared, and how many of them at that level.
     """
-    many = np.zeros(levels, np.int64)
+    many = np.zeros((2, levels), np.int64)
     for one in level:
         if one == _FREE:
             wanted -= 1
         elif one < HOPELESS:
-            many[one] += 1
+            many[one // BREAKING, one % BREAKING] += 1
     lacking = wanted
-    for highest in range(levels if wanted > 0 else 0):
-        if many[highest] >= wanted:
-            return highest, lacking, wanted
-        wanted -= many[highest]
+    for breaking in range(2 if wanted > 0 else 0):
+        for highest in range(levels):
+            if many[breaking, highest] >= wanted:
+                return breaking * BREAKING + highest, lacking, wanted
+            wanted -= many[breaking, highest]
     return (HOPELESS if wanted > 0 else 0), 0, 0
 
 
@@ -126,7 +124,7 @@ def _least_work(
                 owner = podgroup[entry]
                 kind = np.int64(kinds.of[owner])
                 held = terms.worth.request[terms.entries.shape[entry], site.scarce] * terms.entries.candidate[entry]
-                if held <= spare or not 1 + low <= kind <= 1 + high:
+                if held <= spare or not 1 + low % BREAKING <= kind <= 1 + high % BREAKING:
                     continue
                 if sums:
                     work[nodes] += terms.groups.cost[owner] * terms.groups.lost_work[owner] / tasks[seats[owner]]

@@ -4,23 +4,25 @@ Where slots decide (one shape, interchangeable tasks, no quota that is counted a
 placement nor the law. So every domain is priced by the stages of ``selection.select``, and only the cheapest is
 selected. "Gang-Aware Preemption and Reclaim" looks at a few domains only, because simulating all would cost too much.
 
-Domains are priced in the order of a lower bound of the price's leading level; those that cannot reach the best price
-are left out. A price is of its domain alone, so it is the same whatever others are priced with it.
+Domains are priced in the order of a lower bound of the price's leading level and its work; those that cannot reach the
+best price, or nearly the same, are left out. A price is of its domain alone, so it is the same whatever others are
+priced with it.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pipeline.cluster.arrays import Bytes, Floats, Ids, Longs, Rows
 from pipeline.decision.attempt import Survey
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, kernel, linked, shared
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS
-from pipeline.solvers.bundles.bundling.records import Cost, Site, Terms
+from pipeline.solvers.bundles.bundling.records import BREAKING, Cost, Site, Terms
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import price_of
 from pipeline.solvers.bundles.covering.least import solved
 from pipeline.solvers.bundles.lower_bounds import CostBounds, cost_bounds
+from pipeline.solvers.bundles.nearly import most, slack_of
 
 #: The outcome of a domain.
 _NOTHING, _PRICED, _LEFT = 0, 1, 2
@@ -31,12 +33,15 @@ class _Costs(NamedTuple):
 
     Attributes
     ----------
+    work: float64[D]
+        The work of the leading level.
     first, broken, last: int64[D]
         A domain has the ``lines`` from the first up to the last; those before ``broken`` are for podgroups that break.
     """
 
     state: Bytes
     head: Longs
+    work: Floats
     queue_rank: Longs
     highest_priority: Longs
     victims: Longs
@@ -81,53 +86,91 @@ def _write(costs: _Costs, lines: _Lines, at: int, used: int, cost: Cost) -> int:
     return used
 
 
+class Leading(NamedTuple):
+    """The leading level of a price, and the work of that level, see ``CostBounds``."""
+
+    head: int
+    work: float
+
+
+#: Of a price that is above all others.
+NO_PRICE = Leading(HOPELESS, 0.0)
+
+
+@shared
+def reaches(head: Any, work: Any, best: Leading, slack: float) -> Any:
+    """Whether a bound (or bool[D]: each of some) allows a price below the best, or nearly the same.
+
+    ``slack``: by what fraction work may exceed the least if fewer podgroups break.
+    """
+    return (head < best.head) | ((head == best.head) & (work <= most(best.work, slack)))
+
+
+@linked
+def _leading(cost: Cost, by_priority: bool) -> Leading:
+    work = 0.0
+    if not by_priority:
+        work = cost.broken_work.sum()
+    elif cost.head >= BREAKING:
+        work = cost.broken_work[0]
+    elif cost.head > 0:
+        work = cost.surplus_work[0]
+    return Leading(cost.head, work)
+
+
 @kernel
 def price_domains(
-    site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids, heads: Longs, best: int, effort: int
-) -> tuple[_Costs, _Lines]:
-    """Price the selection on each slice of nodes ``starts[i]:stops[i]`` whose lower bound ``heads[i]`` allows it.
+    site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids, bounds: CostBounds, best: Leading, slack: float,
+    effort: int,
+) -> tuple[_Costs, _Lines]:  # fmt: skip
+    """Price the selection on each slice of nodes ``starts[i]:stops[i]`` whose lower bound allows it.
 
-    ``best``: the leading level of a price that is known already. ``effort``: steps of branch and bound in each domain;
-    0: its price is an estimate.
+    ``best``: of a price that is known already. ``slack``: see ``reaches``. ``effort``: steps of branch and bound in
+    each domain; 0: its price is an estimate.
     """
     many, used = len(starts), 0
-    order = np.argsort(heads, kind="mergesort")
+    order = np.argsort(bounds.work, kind="mergesort")
+    order = order[np.argsort(bounds.head[order], kind="mergesort")]
     columns = np.zeros((8, many), np.int64)
     costs = _Costs(
-        np.full(many, _LEFT, np.uint8), columns[0], columns[1], columns[2], columns[3], columns[4], columns[5],
-        columns[6], columns[7],
+        np.full(many, _LEFT, np.uint8), columns[0], np.zeros(many), columns[1], columns[2], columns[3], columns[4],
+        columns[5], columns[6], columns[7],
     )  # fmt: skip
     lines = _Lines(np.empty(many, np.int64), np.empty(many))
     for at in order:
-        if heads[at] > best:
+        if not reaches(bounds.head[at], bounds.work[at], best, slack):
             break
         one = solved(site, (starts[at], stops[at]), terms, seats, effort)
         costs.state[at] = _PRICED if one.found else _NOTHING
         if one.found:
             lines = _longer(lines, used, len(one.cost.broken_level) + len(one.cost.surplus_level))
             used = _write(costs, lines, at, used, one.cost)
+            lead = _leading(one.cost, terms.rules.by_priority)
+            costs.work[at] = lead.work
             # Beside a domain without victims the others are priced as well, as alternatives.
-            best = min(best, one.cost.head) if one.cost.victims > 0 else best
+            if one.cost.victims > 0 and (lead.head, lead.work) < (best.head, best.work):
+                best = lead
     return costs, lines
 
 
 def prices(search: BundleSearch, domains: Rows, effort: int) -> Survey:
     """The price of the selection in each of the domains (ascending), where slots decide; see ``price_domains``."""
-    return prices_within(search, domains, cost_bounds(search, domains), HOPELESS, effort)
+    return prices_within(search, domains, cost_bounds(search, domains), NO_PRICE, effort)
 
 
-def prices_within(search: BundleSearch, domains: Rows, bounds: CostBounds, best: int, effort: int) -> Survey:
-    """The same of those domains whose bounds are not above ``best``, the leading level of a known price."""
+def prices_within(search: BundleSearch, domains: Rows, bounds: CostBounds, best: Leading, effort: int) -> Survey:
+    """The same of those domains whose bounds reach ``best``, what is known of a price."""
     topology = search.snapshot.topology
     slices = topology.start[domains], topology.stop[domains]
-    costs, lines = price_domains(search.site, *slices, search.terms, search.seats(), bounds.head, best, effort)
+    slack = slack_of(search.terms.rules)
+    costs, lines = price_domains(search.site, *slices, search.terms, search.seats(), bounds, best, slack, effort)
     found = costs.state == _PRICED
     told = [
         price_of(search, domain, _cost_at(costs, lines, at)) if found[at] else None
         for at, domain in enumerate(domains.tolist())
     ]
     head = np.where(found & (costs.victims > 0), costs.head, HOPELESS)
-    return Survey(domains, *bounds, costs.state != _LEFT, head, tuple(told))
+    return Survey(domains, *bounds, costs.state != _LEFT, head, costs.work, tuple(told))
 
 
 def _cost_at(costs: _Costs, lines: _Lines, at: int) -> Cost:

@@ -17,13 +17,14 @@ from pipeline.kernels import both
 from pipeline.placement.need import Need
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS
-from pipeline.solvers.bundles.bundling.records import Outcome
+from pipeline.solvers.bundles.bundling.records import BREAKING, Outcome
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.selection import estimate
 from pipeline.solvers.bundles.lower_bounds import CostBounds, cost_bounds, hopeless
-from pipeline.solvers.bundles.pricing import prices_within
+from pipeline.solvers.bundles.nearly import slack_of
+from pipeline.solvers.bundles.pricing import NO_PRICE, Leading, prices_within, reaches
 
 #: From this many tasks on, two threads make branch and bound, estimates, and bounds: about half a millisecond's work.
 _OUTCOMES_FOR_TWO, _ESTIMATES_FOR_TWO, _BOUNDS_FOR_TWO = 2_000, 20_000, 50_000
@@ -59,30 +60,52 @@ def estimates(search: BundleSearch, domains: Rows) -> Survey:
     """Estimates of domains (ascending) that can be estimated."""
     if not priceable(search):
         return _one_by_one(search, domains)
-    bounds = _head_bounds(search, domains)
-    leads = np.arange(len(domains)) == np.argmin(bounds.head) if len(domains) else np.zeros(0, bool)
-    first = prices_within(search, domains[leads], bounds.only(leads), HOPELESS, 0)
-    best = int(first.head.min(initial=HOPELESS))
+    heads, leads = _bounds(search, domains, heads_only=True), np.zeros(len(domains), bool)
+    near = heads.head == heads.head.min(initial=HOPELESS)
+    bounds = _with_work(search, domains, heads, near)
+    leads[np.lexsort((bounds.work, bounds.head))[:1]] = True
+    first = prices_within(search, domains[leads], bounds.only(leads), NO_PRICE, 0)
+    best = _best(first)
+    bounds = _with_work(search, domains, bounds, ~near & (bounds.head <= best.head))
+    within = ~leads & _reaching(search, bounds, best)
 
     def others(some: Bools) -> Survey:
         return prices_within(search, domains[some], bounds.only(some), best, 0)
 
-    middle = _middle(search, domains, ~leads & (bounds.head <= best), _ESTIMATES_FOR_TWO)
+    middle = _middle(search, domains, within, _ESTIMATES_FOR_TWO)
     if middle == 0:
         return whole_survey([first, others(~leads)])
     before = np.arange(len(domains)) < middle
     return whole_survey([first, *both(partial(others, ~leads & before), partial(others, ~leads & ~before))])
 
 
-def _head_bounds(search: BundleSearch, domains: Rows) -> CostBounds:
-    """The lower bounds of all domains, without work: see ``_with_work``."""
-    bounded = partial(cost_bounds, search, heads_only=True)
+def _bounds(search: BundleSearch, domains: Rows, *, heads_only: bool = False) -> CostBounds:
+    """The lower bounds of some domains; see ``cost_bounds``."""
+    bounded = partial(cost_bounds, search, heads_only=heads_only)
     middle = _middle(search, domains, np.ones(len(domains), bool), _BOUNDS_FOR_TWO)
     if middle == 0:
         return bounded(domains)
     halves = both(partial(bounded, domains[:middle]), partial(bounded, domains[middle:]))
     head, priority, work = (np.concatenate(columns) for columns in zip(*halves, strict=True))
     return CostBounds(head, priority, work)
+
+
+def _with_work(search: BundleSearch, domains: Rows, bounds: CostBounds, some: Bools) -> CostBounds:
+    """The bounds with work for ``some`` (bool[D]) of the domains: it costs as much again as the leading levels."""
+    work = bounds.work.copy()
+    work[some] = _bounds(search, domains[some]).work
+    return bounds._replace(work=work)
+
+
+def _best(survey: Survey) -> Leading:
+    """What leads in the lowest of the estimates."""
+    at = np.lexsort((survey.work, survey.head))[:1]
+    return Leading(int(survey.head[at[0]]), float(survey.work[at[0]])) if len(at) else NO_PRICE
+
+
+def _reaching(search: BundleSearch, bounds: CostBounds, best: Leading) -> Bools:
+    """bool[D]: bounds that allow a price as low as the best, or nearly; see ``reaches``."""
+    return np.asarray(reaches(bounds.head, bounds.work, best, slack_of(search.terms.rules)))
 
 
 def _middle(search: BundleSearch, domains: Rows, some: Bools, enough: int) -> int:
@@ -107,21 +130,19 @@ def _one_by_one(search: BundleSearch, domains: Rows) -> Survey:
             break
         priced[at], price[at] = True, estimate(search, int(domains[at]))
         cheapest = min((one for one in (cheapest, price[at]) if one is not None), default=None)
-    return Survey(domains, *bounds, priced, np.full(len(domains), HOPELESS), tuple(price))
+    return Survey(domains, *bounds, priced, np.full(len(domains), HOPELESS), np.zeros(len(domains)), tuple(price))
 
 
 def contested(search: BundleSearch, survey: Survey) -> tuple[Survey, dict[int, Outcome]]:
     """The whole survey with prices with effort for the cheapest, less estimates that only a part of it needed.
 
-    Work is bounded where it counts: in the cheapest, and where the leading level may be the lowest. Returns the
-    outcomes of the former as well, by domain: one of them is selected next.
+    Returns the outcomes of the cheapest as well, by domain: one of them is selected next.
     """
     survey = replace(survey, priced=survey.priced & _within_reach(search, survey))
     told = ((price, at) for at, price in enumerate(survey.price) if price is not None and survey.priced[at])
     known = sorted(told, key=lambda one: compared(one[0]))
     if not priceable(search):
         return survey, {}
-    survey = _with_work(search, survey, [at for _, at in known[:_RIVALS]])
     if known and known[0][0].victims == 0:
         return survey, {}
     rivals = sorted(at for _, at in known[:_RIVALS] if could_beat(search, bounds_of(survey), at, known[0][0]))
@@ -132,15 +153,6 @@ def contested(search: BundleSearch, survey: Survey) -> tuple[Survey, dict[int, O
         found = outcomes.get(domain := int(survey.domain[at]))
         price[at] = price[at] if found is None else price_of(search, domain, found.cost)
     return replace(survey, price=tuple(price)), outcomes
-
-
-def _with_work(search: BundleSearch, survey: Survey, near: list[int]) -> Survey:
-    """The survey with bounds of work for the rows ``near``, and for those whose leading level may be the lowest."""
-    some = survey.least_head == survey.least_head.min(initial=HOPELESS)
-    some[near] = True
-    work = survey.least_work.copy()
-    work[some] = cost_bounds(search, survey.domain[some]).work
-    return replace(survey, least_work=work)
 
 
 def _with_effort(search: BundleSearch, domains: Rows) -> dict[int, Outcome]:
@@ -157,7 +169,7 @@ def _with_effort(search: BundleSearch, domains: Rows) -> dict[int, Outcome]:
 def _within_reach(search: BundleSearch, survey: Survey) -> Bools:
     """bool[D]: domains whose bounds allow a price that is not above the lowest estimate of all."""
     if priceable(search):
-        return np.asarray(survey.least_head <= survey.head.min(initial=HOPELESS))
+        return _reaching(search, bounds_of(survey), _best(survey))
     cheapest = min((price for price in survey.price if price is not None), default=None)
     if cheapest is None:
         return np.ones(len(survey.domain), bool)
@@ -175,4 +187,7 @@ def could_beat(search: BundleSearch, bounds: CostBounds, at: int, price: Price) 
     head, work = int(bounds.head[at]), float(bounds.work[at])
     if not search.by_priority:
         return (head, work) <= (price.queue_rank, sum(lost for _, lost in price.broken))
-    return ((int(bounds.priority[at]), work),) <= price.broken if head else True
+    least = ((int(bounds.priority[at]), work),)
+    if head >= BREAKING:
+        return least <= price.broken
+    return head == 0 or bool(price.broken) or least <= price.surplus

@@ -5,7 +5,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs
 from pipeline.decision.price import NO_PRIORITY
 from pipeline.kernels import inlined, kernel
-from pipeline.solvers.bundles.bundling.records import Bundles, Cost, Terms, Units
+from pipeline.solvers.bundles.bundling.records import BREAKING, Bundles, Cost, Terms, Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 
 
@@ -33,8 +33,8 @@ def cost_of(bundles: Bundles, units: Units, returned: Bools, terms: Terms, seats
         if not returned[unit]:
             victims += units.stop[unit] - begin + (0 if bundles.safe[b] else bundles.elsewhere[b])
             highest, queue_rank = max(highest, groups.priority[group]), max(queue_rank, groups.queue_rank[group])
-            if not (terms.rules.by_priority and bundles.safe[b]):
-                head = max(head, groups.level[group])
+            breaking = BREAKING if terms.rules.by_priority and not bundles.safe[b] else 0
+            head = max(head, groups.level[group] + breaking)
             if not bundles.safe[b]:
                 group_of[left], breaks[left] = group, True
                 work[left] = bundles.cost[b] * groups.lost_work[group]

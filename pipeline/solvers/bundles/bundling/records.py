@@ -11,6 +11,10 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs, Rows
 from pipeline.cluster.rules.sparing import Quota
 
+#: In preempt the leading level of a price is this and the highest level of podgroups that break; where none breaks, it
+#: is the highest level of those that lose surplus.
+BREAKING = 1 << 32
+
 
 class Entries(NamedTuple):
     """Columns of the tasks that hold a node, by entry.
@@ -57,7 +61,8 @@ class Groups(NamedTuple):
     queue_rank: int64[G]
         Rank of the podgroup's queue in the price, fairest to take from first; 0 where fairness does not count.
     level: int64[G]
-        The leading level of a price: in preempt the rank of the priority, from 1; in reclaim ``queue_rank``.
+        Of which the leading level of a price is made: in preempt the rank of the priority, from 1; in reclaim
+        ``queue_rank``.
     lost_work: float64[G]
         Weight of lost work, see `price.lost_work`.
     """
@@ -283,7 +288,8 @@ class Cost(NamedTuple):
     Attributes
     ----------
     head
-        The highest ``Groups.level`` of podgroups that break (preempt), or of all that lose tasks (reclaim).
+        The leading level: in reclaim the highest ``Groups.level`` of podgroups that lose tasks, in preempt see
+        ``BREAKING``. 0 without victims.
     broken_level, broken_work, surplus_level, surplus_work: int64[K], float64[K]
         Lost work of podgroups that break, and of surplus, by level from the highest.
     """

@@ -14,6 +14,7 @@ from pipeline.placement.layout.packing import fits
 from pipeline.placement.need import need_of
 from pipeline.solvers.bundles import lower_bounds
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS
+from pipeline.solvers.bundles.bundling.records import BREAKING
 from pipeline.solvers.bundles.lower_bounds import cost_bounds, slot_bounds
 from tests.support.builders import searching
 from tests.support.placing import Work, placed
@@ -53,7 +54,16 @@ def test_a_rigid_gang_must_break_where_nothing_is_idle():
 
 def test_surplus_frees_room_without_breaking_a_gang():
     work = [Work(0)] * 2 + [Work(1, node=0)] * 3 + [Work(2, node=0)]
-    assert bounded(placed([4], work, groups=[{"min_available": 2}, {"min_available": 1}, {}])).head[0] == 0
+    found = bounded(placed([4], work, groups=[{"min_available": 2}, {"min_available": 1}, {}]))
+    assert 0 < found.head[0] < BREAKING
+
+
+def test_surplus_of_the_lowest_priorities_comes_first_and_costs_what_it_loses():
+    work = [Work(0)] * 4 + [Work(group, node=0) for group in (1, 1, 2, 2, 3, 3)]
+    groups = [{"min_available": 4}, *({"min_available": 0, "priority": p} for p in (9, 2, 4))]
+    found = bounded(placed([6], work, groups=groups), [1.0, 1.0, 5.0, 3.0])
+    assert found.priority[0] == 4
+    assert found.work[0] == pytest.approx(2 / 4 * 3.0, abs=1e-5)
 
 
 def test_the_priority_that_must_break_is_where_those_below_free_too_little():
@@ -71,7 +81,8 @@ def test_a_broken_gang_costs_what_it_has_elsewhere_too():
 def test_a_gang_that_is_broken_already_costs_nothing():
     work = [Work(0)] * 2 + [Work(1, node=0)] * 2
     found = bounded(placed([2], work, groups=[{"min_available": 2}, {"min_available": 4, "priority": 3}]))
-    assert (found.head[0], found.work[0]) == (0, 0.0)
+    assert found.head[0] < BREAKING
+    assert (found.priority[0], found.work[0]) == (3, 0.0)
 
 
 def test_a_domain_with_room_costs_nothing():
@@ -107,7 +118,8 @@ def crowds(draw):
 
 
 def truths(snapshot, weights, start, stop):
-    """(work lost by podgroups that break, by priority) of every set of victims that makes room in ``start:stop``.
+    """Work lost, by priority, of every set of victims that makes room in ``start:stop``: by podgroups that break, and
+    as surplus.
 
     A podgroup that breaks loses all it has everywhere, one that was broken before loses nothing.
     """
@@ -125,11 +137,16 @@ def truths(snapshot, weights, start, stop):
                 continue
             gone = np.bincount(tasks.podgroup[rows], minlength=len(have))
             breaks = np.flatnonzero((have >= minimum) & (have - gone < minimum))
-            levels: dict[int, float] = {}
-            for group in breaks.tolist():
-                priority = int(snapshot.podgroups.priority[group])
-                levels[priority] = levels.get(priority, 0.0) + float(unit[running & (tasks.podgroup == group)].sum())
-            yield tuple(sorted(levels.items(), reverse=True))
+            broken: dict[int, float] = {}
+            surplus: dict[int, float] = {}
+            for group in np.flatnonzero(gone).tolist():
+                priority, held = int(snapshot.podgroups.priority[group]), running & (tasks.podgroup == group)
+                if group in breaks:
+                    broken[priority] = broken.get(priority, 0.0) + float(unit[held].sum())
+                else:
+                    lost = unit[rows[tasks.podgroup[rows] == group]].sum() if have[group] >= minimum[group] else 0.0
+                    surplus[priority] = surplus.get(priority, 0.0) + float(lost)
+            yield tuple(tuple(sorted(one.items(), reverse=True)) for one in (broken, surplus))
 
 
 @given(crowds())
@@ -142,10 +159,13 @@ def test_no_set_of_victims_is_cheaper_than_its_bound(crowd):
         start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
         ways = list(truths(snapshot, weights, start, stop))
         assert bool(ways) == bool((slots.reachable[domain] >= count).all())
-        bound = ((int(found.priority[domain]), float(found.work[domain])),) if found.head[domain] else ()
-        assert found.head[domain] != HOPELESS or not ways
-        for broken in ways:
-            assert bound <= tuple((priority, lost + 1e-9) for priority, lost in broken)
+        head, least = int(found.head[domain]), ((int(found.priority[domain]), float(found.work[domain])),)
+        assert head != HOPELESS or not ways
+        for broken, surplus in ways:
+            if head >= BREAKING:
+                assert least <= tuple((priority, lost + 1e-9) for priority, lost in broken)
+            elif head and not broken:
+                assert least <= tuple((priority, lost + 1e-9) for priority, lost in surplus)
         if bool((slots.room[domain] >= count).all()):
             assert found.head[domain] == 0
 

@@ -1,0 +1,205 @@
+"""Lower bounds by sums: what must be freed of the scarcest resource, and what podgroups of each level can free.
+
+At least what the gang takes less what is idle must be freed. Surplus frees some of it; the rest needs podgroups that
+break: in preempt up to some priority, and at that priority at least the work of a fractional knapsack (Dantzig 1957);
+in reclaim the same from queues up to some rank. Where surplus frees all of it in preempt, the same holds for surplus.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
+from pipeline.kernels import inlined
+from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
+from pipeline.solvers.bundles.bundling.records import BREAKING, Site, Terms
+from pipeline.solvers.bundles.bundling.sorting import sort_by
+
+
+class _DomainTasks(NamedTuple):
+    """Columns of the tasks of one domain; slices, because a compiler need not ask whether positions are negative.
+
+    ``amount`` int64[shapes] is what a task of each shape holds of the scarce resource.
+    """
+
+    podgroup: Ids
+    shape: Ids
+    candidate: Bools
+    amount: Longs
+
+
+class _Held(NamedTuple):
+    """What podgroups hold of the scarce resource in one domain: as surplus, and the rest."""
+
+    group: Rows
+    free: Floats
+    rest: Floats
+
+
+class _ByLevel(NamedTuple):
+    """The same summed by level."""
+
+    free: Floats
+    rest: Floats
+
+
+@inlined
+def bound_by_sums(
+    site: Site, first: int, last: int, terms: Terms, kinds: GroupKinds, seats: Ids, heads_only: bool
+) -> tuple[int, float]:
+    """The leading level and the work of a price on the nodes ``first:last``, at least; see ``CostBounds``."""
+    missing, begin, end = _missing(site, first, last), site.start[first], site.start[last]
+    if missing <= 0:
+        return 0, 0.0
+    here = _DomainTasks(
+        terms.entries.podgroup[begin:end], terms.entries.shape[begin:end], terms.entries.candidate[begin:end],
+        terms.worth.request[:, site.scarce].copy(),
+    )  # fmt: skip
+    low, high, missing = _levels_needed(missing, _summed(here, terms, kinds, seats), terms.rules.by_priority)
+    if heads_only or missing <= 0:
+        return high, 0.0
+    if terms.rules.by_priority and high < BREAKING:
+        some = _of_levels(high, high, True, here, kinds)
+        return high, _filled_by_surplus(missing, some, _held(some, here, terms, seats), here, terms, seats)
+    some = _of_levels(low % BREAKING, high % BREAKING, False, here, kinds)
+    return high, _filled(missing, _held(some, here, terms, seats), terms)
+
+
+@inlined
+def _missing(site: Site, begin: int, end: int) -> float:
+    """What must be freed of the scarce resource on the nodes ``begin:end``."""
+    missing = 0.0
+    for s in range(len(site.wanted)):
+        missing += site.wanted[s] * site.request[s, site.scarce]
+    for n in range(begin, end):
+        for s in range(len(site.wanted)):
+            if site.allowed[s, n]:
+                missing -= max(site.future[n, site.scarce], 0)
+                break
+    return missing
+
+
+@inlined
+def _summed(here: _DomainTasks, terms: Terms, kinds: GroupKinds, seats: Ids) -> _ByLevel:
+    """Sum what candidates hold by level, without a branch; podgroups with some surplus are looked at apart."""
+    levels, of = kinds.levels, kinds.of
+    podgroup, shape, candidate = here.podgroup, here.shape, here.candidate
+    sums, some, many = np.zeros(1 + 3 * levels, np.int64), np.empty(len(podgroup), np.int64), 0
+    for i in range(len(podgroup)):
+        kind = of[np.uint32(podgroup[i])] * np.uint32(candidate[i])
+        sums[kind] += here.amount[np.uint32(shape[i])]
+        some[many] = i
+        many += int(kind > 2 * levels)
+    by_level = _ByLevel(sums[1 + levels : 1 + 2 * levels].astype(np.float64), sums[1 : 1 + levels].astype(np.float64))
+    held = _held(some[:many], here, terms, seats)
+    for m in range(len(held.group)):
+        level = terms.groups.level[held.group[m]]
+        by_level.free[level] += held.free[m]
+        by_level.rest[level] += held.rest[m]
+    return by_level
+
+
+@inlined
+def _of_levels(low: int, high: int, as_surplus: bool, here: _DomainTasks, kinds: GroupKinds) -> Rows:
+    """int64[K]: positions of candidates of levels from ``low`` to ``high`` that may go as surplus, or in other ways."""
+    of, podgroup, candidate = kinds.of, here.podgroup, here.candidate
+    alone, mixed = np.uint32(1 + low + kinds.levels * int(as_surplus)), np.uint32(1 + 2 * kinds.levels + low)
+    some, many, more = np.empty(len(podgroup), np.int64), 0, np.uint32(high - low)
+    for i in range(len(podgroup)):
+        kind = of[np.uint32(podgroup[i])] * np.uint32(candidate[i])
+        some[many] = i
+        many += int((alone <= kind <= alone + more) | (mixed <= kind <= mixed + more))
+    return some[:many]
+
+
+@inlined
+def _held(some: Rows, here: _DomainTasks, terms: Terms, seats: Ids) -> _Held:
+    """Sum the candidates at some positions by podgroup; each has a surplus, or none of it is surplus."""
+    podgroup, shape, spare = here.podgroup, here.shape, terms.surplus.gang
+    group, total, many = np.empty(len(some), np.int64), np.zeros(len(some)), 0
+    largest, free = np.zeros(len(some)), np.zeros(len(some))
+    for i in some:
+        owner, held = podgroup[i], float(here.amount[shape[i]])
+        m = seats[owner]
+        if m == NONE:
+            m = many
+            seats[owner], group[m] = m, owner
+            many += 1
+        total[m] += held
+        largest[m] = max(largest[m], held)
+    for m in range(many):
+        owner = group[m]
+        seats[owner] = NONE
+        if spare[owner] > 0:
+            free[m] = min(total[m], spare[owner] * largest[m])
+            breaks = terms.rules.allow_whole and (terms.groups.complete[owner] or not terms.rules.cluster_wide)
+            total[m] = total[m] - free[m] if breaks else 0.0
+    return _Held(group[:many], free[:many], total[:many])
+
+
+@inlined
+def _levels_needed(missing: float, by_level: _ByLevel, by_priority: bool) -> tuple[int, int, float]:
+    """From which to which leading level podgroups lose tasks (HOPELESS if all free too little), and what these free.
+
+    In preempt all surplus goes first, that of the lowest level before the others, then the lowest levels break; the
+    highest of these counts. In reclaim the surplus of the fairest queues goes first.
+    """
+    levels, sum_, free = len(by_level.rest), 0.0, 0.0
+    if by_priority:
+        for level in range(levels):
+            if by_level.free[level] >= missing:
+                return level, level, missing
+            missing -= by_level.free[level]
+        for level in range(levels):
+            if by_level.rest[level] >= missing:
+                return BREAKING + level, BREAKING + level, missing
+            missing -= by_level.rest[level]
+        return 0, HOPELESS, 0.0
+    for level in range(levels):
+        sum_ += by_level.free[level] + by_level.rest[level]
+        free += by_level.free[level]
+        if sum_ >= missing:
+            return 0, level, missing - free
+    return 0, HOPELESS, 0.0
+
+
+@inlined
+def _filled(missing: float, held: _Held, terms: Terms) -> float:
+    """The least work that frees what is missing, as if podgroups could break in part."""
+    ratio = np.empty(len(held.group))
+    for m in range(len(held.group)):
+        group, rest = held.group[m], held.rest[m]
+        loss = terms.groups.cost[group] * terms.groups.lost_work[group]
+        ratio[m] = loss / rest if rest > 0 else np.inf
+    return _poured(missing, held.rest, ratio)
+
+
+@inlined
+def _filled_by_surplus(missing: float, some: Rows, held: _Held, here: _DomainTasks, terms: Terms, seats: Ids) -> float:
+    """The least work that frees what is missing, as if a podgroup's surplus were its cheapest tasks, and in parts."""
+    ratio, free = np.full(len(held.group), np.inf), held.free.copy()
+    for m in range(len(held.group)):
+        seats[held.group[m]] = m
+        if terms.surplus.gang[held.group[m]] < 0:  # broken already: all of it is surplus, and loses nothing
+            free[m] = held.rest[m]
+    for i in some:
+        group, shape = here.podgroup[i], here.shape[i]
+        if here.amount[shape] > 0:
+            lost = terms.groups.lost_work[group] if terms.surplus.gang[group] >= 0 else 0.0
+            ratio[seats[group]] = min(ratio[seats[group]], terms.worth.unit[shape] * lost / here.amount[shape])
+    for m in range(len(held.group)):
+        seats[held.group[m]] = NONE
+    return _poured(missing, free, ratio)
+
+
+@inlined
+def _poured(missing: float, amount: Floats, ratio: Floats) -> float:
+    """What it costs at least to take what is missing of some amounts, at their ratios of cost to amount."""
+    order, least, work = np.arange(len(amount)), ratio.copy(), 0.0
+    sort_by(order, least, np.arange(len(order)))
+    for next_ in order:
+        taken = min(amount[next_], missing)
+        if taken > 0:
+            work += taken * ratio[next_]
+            missing -= taken
+    return work
