@@ -13,6 +13,8 @@ from pipeline.placement.layout.scored import ScoredPlacement
 def backfill(progress: Progress) -> Progress:
     """Bind every best-effort task of a podgroup that is ready, in order, to the best node that takes another pod."""
     host, snapshot = progress.host(), progress.snapshot
+    if not snapshot.counts.pending_best_effort.any():
+        return progress
     tasks = snapshot.tasks
     waits = (tasks.status == PENDING) & tasks.best_effort & ~tasks.gated & (tasks.nominated == NONE)
     rows = np.flatnonzero(waits & (host.valid & host.ready)[tasks.podgroup])

@@ -17,6 +17,8 @@ def enqueue(progress: Progress) -> Progress:
     host = progress.host()
     groups = progress.snapshot.podgroups
     waiting = (groups.phase == PHASE_PENDING) & groups.alive
+    if not waiting.any():
+        return progress
     unasked: Bools = np.asarray((groups.min_resources < 0).all(axis=1))
     admitted = np.zeros(len(groups), bool)
     for gang_group in in_order(host, waiting):

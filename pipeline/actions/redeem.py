@@ -45,7 +45,11 @@ def redeem(progress: Progress) -> Progress:
 
 
 def _holds_promise(snapshot: Snapshot) -> Bools:
-    return np.asarray((snapshot.tasks.status == PENDING) & (snapshot.tasks.nominated != NONE))
+    """bool[T]: tasks that wait for a node that they were promised."""
+    tasks, result = snapshot.tasks, np.zeros(len(snapshot.tasks), bool)
+    rows = snapshot.tasks_of_all(np.flatnonzero(snapshot.counts.waiting))[0]
+    result[rows] = (tasks.status[rows] == PENDING) & (tasks.nominated[rows] != NONE)
+    return result
 
 
 def _promised_of(snapshot: Snapshot, gang_group: GangGroup, promised: Bools) -> Rows:

@@ -200,12 +200,16 @@ class Snapshot(CarriedTables):
             known[podgroup] = sealed(rows[self._waits(rows)])
         return known[podgroup]
 
-    def waiting_of(self, podgroups: Rows) -> tuple[Rows, Longs]:
-        """The same of several podgroups (int64[M]): int64[K] task rows, and int64[M + 1] where those of each begin."""
+    def tasks_of_all(self, podgroups: Rows) -> tuple[Rows, Longs]:
+        """All tasks of several podgroups (int64[M]): int64[K] rows, and int64[M + 1] where those of each begin."""
         start, rows = self.by_podgroup
         size = start[podgroups + 1] - start[podgroups]
         first = np.append(0, np.cumsum(size))
-        every = rows[np.repeat(start[podgroups] - first[:-1], size) + np.arange(first[-1])]
+        return rows[np.repeat(start[podgroups] - first[:-1], size) + np.arange(first[-1])], first
+
+    def waiting_of(self, podgroups: Rows) -> tuple[Rows, Longs]:
+        """The same of those that ``pending`` says."""
+        every, first = self.tasks_of_all(podgroups)
         waits = self._waits(every)
         return sealed(every[waits]), np.append(0, np.cumsum(waits))[first]
 

@@ -145,34 +145,27 @@ def left_of(snapshot: Snapshot) -> Conditions:
 
 def _conditions(snapshot: Snapshot, *, scheduled: bool) -> Conditions:
     counts, groups, tasks = snapshot.counts, snapshot.podgroups, snapshot.tasks
-    start, _ = snapshot.by_podgroup
-    gated = _gated(snapshot)
-    gone, ending, held = (
-        np.bincount(tasks.podgroup[rows], minlength=len(groups))
-        for rows in (np.flatnonzero(tasks.status == GONE), np.flatnonzero(tasks.status == TERMINATING), gated)
+    ready = snapshot.once(is_ready)
+    rows = np.flatnonzero(groups.alive & (scheduled | ~ready))
+    theirs, first = snapshot.tasks_of_all(rows)
+    status, owner = tasks.status[theirs], np.repeat(np.arange(len(rows)), np.diff(first))
+    gated = tasks.gated[theirs] & (status == PENDING) & (tasks.nominated[theirs] == NONE)
+    count, held, ending = (
+        np.bincount(owner[which], minlength=len(rows)) for which in (status != GONE, gated, status == TERMINATING)
     )
-    count = np.diff(start) - gone
-    waits = counts.pending + counts.waiting > 0
-    ready = is_ready(snapshot)
-    unready = np.where(ready, 0, np.maximum(groups.min_available - counts.ready, _lacking_in_roles(snapshot)))
-    rows = np.flatnonzero(groups.alive & (count > 0) & (scheduled | ~ready))
+    short = np.maximum(groups.min_available - counts.ready, _lacking_in_roles(snapshot))
     columns = (
-        _reasons(snapshot, ready, gated), groups.min_available, count, counts.ready, counts.waiting,
-        held, ending, unready, waits & ~ready,
+        _reasons(snapshot, ready, theirs[gated])[rows], groups.min_available[rows], count, counts.ready[rows],
+        counts.waiting[rows], held, ending, np.where(ready, 0, short)[rows],
+        (counts.pending + counts.waiting > 0)[rows] & ~ready[rows],
     )  # fmt: skip
-    return Conditions(rows, *(np.asarray(column[rows], np.int64) for column in columns))
-
-
-def _gated(snapshot: Snapshot) -> Rows:
-    """Rows of tasks that may not be scheduled yet."""
-    tasks, rows = snapshot.tasks, np.flatnonzero(snapshot.tasks.gated)
-    waits = (tasks.status[rows] == PENDING) & (tasks.nominated[rows] == NONE)
-    return np.asarray(rows[waits])
+    some = count > 0
+    return Conditions(rows[some], *(np.asarray(column[some], np.int64) for column in columns))
 
 
 def _reasons(snapshot: Snapshot, ready: Bools, gated: Rows) -> Longs:
-    """int64[G]: of each podgroup the reason, as a position in ``REASONS``."""
-    valid = is_valid(snapshot)
+    """int64[G]: of each podgroup the reason, as a position in ``REASONS``; ``gated`` are tasks that may not start."""
+    valid = snapshot.once(is_valid)
     held = valid & ~is_valid_without(snapshot, gated) if len(gated) else np.zeros(len(valid), bool)
     said = {
         ConditionReason.READY: ready,

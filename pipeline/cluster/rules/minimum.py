@@ -216,6 +216,8 @@ def _parts_reach(minima: Minima, have: Have) -> Bools:
     binds, start, least, has = minima.binds, minima.role_start, minima.role_least, have.role
     part_start, on_top = minima.part_start, minima.wanted_on_top
     result = np.empty(len(minima.least), np.bool_)
+    if len(least) == 0 and part_start[-1] == 0:  # as it mostly is: no podgroup has any parts
+        return on_top <= 0
     for group in range(len(result)):
         reached = True
         if binds[group]:

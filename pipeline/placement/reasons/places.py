@@ -118,6 +118,8 @@ def _closed_nodes(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
     found = []
     for cause, open_to in _relaxed(asked).items():
         more = open_to & ~allowed
+        if not more.any():
+            continue
         # Of a shape that no node admits, whichever node could take it helps.
         rooms = [asked.room_after if row.any() else asked.snapshot.nodes.allocatable for row in allowed]
         fits = [slots(request, room) > 0 for request, room in zip(asked.need.request, rooms, strict=True)]

@@ -38,6 +38,8 @@ def staying(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
         if some.any() and cause is not Cause.WINDOW:  # those are told by their bounds
             yield Obstacle(cause, name, found=int(some.sum()))
         left = left[~some]
+        if len(left) == 0:
+            break
     quotas = [one for one in _refused(asked) if one.cause is not Cause.TOGETHER or one.plugin not in told]
     yield from quotas
     yield from _breaking(asked)
