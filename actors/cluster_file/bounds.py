@@ -184,7 +184,7 @@ def _labelled_domains(cluster: ClusterDocument) -> int:
     """Domains of a topology that the nodes' labels say."""
     topology = cluster.topology
     keys = [topology.labels[level] for level in topology.levels] if topology is not None and topology.labels else []
-    paths = {tuple(node.labels.get(key) for key in keys) for node in cluster.nodes}
+    paths = {tuple(node.labels.get(key) for key in keys) for node in cluster.nodes.kinds}
     return sum(len({path[:depth] for path in paths}) for depth in range(1, len(keys) + 1))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from actors.cluster_file.bounds import too_large
 from actors.cluster_file.documents import (
     ClusterDocument,
+    DomainDocument,
     GatheredLevels,
     PodgroupDocument,
     SubgroupDocument,
@@ -41,8 +42,9 @@ def offences(cluster: ClusterDocument, most: StateLimits | None, *, living: bool
     if excess:  # looking at all its tasks would take the memory that the bound protects
         yield from excess
         return
-    nodes = {node.name: [card.name for card in node.cards] for node in cluster.nodes}
-    yield from _twice("nodes", (node.name for node in cluster.nodes))
+    names, cards = cluster.nodes.column("name"), [[card.name for card in kind.cards] for kind in cluster.nodes.kinds]
+    nodes = dict(zip(names, map(cards.__getitem__, cluster.nodes.kind), strict=True))
+    yield from _twice("nodes", names)
     if cluster.topology is not None and cluster.topology.domains is not None:
         yield from _domain_offences(cluster.topology, nodes)
     yield from _queue_offences(cluster)
@@ -70,6 +72,8 @@ def overfilled(cluster: ClusterDocument) -> Iterator[Offence]:
     Only files are checked, since a live fleet reports what is. A card with a capacity of 0 keeps the tasks that hold
     it.
     """
+    if not any(node.cards for node in cluster.nodes.kinds):
+        return  # nor does any task hold one
     capacity = {(node.name, card.name): card_units(card.capacity) for node in cluster.nodes for card in node.cards}
     held: Counter[tuple[str, str]] = Counter()
     for at, podgroup in enumerate(cluster.podgroups):
@@ -103,12 +107,14 @@ def unknown(where: Location, kind: str, found: str, known: Iterable[str]) -> Off
     return Offence(where, f"expected the name of a {kind} ({listed or f'there is no {kind}'})", found)
 
 
-def _domain_offences(topology: TopologyDocument, nodes: Collection[str]) -> Iterator[Offence]:
+def _domain_offences(topology: TopologyDocument, nodes: Mapping[str, object]) -> Iterator[Offence]:
     domains = topology.domains or ()
     levels = {level: row for row, level in enumerate(topology.levels)}
     by_name = {domain.name: domain for domain in domains}
     seen: set[str] = set()
     placed: dict[str, str] = {}
+    inside = [node for domain in domains for node in domain.nodes]
+    each_placed_once = len(distinct := set(inside)) == len(inside) and distinct <= nodes.keys()
     for at, domain in enumerate(domains):
         here: Location = ("topology", "domains", at)
         if domain.name in seen:
@@ -122,14 +128,22 @@ def _domain_offences(topology: TopologyDocument, nodes: Collection[str]) -> Iter
         elif parent is not None and levels.get(parent.level, -1) >= levels.get(domain.level, len(levels)):
             # Levels get narrower downwards, so there can be no cycle.
             yield Offence((*here, "parent"), f"expected a domain of a wider level than {domain.level}", domain.parent)
-        for position, node in enumerate(domain.nodes):
-            if node not in nodes:
-                yield unknown((*here, "nodes", position), "node", node, nodes)
-            elif node in placed:
-                yield Offence(
-                    (*here, "nodes", position), f"expected each node in one domain (it is in {placed[node]})", node
-                )
-            placed[node] = domain.name
+        if not each_placed_once:
+            yield from _home_offences(here, domain, nodes, placed)
+
+
+def _home_offences(
+    here: Location, domain: DomainDocument, nodes: Mapping[str, object], placed: dict[str, str]
+) -> Iterator[Offence]:
+    """An offence for each node of a domain that does not exist, or is in an earlier one; adds to ``placed``."""
+    for position, node in enumerate(domain.nodes):
+        if node not in nodes:
+            yield unknown((*here, "nodes", position), "node", node, nodes)
+        elif node in placed:
+            yield Offence(
+                (*here, "nodes", position), f"expected each node in one domain (it is in {placed[node]})", node
+            )
+        placed[node] = domain.name
 
 
 def _queue_offences(cluster: ClusterDocument) -> Iterator[Offence]:
