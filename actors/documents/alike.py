@@ -5,14 +5,15 @@ checks them all: one row of each kind as a whole, and the keys that differ by th
 anything, or the rows are not plain mappings, the list is read row by row: so there is one description, and each offence
 is found where it stands.
 
-Lists inside rows, such as the tasks of podgroups, are read as one list (`read_together`): kinds are found in one long list
-sooner than in many short ones.
+Lists inside rows, such as the tasks of podgroups, are read as one list (`read_together`): kinds are found in one long
+list sooner than in many short ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
+from operator import itemgetter
 from typing import Annotated, Any, Generic, TypeGuard, TypeVar, cast, get_args, overload
 
 import msgspec
@@ -69,17 +70,25 @@ class Alike(Sequence[Row], Generic[Row]):
         return cls(tuple(kinds), kind, {key: [value for one in lists for value in one.column(key)] for key in keys})
 
     def taken(self, rows: Sequence[int]) -> Alike[Row]:
-        """The documents of some rows, in that order; kinds stand in the order of their first rows, as always."""
-        number: dict[int, int] = {}
-        kind = [number.setdefault(self.kind[row], len(number)) for row in rows]
+        """The documents of some rows, in that order."""
         columns = {key: [column[row] for row in rows] for key, column in self._columns.items()}
-        return Alike(tuple(self.kinds[one] for one in number), kind, columns)
+        return self._with([self.kind[row] for row in rows], columns)
+
+    def part(self, start: int, stop: int) -> Alike[Row]:
+        """The documents of the rows from ``start`` to ``stop``."""
+        return self._with(self.kind[start:stop], {key: column[start:stop] for key, column in self._columns.items()})
+
+    def _with(self, kind: Sequence[int], columns: dict[str, list[Any]]) -> Alike[Row]:
+        """Documents of these kinds, which come to stand in the order of their first rows, as always."""
+        number = {one: at for at, one in enumerate(dict.fromkeys(kind))}
+        return Alike(tuple([self.kinds[one] for one in number]), [number[one] for one in kind], columns)
 
     def column(self, key: str) -> list[Any]:
         """The values of a free key, by row."""
         if key not in self._columns:
             values = [getattr(one, key) for one in self.kinds]
-            self._columns[key] = [values[kind] for kind in self.kind]
+            alike = len(values) == 1
+            self._columns[key] = values * len(self) if alike else [values[kind] for kind in self.kind]
         return self._columns[key]
 
     @property
@@ -178,7 +187,7 @@ class _Together:
         """Some of the rows; None if they have to be read list by list."""
         if self._rows is not None:
             self._read, self._rows = _if_by_kind(item, self._rows, check), None
-        return self._read.taken(range(start, stop)) if self._read is not None else None
+        return self._read.part(start, stop) if self._read is not None else None
 
 
 class _Part(list[dict[str, Any]]):
@@ -210,14 +219,13 @@ def _if_by_kind(item: type[Row], rows: Sequence[dict[str, Any]], check: Callable
 
 
 def _by_kind(item: type[Row], rows: Sequence[dict[str, Any]], check: Callable[[Any], Any]) -> Alike[Row]:
-    present = set().union(*rows)
-    keys = [key for key in item.free if key in present]
-    rests = [row.copy() for row in rows]
-    columns = [[rest.pop(key, _ABSENT) for rest in rests] for key in keys]
-    # Whether a free key has a value is the same in a kind, for a document may ask that.
-    gaps = [column for column in columns if any(one is _ABSENT or one is None for one in column)]
-    said = [[0 if one is _ABSENT else 1 if one is None else 2 for one in column] for column in gaps]
-    likes: list[Hashable] = [*zip(map(_encode, rests), *said, strict=True)] if said else [*map(_encode, rests)]
+    forms = {form: _rest_of(form, item.free) for form in dict.fromkeys(map(tuple, rows))}
+    keys = [key for key in item.free if any(key in form for form in forms)]
+    columns = [[row.get(key, _ABSENT) for row in rows] for key in keys]
+    # Whether a free key has a value is the same in a kind, for a document may ask that; whether it is there, forms say.
+    gaps = [[one is None for one in column] for column in columns if type(None) in {*map(type, column)}]
+    rests = [head + _encode(rest(row)) for row in rows for head, rest in (forms[tuple(row)],)]
+    likes: list[Hashable] = [*zip(rests, *gaps, strict=True)] if gaps else [*rests]
     first = dict(zip(reversed(likes), reversed(rows), strict=True))
     number = {like: at for at, like in enumerate(dict.fromkeys(likes))}
     samples = [first[like] for like in number]
@@ -225,9 +233,15 @@ def _by_kind(item: type[Row], rows: Sequence[dict[str, Any]], check: Callable[[A
     return Alike(check(samples), [*map(number.__getitem__, likes)], checked)
 
 
+def _rest_of(form: tuple[str, ...], free: Sequence[str]) -> tuple[bytes, Callable[[dict[str, Any]], object]]:
+    """What tells rows with these keys from others, and gives the values of the keys that are not free."""
+    rest = [key for key in form if key not in free]
+    return _encode(form), itemgetter(*rest) if rest else lambda _: None
+
+
 def _checked(item: type[Document], key: str, column: list[Any]) -> list[Any]:
     """The values of a key, each checked by its type; an absent one is the default."""
-    present = [one for one in column if one is not _ABSENT]
+    present = column if type(_ABSENT) not in {*map(type, column)} else [one for one in column if one is not _ABSENT]
     values = _type_of(item, key).validate_python(present, strict=True)
     if len(values) == len(column):
         return values
