@@ -3,21 +3,61 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Hashable, Iterator
 from typing import Any, cast
 
 import msgspec
+import yaml
 
 from actors.documents.collector import collector_paused
-from actors.documents.messages import shown
 from actors.documents.safe_msgpack import deeper_than
 
-_DEEPEST = 64
+_SHOWN, _DEEPEST, _MOST_VALUES = 60, 64, 20_000_000
 #: All bytes but brackets, and what says where texts begin and end.
 _NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"\\'))
 
 
 class ClusterFileRefused(ValueError):
     """A cluster file that cannot be used; the message is one sentence: where, what was expected, what was found."""
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML by the rules of version 1.2, where ``on`` is text and ``1e3`` a number; each key may be given once."""
+
+
+_Loader.yaml_implicit_resolvers = {}
+for _tag, _pattern, _first in (
+    ("null", r"~|null|Null|NULL|", "~nN\0"),
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
+    ("float", r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan", "-+.0123456789"),
+    ("merge", r"<<", "<"),
+):
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_tag}",
+        re.compile(rf"^(?:{_pattern})$"),
+        ["" if letter == "\0" else letter for letter in _first],
+    )
+
+
+def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict[Hashable, Any]]:
+    """Construct a mapping in two steps, as SafeLoader does, after checking that its keys are different texts."""
+    seen = set()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode) or key.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"):
+            raise yaml.constructor.ConstructorError(None, None, "expected a key that is text", key.start_mark)
+        if key.value in seen:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"expected each key once, found {shown(key.value)} again", key.start_mark
+            )
+        seen.add(key.value)
+    made: dict[Hashable, Any] = {}
+    yield made
+    made.update(loader.construct_mapping(node))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)
 
 
 def read_mapping(text: str, where: str) -> dict[str, Any]:
@@ -66,16 +106,18 @@ def _read(text: str, where: str, *, several: bool) -> list[dict[str, Any]]:
             if deeper_than(read, _DEEPEST):
                 raise ClusterFileRefused(f"{where}: expected at most {_DEEPEST} levels of nesting, found more")
             return [_in_whole_characters(read, where)]
-    from actors.cluster_file.yaml_text import NotYaml, yaml_documents  # large files are JSON, and never need it
-
     try:
-        documents = yaml_documents(text, _DEEPEST, several=several)
-    except NotYaml as refusal:
-        if refusal.line is None:
-            raise ClusterFileRefused(f"{where}: {refusal}") from refusal
+        documents = _plain(text, several)
+    except yaml.MarkedYAMLError as error:
         if mistake is not None:
-            raise _refused(where, mistake.lineno, mistake.colno, f"expected JSON or YAML: {mistake.msg}") from refusal
-        raise _refused(where, refusal.line, refusal.column, str(refusal)) from refusal
+            raise _refused(where, mistake.lineno, mistake.colno, f"expected JSON or YAML: {mistake.msg}") from error
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
+        problem = error.problem or "found something else"
+        told = problem if problem.startswith("expected") else f"expected YAML: {problem}"
+        raise _refused(where, line, column, told) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise ClusterFileRefused(f"{where}: expected YAML or JSON: {' '.join(str(error).split())}") from error
     for read in documents:
         if not isinstance(read, dict):
             raise ClusterFileRefused(f"{where}: expected a mapping, found {shown(read)}")
@@ -121,6 +163,45 @@ def _in_whole_characters(read: dict[str, Any], where: str) -> dict[str, Any]:
     return read
 
 
+def _plain(text: str, several: bool) -> list[Any]:
+    """The values of the documents in a YAML text that are not empty; of one document unless ``several``.
+
+    The compiled parser overflows its stack on deep nesting, and a few aliases of aliases make more values than fit into
+    memory, so both are ruled out first.
+    """
+    sizes: dict[str, int] = {}
+    open_ones: list[tuple[str | None, int]] = []
+    size = 0
+    for event in yaml.parse(text, _Loader):
+        problem = None
+        if isinstance(event, yaml.AliasEvent):
+            if any(anchor == event.anchor for anchor, _ in open_ones):
+                problem = f"expected no alias of what it stands in, found *{event.anchor}"
+            size += sizes.get(event.anchor or "", 1)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            open_ones.append((event.anchor, size))
+            size += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = open_ones.pop()
+            if anchor is not None:
+                sizes[anchor] = size - before
+        elif isinstance(event, yaml.ScalarEvent):
+            size += 1
+        if len(open_ones) > _DEEPEST:
+            problem = f"expected at most {_DEEPEST} levels of nesting, found more"
+        if size > _MOST_VALUES:
+            problem = f"expected at most {_MOST_VALUES} values, found more"
+        if problem is not None:
+            raise yaml.composer.ComposerError(None, None, problem, cast("yaml.Mark", event.start_mark))
+    loader = _Loader(text)
+    if not several:
+        return [loader.get_single_data()]
+    found = []
+    while loader.check_data():  # type: ignore[no-untyped-call]  # its stubs leave it untyped
+        found.append(loader.get_data())
+    return [read for read in found if read is not None]
+
+
 class _NotPlain(ValueError):
     """JSON that Python reads and that is not plain data: it has a key twice, or NaN."""
 
@@ -138,3 +219,11 @@ def _no_number(_constant: str) -> Any:
 
 def _refused(where: str, line: int, column: int, told: str) -> ClusterFileRefused:
     return ClusterFileRefused(f"{where}, line {line}, column {column}: {told}")
+
+
+def shown(value: Any) -> str:
+    """A value as the file writes it, shortened."""
+    if value is None:
+        return "nothing"
+    text = json.dumps(value, ensure_ascii=False, default=repr).encode(errors="backslashreplace").decode()
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

@@ -10,9 +10,9 @@ from pydantic_core import ErrorDetails
 
 from actors.cluster_file.cross_references import offences, overfilled
 from actors.cluster_file.documents import ClusterDocument
-from actors.cluster_file.plain_data import ClusterFileRefused
+from actors.cluster_file.plain_data import ClusterFileRefused, shown
 from actors.documents.collector import collector_paused
-from actors.documents.messages import key_path, keys_at, meant, one_sentence, shown
+from actors.documents.messages import key_path, keys_at, meant, one_sentence
 from actors.documents.model import Location, Offence
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 

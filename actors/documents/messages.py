@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any, get_args
@@ -38,8 +37,8 @@ def one_sentence(
         what += meant(f"{_LISTED}{', '.join(keys_at(model, first['loc'][:-1]))}", first["loc"][-1])
     found = ""
     if show_input and first["type"] not in _PLAINLY:
-        text = repr(first["input"])
-        found = f", found {text if len(text) <= _SHOWN else text[:_SHOWN] + '…'}"
+        shown = repr(first["input"])
+        found = f", found {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}"
     found += meant(what, first["input"]) if found else ""
     more = f" (and {len(complaints) - 1} more)" if len(complaints) > 1 else ""
     return f"{path + ': ' if path else ''}{what}{found}{more}"
@@ -82,11 +81,3 @@ def key_path(loc: tuple[int | str, ...], root: str = "") -> str:
         else:
             path += f".{step}" if path else step
     return path
-
-
-def shown(value: Any) -> str:
-    """A value as the file writes it, shortened."""
-    if value is None:
-        return "nothing"
-    text = json.dumps(value, ensure_ascii=False, default=repr).encode(errors="backslashreplace").decode()
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mappings
 from actors.documents.bounded_files import CLUSTER_BYTES, text_of
@@ -14,9 +17,11 @@ from actors.documents.model import Location
 from actors.imports.fields import Finding, Manifest
 
 _SUFFIXES = (".yaml", ".yml", ".json")
+#: Messages name lines in files up to this size; for larger files they name the path only.
+_LINES_BYTES = 16 << 20
 _MOST_FILES = 100_000
 #: Documentation pages write three dots for what they leave out; in YAML that would end the document.
-ELIDED = re.compile(r"(?m)^[ \t]+\.\.\.[ \t]*$")
+_ELIDED = re.compile(r"(?m)^[ \t]+\.\.\.[ \t]*$")
 
 
 def read_manifests(paths: Sequence[Path]) -> tuple[list[Manifest], list[Finding]]:
@@ -35,11 +40,11 @@ def read_manifests(paths: Sequence[Path]) -> tuple[list[Manifest], list[Finding]
     findings: list[Finding] = []
     for file in _files(paths):
         text = text_to_read(file)
-        for elided in ELIDED.finditer(text):
+        for elided in _ELIDED.finditer(text):
             line = text.count("\n", 0, elided.start()) + 1
             whole = Manifest(str(file), 0, (), "", "", {})
             findings.append(Finding(whole, (), f"line {line}: ... stands for something that is not there", False))
-        for at, document in enumerate(read_mappings(ELIDED.sub("", text), str(file))):
+        for at, document in enumerate(read_mappings(_ELIDED.sub("", text), str(file))):
             manifests += _objects(str(file), at, (), document)
     return manifests, findings
 
@@ -97,3 +102,45 @@ def _objects(file: str, at: int, inside: Location, body: Mapping[str, Any]) -> I
             yield from _objects(file, at, (*inside, "items", position), said)
         return
     yield Manifest(file, at, inside, version.rpartition("/")[0], kind, body)
+
+
+def sentence(finding: Finding) -> str:
+    """A finding as a sentence: file, line, object, path, and the remark."""
+    manifest = finding.manifest
+    line = _line(manifest, finding.where)
+    place = f"{manifest.file}, line {line}" if line else manifest.file
+    parts = [place, manifest.name, key_path(finding.where), finding.told]
+    return ": ".join(part for part in parts if part)
+
+
+def _line(manifest: Manifest, where: Location) -> int | None:
+    """The line of a field, or of the nearest field around it that is written out; None if it is not known."""
+    roots = _roots(manifest.file)
+    if manifest.kind == "" or manifest.document >= len(roots):
+        return None
+    node: yaml.Node | None = roots[manifest.document]
+    line = node.start_mark.line if node is not None else 0
+    for step in (*manifest.inside, *where):
+        if isinstance(node, yaml.MappingNode):
+            pair = next((pair for pair in node.value if pair[0].value == step), None)
+            if pair is None:
+                break
+            line, node = pair[0].start_mark.line, pair[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            node = node.value[step]
+            line = node.start_mark.line
+        else:
+            break
+    return line + 1
+
+
+@lru_cache(maxsize=64)
+def _roots(file: str) -> tuple[yaml.Node, ...]:
+    """The documents of a file with their lines; empty if the file is too large for that."""
+    try:
+        text = text_of(Path(file), _LINES_BYTES)
+        # The cluster file reader has already refused text that could overflow this parser.
+        composed = yaml.compose_all(_ELIDED.sub("", text), Loader=yaml.CSafeLoader)
+        return tuple(node for node in composed if node.tag != "tag:yaml.org,2002:null")
+    except (OSError, ValueError, yaml.YAMLError):
+        return ()

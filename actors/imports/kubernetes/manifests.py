@@ -19,8 +19,7 @@ from actors.documents.bounded_files import write_out
 from actors.imports.fields import FieldRefused, Finding
 from actors.imports.kubernetes.cluster import Cluster
 from actors.imports.kubernetes.network.topology_status import detail_status
-from actors.imports.manifest_files import read_manifests
-from actors.imports.manifest_lines import sentence
+from actors.imports.manifest_files import read_manifests, sentence
 
 DONE, LEFT_OUT = 0, 1
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from actors.imports.kubernetes.manifests import cluster_of
-from actors.imports.manifest_lines import sentence
+from actors.imports.manifest_files import sentence
 
 EXAMPLES = Path(__file__).parent / "manifests" / "job_scheduling"
 

@@ -9,7 +9,7 @@ import yaml
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_cluster
 from actors.imports.kubernetes.manifests import cluster_of, report
-from actors.imports.manifest_lines import sentence
+from actors.imports.manifest_files import sentence
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": 8}}}
 
