@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
+from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.documents.messages import one_sentence
 from actors.documents.model import Amount, Document, Finite, Keyed, ListOf, Name, Offence, Priority, offended
 from pipeline.cluster.arrays import NONE, Floats
@@ -25,10 +26,6 @@ _Triple = Annotated[tuple[Amount, Amount, Amount], _Row]
 _Bounds = Annotated[tuple[_Bound, _Bound, _Bound], _Row]
 _Sibling = Annotated[tuple[Name, Priority, Finite, _Bound, _Bound, Amount, Amount, Amount], _Row]
 _Queue = Annotated[tuple[Name, Name | None, _Bounds, _Bounds, _Triple, _Triple], _Row]
-
-
-class TableRefused(ValueError):
-    """A line that cannot be answered; the message is one sentence."""
 
 
 class DivisionLine(Document):
@@ -82,7 +79,7 @@ def answer_of_rule(document: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises
     ------
-    TableRefused
+    ClusterFileRefused
         If the line does not have the columns of its kind.
     """
     try:
@@ -91,7 +88,7 @@ def answer_of_rule(document: Mapping[str, Any]) -> dict[str, Any]:
             return {"id": line.id, "error": None, "fair_share": _shares(line)}
         asked = ReclaimLine.model_validate(document)
     except ValidationError as error:
-        raise TableRefused(one_sentence(error)) from error
+        raise ClusterFileRefused(one_sentence(error)) from error
     can, allowed = _gate(asked)
     return {"id": asked.id, "error": None, "can_reclaim": can, "allowed": allowed}
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from actors.protocol.bodies import PlanCommitted
 from pipeline.decision.explanation import Cause, Reason
+
+if TYPE_CHECKING:
+    from actors.protocol.bodies import PlanCommitted
 
 #: The purpose of a decision that evicts what is left of a broken gang.
 _CLEARS = "clear"

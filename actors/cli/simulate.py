@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from actors.cli.rule_tables import TableRefused, answer_of_rule, is_question
 from actors.cli.simulated_time import SimulatedTime, grace_of
-from actors.cli.simulated_words import in_words
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
 from actors.cluster_file.reader import read_cluster
 from actors.columns.card_names import card_names
@@ -109,8 +107,14 @@ def run(files: Sequence[Path], asked: SimulateOptions, *, output: str, batch: Pa
     result = simulated(document, asked)
     if result["error"] is not None:
         raise ClusterFileRefused(result["error"])
-    write_out(f"{compact(result)}\n" if output == "json" else in_words(result), out)
+    write_out(f"{compact(result)}\n" if output == "json" else _in_words(result), out)
     return _left_out(findings)
+
+
+def _in_words(result: Mapping[str, Any]) -> str:
+    from actors.cli.simulated_words import in_words
+
+    return in_words(result)
 
 
 def _one(files: Sequence[Path]) -> tuple[dict[str, Any], list[Finding]]:
@@ -163,11 +167,14 @@ def simulated(document: Mapping[str, Any], asked: SimulateOptions) -> dict[str, 
     """
     name = str(document.get("id") or "")
     try:
-        if is_question(document):
-            return answer_of_rule(document)
+        if "version" not in document:
+            from actors.cli.rule_tables import answer_of_rule, is_question
+
+            if is_question(document):
+                return answer_of_rule(document)
         case = open_case(document, asked.profile, asked.most)
         return _run(case, asked.cycles if asked.cycles is not None else _asked_cycles(document), asked)
-    except (ClusterFileRefused, SettingsRefused, TableRefused, Refused) as refusal:
+    except (ClusterFileRefused, SettingsRefused, Refused) as refusal:
         return _refused(name, str(refusal))
 
 

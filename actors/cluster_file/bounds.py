@@ -6,6 +6,7 @@ resources, which no single count bounds.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -109,13 +110,8 @@ _COUNTS: Final = tuple(name for name, default in Size._field_defaults.items() if
 def size_of(document: object) -> Size:
     """The most that a document can add; zero if it adds no rows and no columns."""
     if isinstance(document, PodgroupDocument):
-        own = Size(
-            podgroups=1, resources=frozenset(document.min_resources), namespaces=frozenset((document.namespace,)),
-            text=len(document.name) + _text(document.gang_group) + _as_text(document.subgroups, document.roles),
-        )  # fmt: skip
-        for task, times in zip(document.tasks.kinds, document.tasks.times, strict=True):
-            own = own.and_more(_size_of_tasks(task, times))
-        return own
+        kinds = zip(document.tasks.kinds, document.tasks.times, strict=True)
+        return _sum([_size_of_podgroup(document), *(_size_of_tasks(kind, times) for kind, times in kinds)])
     if isinstance(document, TaskDocument):
         return _size_of_tasks(document)
     if isinstance(document, NodeDocument):
@@ -136,6 +132,25 @@ def size_of(document: object) -> Size:
     if isinstance(document, RecentEvictionsDocument):
         return Size(text=_RECENT)
     return Size()
+
+
+def _size_of_podgroup(document: PodgroupDocument) -> Size:
+    """Without its tasks."""
+    return Size(
+        podgroups=1, resources=frozenset(document.min_resources), namespaces=frozenset((document.namespace,)),
+        text=len(document.name) + _text(document.gang_group) + _as_text(document.subgroups, document.roles),
+    )  # fmt: skip
+
+
+def _sizes_of_tasks(podgroups: Sequence[PodgroupDocument]) -> Iterator[Size]:
+    """Of all their tasks; tasks of several podgroups can be of one kind."""
+    times: Counter[int] = Counter()
+    kinds: dict[int, TaskDocument] = {}
+    for podgroup in podgroups:
+        for kind, many in zip(podgroup.tasks.kinds, podgroup.tasks.times, strict=True):
+            times[id(kind)] += many
+            kinds[id(kind)] = kind
+    return (_size_of_tasks(kind, times[at]) for at, kind in kinds.items())
 
 
 def _size_of_tasks(task: TaskDocument, times: int = 1) -> Size:
@@ -165,12 +180,12 @@ def _size_of_nodes(nodes: Alike[NodeDocument]) -> Size:
 
 def size_of_cluster(cluster: ClusterDocument) -> Size:
     """What a whole cluster holds at most."""
-    parts = (
-        cluster.podgroups, cluster.queues, cluster.disruption_budgets, cluster.priority_classes,
-        cluster.recent_evictions,
-    )  # fmt: skip
-    sizes = [_size_of_nodes(cluster.nodes), *(size_of(document) for part in parts for document in part)]
-    return _sum([*sizes, size_of(cluster.topology), Size(domains=_labelled_domains(cluster))])
+    parts = cluster.queues, cluster.disruption_budgets, cluster.priority_classes, cluster.recent_evictions
+    return _sum([
+        _size_of_nodes(cluster.nodes), *map(_size_of_podgroup, cluster.podgroups), *_sizes_of_tasks(cluster.podgroups),
+        *(size_of(document) for part in parts for document in part),
+        size_of(cluster.topology), Size(domains=_labelled_domains(cluster)),
+    ])  # fmt: skip
 
 
 def too_large(cluster: ClusterDocument, most: StateLimits = STATE_LIMITS) -> Iterator[Offence]:
@@ -184,7 +199,7 @@ def _labelled_domains(cluster: ClusterDocument) -> int:
     """Domains of a topology that the nodes' labels say."""
     topology = cluster.topology
     keys = [topology.labels[level] for level in topology.levels] if topology is not None and topology.labels else []
-    paths = {tuple(node.labels.get(key) for key in keys) for node in cluster.nodes}
+    paths = {tuple(node.labels.get(key) for key in keys) for node in cluster.nodes.kinds}
     return sum(len({path[:depth] for path in paths}) for depth in range(1, len(keys) + 1))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from actors.cluster_file.bounds import too_large
 from actors.cluster_file.documents import (
     ClusterDocument,
+    DomainDocument,
     GatheredLevels,
     PodgroupDocument,
     SubgroupDocument,
@@ -17,7 +18,6 @@ from actors.cluster_file.documents import (
     WantedLevels,
 )
 from actors.cluster_file.task_documents import expanded
-from actors.documents.alike import Alike
 from actors.documents.model import Location, Offence
 from actors.documents.quantities import card_units
 from actors.documents.state_limits import StateLimits
@@ -41,8 +41,9 @@ def offences(cluster: ClusterDocument, most: StateLimits | None, *, living: bool
     if excess:  # looking at all its tasks would take the memory that the bound protects
         yield from excess
         return
-    nodes = {node.name: [card.name for card in node.cards] for node in cluster.nodes}
-    yield from _twice("nodes", (node.name for node in cluster.nodes))
+    names, cards = cluster.nodes.column("name"), [[card.name for card in kind.cards] for kind in cluster.nodes.kinds]
+    nodes = dict(zip(names, map(cards.__getitem__, cluster.nodes.kind), strict=True))
+    yield from _twice("nodes", names)
     if cluster.topology is not None and cluster.topology.domains is not None:
         yield from _domain_offences(cluster.topology, nodes)
     yield from _queue_offences(cluster)
@@ -70,6 +71,8 @@ def overfilled(cluster: ClusterDocument) -> Iterator[Offence]:
     Only files are checked, since a live fleet reports what is. A card with a capacity of 0 keeps the tasks that hold
     it.
     """
+    if not any(node.cards for node in cluster.nodes.kinds):
+        return  # nor does any task hold one
     capacity = {(node.name, card.name): card_units(card.capacity) for node in cluster.nodes for card in node.cards}
     held: Counter[tuple[str, str]] = Counter()
     for at, podgroup in enumerate(cluster.podgroups):
@@ -103,12 +106,14 @@ def unknown(where: Location, kind: str, found: str, known: Iterable[str]) -> Off
     return Offence(where, f"expected the name of a {kind} ({listed or f'there is no {kind}'})", found)
 
 
-def _domain_offences(topology: TopologyDocument, nodes: Collection[str]) -> Iterator[Offence]:
+def _domain_offences(topology: TopologyDocument, nodes: Mapping[str, object]) -> Iterator[Offence]:
     domains = topology.domains or ()
     levels = {level: row for row, level in enumerate(topology.levels)}
     by_name = {domain.name: domain for domain in domains}
     seen: set[str] = set()
     placed: dict[str, str] = {}
+    inside = [node for domain in domains for node in domain.nodes]
+    each_placed_once = len(distinct := set(inside)) == len(inside) and distinct <= nodes.keys()
     for at, domain in enumerate(domains):
         here: Location = ("topology", "domains", at)
         if domain.name in seen:
@@ -122,14 +127,22 @@ def _domain_offences(topology: TopologyDocument, nodes: Collection[str]) -> Iter
         elif parent is not None and levels.get(parent.level, -1) >= levels.get(domain.level, len(levels)):
             # Levels get narrower downwards, so there can be no cycle.
             yield Offence((*here, "parent"), f"expected a domain of a wider level than {domain.level}", domain.parent)
-        for position, node in enumerate(domain.nodes):
-            if node not in nodes:
-                yield unknown((*here, "nodes", position), "node", node, nodes)
-            elif node in placed:
-                yield Offence(
-                    (*here, "nodes", position), f"expected each node in one domain (it is in {placed[node]})", node
-                )
-            placed[node] = domain.name
+        if not each_placed_once:
+            yield from _home_offences(here, domain, nodes, placed)
+
+
+def _home_offences(
+    here: Location, domain: DomainDocument, nodes: Mapping[str, object], placed: dict[str, str]
+) -> Iterator[Offence]:
+    """An offence for each node of a domain that does not exist, or is in an earlier one; adds to ``placed``."""
+    for position, node in enumerate(domain.nodes):
+        if node not in nodes:
+            yield unknown((*here, "nodes", position), "node", node, nodes)
+        elif node in placed:
+            yield Offence(
+                (*here, "nodes", position), f"expected each node in one domain (it is in {placed[node]})", node
+            )
+        placed[node] = domain.name
 
 
 def _queue_offences(cluster: ClusterDocument) -> Iterator[Offence]:
@@ -175,15 +188,28 @@ class Nameable:
 
 def podgroup_offences(podgroups: Sequence[PodgroupDocument], nameable: Nameable) -> Iterator[Offence]:
     """The offences among the names in podgroups, tasks included."""
-    seen: set[str] = set()
+    seen: set[str] | None = None if _each_once(podgroups) else set()
+    if nameable.cards is not None and _places_exist(podgroups, nameable.cards):
+        nameable = replace(nameable, cards=None)
     for at, podgroup in enumerate(podgroups):
         yield from _Podgroup(podgroup, ("podgroups", at), nameable, seen).offences()
 
 
-class _Podgroup:
-    """Checks one podgroup; ``seen`` has the names of tasks of earlier ones."""
+def _each_once(podgroups: Sequence[PodgroupDocument]) -> bool:
+    """Whether no two tasks of a namespace have one name."""
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    tasks = 0
+    for podgroup in podgroups:
+        new, _, _ = expanded(podgroup.tasks)
+        tasks += len(new)
+        names[podgroup.namespace].update(new)
+    return sum(map(len, names.values())) == tasks
 
-    def __init__(self, podgroup: PodgroupDocument, here: Location, nameable: Nameable, seen: set[str]) -> None:
+
+class _Podgroup:
+    """Checks one podgroup; ``seen`` has the names of tasks of earlier ones. None: no name is there twice."""
+
+    def __init__(self, podgroup: PodgroupDocument, here: Location, nameable: Nameable, seen: set[str] | None) -> None:
         self._podgroup, self._here, self._nameable, self._seen = podgroup, here, nameable, seen
 
     def offences(self) -> Iterator[Offence]:
@@ -197,10 +223,12 @@ class _Podgroup:
         for at, member in enumerate(podgroup.gang_group):
             if nameable.podgroups is not None and member not in nameable.podgroups:
                 yield unknown((*here, "gang_group", at), "podgroup", member, nameable.podgroups)
-        yield from self._level_offences(here, podgroup.topology)
-        yield from self._gather_offences(here, podgroup.topology)
+        if podgroup.topology is not None:
+            yield from self._level_offences(here, podgroup.topology)
+            yield from self._gather_offences(here, podgroup.topology)
         leaves: dict[str, bool] = {}
-        yield from self._subgroup_offences((*here, "subgroups"), podgroup.subgroups, leaves)
+        if podgroup.subgroups:
+            yield from self._subgroup_offences((*here, "subgroups"), podgroup.subgroups, leaves)
         yield from self._task_offences(leaves)
 
     def _level_offences(self, here: Location, wanted: WantedLevels | None) -> Iterator[Offence]:
@@ -209,9 +237,7 @@ class _Podgroup:
                 if level is not None and level not in self._nameable.levels:
                     yield unknown((*here, "topology", key), "level", level, self._nameable.levels)
 
-    def _gather_offences(self, here: Location, wanted: GatheredLevels | None) -> Iterator[Offence]:
-        if wanted is None:
-            return
+    def _gather_offences(self, here: Location, wanted: GatheredLevels) -> Iterator[Offence]:
         named: list[tuple[str, str | int, str]] = [("layers", at, level) for at, level in enumerate(wanted.layers)]
         named += [("multiples", level, level) for level in wanted.multiples]
         for key, at, level in named:
@@ -231,10 +257,11 @@ class _Podgroup:
 
     def _task_offences(self, leaves: Mapping[str, bool]) -> Iterator[Offence]:
         """The offences among the names in tasks. Any role is allowed: one that only tasks name has no minimum."""
-        yield from self._twice_offences()
+        if self._seen is not None:
+            yield from self._twice_offences(self._seen)
         cards, tasks = self._nameable.cards, self._podgroup.tasks
         wrong_part = [one.subgroup is not None and not leaves.get(one.subgroup, False) for one in tasks.kinds]
-        if not any(wrong_part) and (cards is None or _places_exist(tasks, cards)):
+        if not any(wrong_part) and (cards is None or _places_exist([self._podgroup], cards)):
             return
         for at, (task, kind) in enumerate(zip(tasks, tasks.kind, strict=True)):
             here = (*self._here, "tasks", at)
@@ -244,27 +271,30 @@ class _Podgroup:
             if cards is not None:
                 yield from _place_offences(here, task, cards)
 
-    def _twice_offences(self) -> Iterator[Offence]:
-        """The offences of names that a task of the namespace had before."""
+    def _twice_offences(self, before: set[str]) -> Iterator[Offence]:
+        """The offences of names that a task of the namespace had before; adds to ``before``."""
         namespace, tasks = self._podgroup.namespace, self._podgroup.tasks
         names, _, _ = expanded(tasks)
         new = {f"{namespace}/{name}" for name in names}
-        if len(new) < len(names) or not new.isdisjoint(self._seen):
-            seen = self._seen.copy()
+        if len(new) < len(names) or not new.isdisjoint(before):
+            seen = before.copy()
             for at, task in enumerate(tasks):
                 for name, _ in task.expanded():
                     if f"{namespace}/{name}" in seen:
                         expected = f"expected each task once in namespace {namespace}"
                         yield Offence((*self._here, "tasks", at, "name"), expected, name)
                     seen.add(f"{namespace}/{name}")
-        self._seen |= new
+        before |= new
 
 
-def _places_exist(tasks: Alike[TaskDocument], cards: Mapping[str, Sequence[str]]) -> bool:
+def _places_exist(podgroups: Sequence[PodgroupDocument], cards: Mapping[str, Sequence[str]]) -> bool:
     """Whether every node that tasks name exists, and none of them names a card."""
-    places = {*tasks.column("node"), *tasks.column("nominated_node")} - {None}
-    named = any(one.card is not None or one.nominated_card is not None for one in tasks.kinds)
-    return not named and places <= cards.keys()
+    places: set[str | None] = {None}
+    for tasks in (podgroup.tasks for podgroup in podgroups):
+        places.update(tasks.column("node"), tasks.column("nominated_node"))
+        if any(one.card is not None or one.nominated_card is not None for one in tasks.kinds):
+            return False
+    return places - {None} <= cards.keys()
 
 
 def _place_offences(here: Location, task: TaskDocument, cards: Mapping[str, Sequence[str]]) -> Iterator[Offence]:

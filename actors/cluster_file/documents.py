@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from actors.cluster_file.task_documents import PreemptionPolicy, TaskDocument
 from actors.configuration.policy_documents import PolicyDocument
-from actors.documents.alike import Alike
+from actors.documents.alike import Alike, read_together
 from actors.documents.model import (
     Amount,
     Bounds,
@@ -274,7 +274,7 @@ class ClusterDocument(Document):
     topology: TopologyDocument | None = None
     queues: ListOf[QueueDocument] = ()
     priority_classes: ListOf[PriorityClassDocument] = ()
-    podgroups: ListOf[PodgroupDocument] = ()
+    podgroups: Annotated[ListOf[PodgroupDocument], BeforeValidator(read_together("tasks"))] = ()
     disruption_budgets: ListOf[DisruptionBudgetDocument] = ()
     recent_evictions: ListOf[RecentEvictionsDocument] = ()
     note: str | None = None

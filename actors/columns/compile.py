@@ -43,12 +43,13 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
     does not matter; podgroups and tasks keep their order.
     """
     resources = axis(resource_names(cluster))
-    order, nodes = order_nodes(cluster.nodes, Homes(cluster.topology))
+    order, rows = order_nodes(cluster.nodes, Homes(cluster.topology))
+    nodes = cluster.nodes.taken(rows)
     queues = queue_columns(cluster.queues, resources)
     covering = tuple(f"{one.namespace}/{one.name}" for one in cluster.disruption_budgets)
     names = Names(order.nodes, queues.names, order.domains, paths=order.paths, budgets=covering)
     levels = cluster.topology.levels if cluster.topology is not None else ()
-    cards = [[card.name for card in node.cards] for node in nodes]
+    cards = [[card.name for card in node.cards] for node in nodes.kinds]
     columns = PodgroupColumns(
         Surroundings(
             resources,
@@ -56,7 +57,7 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
             priority_classes(cluster.priority_classes),
             names.queue_row.__getitem__,
             names.node_row.__getitem__,
-            lambda node, card: cards[node].index(card),
+            lambda node, card: cards[nodes.kind[node]].index(card),
         )
     )
     for podgroup in cluster.podgroups:

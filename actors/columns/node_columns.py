@@ -9,6 +9,7 @@ import numpy as np
 
 from actors.cluster_file.documents import NodeDocument
 from actors.columns.row_builder import Interned
+from actors.documents.alike import Alike
 from actors.documents.quantities import Quantity, base_units, card_units
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.resources import PODS
@@ -90,11 +91,21 @@ def node_columns(nodes: Sequence[NodeDocument], resources: Sequence[str], words:
     hostname
         Whether each node gets the label ``HOSTNAME``.
     """
-    # Nodes that were read as alike share their parts, so it is enough to look at the first of each kind.
-    kinds: dict[tuple[object, ...], int] = {}
-    kind = [kinds.setdefault(_parts(node, hostname), len(kinds)) for node in nodes]
-    _, first = np.unique(kind, return_index=True)
-    return picked(_columns_of([nodes[row] for row in first], resources, words, hostname), np.array(kind, np.int64))
+    kinds, kind = _kinds(nodes, hostname)
+    return picked(_columns_of(kinds, resources, words, hostname), np.array(kind, np.int64))
+
+
+def _kinds(nodes: Sequence[NodeDocument], hostname: bool) -> tuple[Sequence[NodeDocument], Sequence[int]]:
+    """One node of each kind, in the order of their first rows, and the kind of each."""
+    if isinstance(nodes, Alike) and not hostname:
+        return nodes.kinds, nodes.kind
+    # Nodes that were read as alike share their parts.
+    first: dict[tuple[object, ...], NodeDocument] = {}
+    parts = [_parts(node, hostname) for node in nodes]
+    for part, node in zip(parts, nodes, strict=True):
+        first.setdefault(part, node)
+    number = {part: at for at, part in enumerate(first)}
+    return [*first.values()], [number[part] for part in parts]
 
 
 def _parts(node: NodeDocument, hostname: bool) -> tuple[object, ...]:

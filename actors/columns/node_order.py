@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from operator import attrgetter
 
 import numpy as np
 
 from actors.cluster_file.documents import NodeDocument, TopologyDocument
+from actors.documents.alike import Alike
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen
 from pipeline.cluster.topology import ROOT, Topology
 
@@ -71,32 +71,41 @@ class Homes:
 
     def path(self, node: NodeDocument) -> Path:
         """The path of the narrowest domain that a node is in."""
+        return self._by_labels(node.labels) if self.by_label else self._path_of_node.get(node.name, ())
+
+    def paths(self, nodes: Alike[NodeDocument]) -> list[Path]:
+        """The path of the narrowest domain that each node is in."""
         if self.by_label:
-            return tuple((node.labels[key], level) for key, level in self._keys if key in node.labels)
-        return self._path_of_node.get(node.name, ())
+            each = [self._by_labels(kind.labels) for kind in nodes.kinds]
+            return [each[kind] for kind in nodes.kind]
+        return [self._path_of_node.get(name, ()) for name in nodes.column("name")]
+
+    def _by_labels(self, labels: Mapping[str, str]) -> Path:
+        return tuple((labels[key], level) for key, level in self._keys if key in labels)
 
 
-def order_nodes(nodes: Sequence[NodeDocument], homes: Homes) -> tuple[TopologyOrder, tuple[NodeDocument, ...]]:
-    """Number the nodes, and list them in that order.
+def order_nodes(nodes: Alike[NodeDocument], homes: Homes) -> tuple[TopologyOrder, list[int]]:
+    """Number the nodes: also returns, by row, the position of each in ``nodes``.
 
     Nodes go depth-first by topology, then by name; siblings by name; nodes outside any domain first. The given order of
     nodes and domains does not matter.
     """
-    inside: dict[Path, list[NodeDocument]] = {path: [] for path in homes.written_out.values()}
-    for node in nodes:
-        inside.setdefault(homes.path(node), []).append(node)
+    inside: dict[Path, list[int]] = {path: [] for path in homes.written_out.values()}
+    for at, home in enumerate(homes.paths(nodes)):
+        inside.setdefault(home, []).append(at)
     every = {path[:depth] for path in inside for depth in range(len(path) + 1)} | {()}
-    ordered: list[NodeDocument] = []
+    ordered: list[int] = []
     start: dict[Path, int] = {}
     stop: dict[Path, int] = {}
+    called = nodes.column("name")
     for path in sorted(every):
         start[path] = len(ordered)
-        ordered.extend(sorted(inside.get(path, ()), key=attrgetter("name")))
+        ordered.extend(sorted(inside.get(path, ()), key=called.__getitem__))
         for depth in range(len(path) + 1):
             stop[path[:depth]] = len(ordered)
-    names = tuple(node.name for node in ordered)
+    names = tuple([called[at] for at in ordered])
     table = _Domains(list(every), [start[path] for path in every], [stop[path] for path in every])
-    return table.numbered(names, homes), tuple(ordered)
+    return table.numbered(names, homes), ordered
 
 
 @dataclass(slots=True)

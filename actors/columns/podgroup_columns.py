@@ -46,6 +46,7 @@ class PodgroupColumns:
         self._gathers = Interned[Gather](known.gathers if known is not None else ())
         self._classes = {name: PriorityClass(value) for name, value in SYSTEM_CLASSES.items()} | dict(around.classes)
         self._level_row = {level: row for row, level in enumerate(around.levels)}
+        self._not_gathered = GatheredLevels()
         self._namespaces = Interned[str]()
         self._podgroups = RowBuilder()
         self._roles = RowBuilder()
@@ -59,7 +60,7 @@ class PodgroupColumns:
         given = self._classes[document.priority_class] if document.priority_class is not None else PriorityClass(0)
         preempts = given.preempts if document.preemption_policy is None else document.preemption_policy != NEVER
         priority = given.value if document.priority is None else document.priority
-        wanted = document.topology or GatheredLevels()
+        wanted = document.topology or self._not_gathered
         self._podgroup_names.append(document.full_name)
         self._podgroups.add(
             {

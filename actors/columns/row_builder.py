@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import count
@@ -20,6 +19,7 @@ Value = TypeVar("Value", bound=Hashable)
 _NO_MORE: Mapping[str, NDArray[Any]] = {}
 #: A name that ends in more digits ends in a date or a hash, not in an index.
 _LONG = 10
+_NINE = 9
 
 
 class Interned(Generic[Value]):
@@ -45,27 +45,30 @@ class RowBuilder:
     """Collects rows of one table, column by column."""
 
     def __init__(self) -> None:
-        self.columns: dict[str, list[Any]] = defaultdict(list)
-        self._count = 0
+        self._rows: list[Mapping[str, Any]] = []
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._rows)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Append a row."""
-        self._count += 1
-        for name, value in row.items():
-            self.columns[name].append(value)
+        """Append a row; all rows have the same names."""
+        self._rows.append(row)
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The values of all rows, by name."""
+        return {name: [row[name] for row in self._rows] for name in (self._rows[0] if self._rows else ())}
 
     def table(self, kind: type[Table], more: Mapping[str, NDArray[Any]] = _NO_MORE, *, wide: int = 0) -> Table:
         """The rows as a table, with more columns; ``wide`` is the length of the resource axis, if the table has one."""
         columns: dict[str, NDArray[Any]] = {}
+        said = self.columns
         for name, dtype in _TYPES[kind]:
             values = more.get(name)
             if values is None:
-                values = np.array(self.columns.get(name, []), dtype)
+                values = np.array(said.get(name, []), dtype)
             columns[name] = frozen(values, dtype)
-        if wide and not self._count:
+        if wide and not self._rows:
             columns["min_resources"] = frozen(np.zeros((0, wide)), np.int64)
         return kind(**columns)
 
@@ -81,8 +84,21 @@ _TYPES = {kind: _types(kind) for kind in (Podgroups, Roles, Subgroups, Tasks)}
 
 def numbers(names: Sequence[str]) -> Ids:
     """int32[M]: the number at the end of each name; NONE if there is none, or if it has ten digits or more."""
-    digits = [name[len(name.rstrip("0123456789")) :] for name in names]
-    return frozen([int(one) if 0 < len(one) < _LONG else NONE for one in digits], np.int32)
+    text = "".join(names)
+    letters = np.frombuffer(text.encode(errors="surrogatepass"), np.uint8)
+    sizes = map(len, names) if text.isascii() else (len(name.encode(errors="surrogatepass")) for name in names)
+    size = np.fromiter(sizes, np.int64, len(names))
+    end = np.cumsum(size)
+    found, number, place = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64), np.arange(len(names))
+    for digits in range(_LONG):
+        # Those whose letter here is a digit, as all after it are.
+        place = place[size[place] > digits]
+        digit = letters[end[place] - digits - 1].astype(np.int64) - ord("0")
+        is_digit = (digit >= 0) & (digit <= _NINE)
+        place, digit = place[is_digit], digit[is_digit]
+        found[place] += 1
+        number[place] += digit * 10**digits
+    return frozen(np.where((found > 0) & (found < _LONG), number, NONE), np.int32)
 
 
 def ranks(created: Sequence[float] | Floats, names: Sequence[str]) -> Longs:

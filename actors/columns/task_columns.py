@@ -33,7 +33,9 @@ from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, T
 COOLDOWN_LABEL = "volcano.sh/cooldown-time"
 _NEVER_ENDS = float("inf")
 #: The numbers of one document, see ``TaskRows.add``.
-_NUMBERS = ("kind", "node", "nominated", "card", "incarnation", "revision", "times")
+_NUMBERS = ("kind", "card", "revision", "times")
+#: What is taken from documents as they say it, and turned into numbers for all at once.
+_SAID = ("node", "nominated_node", "incarnation", "created")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +104,10 @@ class TaskRows:
         self._constraints = Interned[Constraint]()
         self._shapes = Interned[tuple[tuple[int, ...], int, int]]()
         self._kinds = RowBuilder()
+        self._own: dict[tuple[int, int], tuple[TaskDocument, dict[str, Any]]] = {}
         self._numbers: dict[str, list[int]] = {name: [] for name in _NUMBERS}
-        self._created: list[float] = []
-        self._index: list[int] = []
+        self._said: dict[str, list[Any]] = {key: [] for key in _SAID}
+        self._index: list[int | None] = []
         self._names: list[str] = []
 
     def add(self, group: Membership, documents: Alike[TaskDocument], revisions: Sequence[int] = ()) -> None:
@@ -113,40 +116,35 @@ class TaskRows:
         for kind in documents.kinds:
             self._kinds.add(self._in_common(group, kind))
         names, index, times = expanded(documents)
-        self._names.extend([f"{group.namespace}/{name}" for name in names])
-        self._index.extend([NONE if one is None else one for one in index])
-        self._created.extend(documents.column("created"))
-        node, nominated = (self._rows(documents.column(key)) for key in ("node", "nominated_node"))
+        self._names.extend(map(f"{group.namespace}/".__add__, names))
+        self._index.extend(index)
+        for key, values in self._said.items():
+            values.extend(documents.column(key))
         numbers = {
-            "kind": [first + kind for kind in documents.kind], "node": node, "nominated": nominated,
-            "card": self._cards(documents, node, nominated),
-            "incarnation": [one or 0 for one in documents.column("incarnation")],
+            "kind": [first + kind for kind in documents.kind], "card": self._cards(documents),
             "revision": revisions or [0] * len(documents), "times": times,
         }  # fmt: skip
-        for name, values in numbers.items():
-            self._numbers[name].extend(values)
+        for name, more in numbers.items():
+            self._numbers[name].extend(more)
 
     def _rows(self, nodes: Sequence[str | None]) -> list[int]:
         row = self._around.node_row
         return [NONE if node is None else row(node) for node in nodes]
 
-    def _cards(self, documents: Alike[TaskDocument], nodes: Sequence[int], nominated: Sequence[int]) -> list[int]:
+    def _cards(self, documents: Alike[TaskDocument]) -> list[int]:
         """Position of the card that each task holds or is promised; NONE for none."""
         if not any(kind.on_card for kind in documents.kinds):
             return [NONE] * len(documents)
+        nodes, nominated = (self._rows(documents.column(key)) for key in ("node", "nominated_node"))
         each = zip(documents.column("card"), nodes, documents.column("nominated_card"), nominated, strict=True)
         places = [(node, card) if card is not None else (promised, other) for card, node, other, promised in each]
         row = self._around.card_row
         return [NONE if node == NONE or card is None else row(node, card) for node, card in places]
 
     def _in_common(self, group: Membership, document: TaskDocument) -> dict[str, Any]:
-        request = vector(self._around.resources, document.request)
-        best_effort = not any(request[:PODS] + request[PODS + 1 :]) and not document.on_card
-        request[PODS] = max(1, request[PODS])
-        constraint = self._constraints.row(constraint_of(document, self._namespaces.row(group.namespace)))
-        return {
+        """What all tasks of a kind have in a podgroup."""
+        return self._own_values(self._namespaces.row(group.namespace), document) | {
             "podgroup": group.row,
-            "shape": self._shapes.row((tuple(request), constraint, document.on_card)),
             "role": group.roles.get(document.role, NONE) if document.role is not None else NONE,
             "subgroup": group.subgroups[document.subgroup] if document.subgroup is not None else NONE,
             "priority": group.priority if document.priority is None else document.priority,
@@ -154,13 +152,28 @@ class TaskRows:
             "may_preempt": (
                 group.may_preempt if document.preemption_policy is None else document.preemption_policy != NEVER
             ),
-            "gone_when_evicted": document.gone_when_evicted,
-            "gated": document.scheduling_gated,
             "critical": group.critical,
-            "best_effort": best_effort,
-            "status": STATUS_NAMES.index(document.status),
-            "label_set": self._label_sets.row(tuple(sorted(document.labels.items()))),
         }
+
+    def _own_values(self, namespace: int, document: TaskDocument) -> dict[str, Any]:
+        """What it has in every podgroup of a namespace, worked out once: many podgroups can share a kind."""
+        known = self._own.get((namespace, id(document)))
+        if known is None:
+            request = vector(self._around.resources, document.request)
+            best_effort = not any(request[:PODS] + request[PODS + 1 :]) and not document.on_card
+            request[PODS] = max(1, request[PODS])
+            constraint = self._constraints.row(constraint_of(document, namespace))
+            values = {
+                "shape": self._shapes.row((tuple(request), constraint, document.on_card)),
+                "gone_when_evicted": document.gone_when_evicted,
+                "gated": document.scheduling_gated,
+                "best_effort": best_effort,
+                "status": STATUS_NAMES.index(document.status),
+                "label_set": self._label_sets.row(tuple(sorted(document.labels.items()))),
+            }
+            # It is kept as well, so that no other document can get its identity.
+            known = self._own[namespace, id(document)] = document, values
+        return known[1]
 
     # -- the tables -------------------------------------------------------------------------------------------
 
@@ -189,15 +202,19 @@ class TaskRows:
 
     def tasks(self) -> Tasks:
         """The tasks."""
-        said = {name: np.array(values, np.int64) for name, values in self._numbers.items()}
+        numbered = self._numbers | {
+            "node": self._rows(self._said["node"]), "nominated": self._rows(self._said["nominated_node"]),
+            "incarnation": [one or 0 for one in self._said["incarnation"]],
+        }  # fmt: skip
+        said = {name: np.array(values, np.int64) for name, values in numbered.items()}
         times = said.pop("times")
         columns = {name: np.repeat(values, times) for name, values in said.items()}
         kind = columns.pop("kind")
         columns |= {name: np.array(values)[kind] for name, values in self._kinds.columns.items()}
-        created = np.repeat(np.array(self._created, np.float64), times)
+        created = np.repeat(np.array(self._said["created"], np.float64), times)
         more: dict[str, NDArray[Any]] = {
             **columns,
-            "index": np.array(self._index, np.int64),
+            "index": np.array([NONE if one is None else one for one in self._index], np.int64),
             "number": numbers(self._names),
             "created": created,
             "order": ranks(created, self._names),

@@ -4,13 +4,17 @@ A fleet is described by a hundred thousand rows that differ in their name and pl
 checks them all: one row of each kind as a whole, and the keys that differ by their own types. Whenever that refuses
 anything, or the rows are not plain mappings, the list is read row by row: so there is one description, and each offence
 is found where it stands.
+
+Lists inside rows, such as the tasks of podgroups, are read as one list (`read_together`): kinds are found in one long
+list sooner than in many short ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Annotated, Any, Generic, TypeVar, cast, get_args, overload
+from operator import itemgetter
+from typing import Annotated, Any, Generic, TypeGuard, TypeVar, cast, get_args, overload
 
 import msgspec
 from pydantic import GetCoreSchemaHandler, TypeAdapter, ValidationError
@@ -23,6 +27,7 @@ Row = TypeVar("Row", bound=Document)
 _ABSENT: Any = object()
 #: Below this number of rows nothing is gained.
 _FEW = 4
+_LISTS, _MAPPINGS = (list, tuple), {dict}
 _encode = msgspec.msgpack.Encoder().encode
 _new, _set = object.__new__, object.__setattr__
 
@@ -64,11 +69,26 @@ class Alike(Sequence[Row], Generic[Row]):
         keys = dict.fromkeys(key for one in lists for key in one.different)
         return cls(tuple(kinds), kind, {key: [value for one in lists for value in one.column(key)] for key in keys})
 
+    def taken(self, rows: Sequence[int]) -> Alike[Row]:
+        """The documents of some rows, in that order."""
+        columns = {key: [column[row] for row in rows] for key, column in self._columns.items()}
+        return self._with([self.kind[row] for row in rows], columns)
+
+    def part(self, start: int, stop: int) -> Alike[Row]:
+        """The documents of the rows from ``start`` to ``stop``."""
+        return self._with(self.kind[start:stop], {key: column[start:stop] for key, column in self._columns.items()})
+
+    def _with(self, kind: Sequence[int], columns: dict[str, list[Any]]) -> Alike[Row]:
+        """Documents of these kinds, which come to stand in the order of their first rows, as always."""
+        number = {one: at for at, one in enumerate(dict.fromkeys(kind))}
+        return Alike(tuple([self.kinds[one] for one in number]), [number[one] for one in kind], columns)
+
     def column(self, key: str) -> list[Any]:
         """The values of a free key, by row."""
         if key not in self._columns:
             values = [getattr(one, key) for one in self.kinds]
-            self._columns[key] = [values[kind] for kind in self.kind]
+            alike = len(values) == 1
+            self._columns[key] = values * len(self) if alike else [values[kind] for kind in self.kind]
         return self._columns[key]
 
     @property
@@ -130,36 +150,98 @@ class Alike(Sequence[Row], Generic[Row]):
         )
 
 
+def read_together(key: str) -> Callable[[object], object]:
+    """What is done before a list of rows is read that each have a list of the type `Alike` under ``key``."""
+
+    def prepared(given: object) -> object:
+        if not _are_mappings(given):
+            return given
+        together = _Together()
+        return [row | {key: together.part(row[key])} if _are_mappings(row.get(key)) else row for row in given]
+
+    return prepared
+
+
+def _are_mappings(given: object) -> TypeGuard[Sequence[dict[str, Any]]]:
+    return isinstance(given, list | tuple) and type(given) in _LISTS and {*map(type, given)} == _MAPPINGS
+
+
+class _Together:
+    """Many lists, which are read by kind as one when the first of them is read."""
+
+    __slots__ = ("_read", "_rows")
+
+    def __init__(self) -> None:
+        self._rows: list[dict[str, Any]] | None = []
+        self._read: Alike[Any] | None = None
+
+    def part(self, rows: Sequence[dict[str, Any]]) -> _Part:
+        """Add a list; the result stands for it, and says the same in messages."""
+        part = _Part(rows)
+        assert self._rows is not None
+        part.together, part.start = self, len(self._rows)
+        self._rows += rows
+        return part
+
+    def rows(self, item: type[Row], start: int, stop: int, check: Callable[[Any], Any]) -> Alike[Row] | None:
+        """Some of the rows; None if they have to be read list by list."""
+        if self._rows is not None:
+            self._read, self._rows = _if_by_kind(item, self._rows, check), None
+        return self._read.part(start, stop) if self._read is not None else None
+
+
+class _Part(list[dict[str, Any]]):
+    """One of many lists that are read together."""
+
+    __slots__ = ("start", "together")
+    together: _Together
+    start: int
+
+
 def _read(item: type[Row], given: Any, check: Callable[[Any], Any]) -> Alike[Row]:
     if isinstance(given, Alike):
         return given
-    if type(given) in (list, tuple) and len(given) >= _FEW and all(type(row) is dict for row in given):
-        try:
-            return _by_kind(item, given, check)
-        except (ValidationError, TypeError, ValueError, OverflowError, RecursionError):
-            pass  # reading row by row says where, or reads what cannot be compared
-    return Alike.of(check(given))
+    read: Alike[Row] | None = None
+    if type(given) is _Part:
+        read = given.together.rows(item, given.start, given.start + len(given), check)
+        given = list(given) if read is None else given
+    if read is None and _are_mappings(given) and len(given) >= _FEW:
+        read = _if_by_kind(item, given, check)
+    return Alike.of(check(given)) if read is None else read
+
+
+def _if_by_kind(item: type[Row], rows: Sequence[dict[str, Any]], check: Callable[[Any], Any]) -> Alike[Row] | None:
+    """None if they have to be read row by row, which says where a mistake is, or reads what cannot be compared."""
+    try:
+        return _by_kind(item, rows, check)
+    except (ValidationError, TypeError, ValueError, OverflowError, RecursionError):
+        return None
 
 
 def _by_kind(item: type[Row], rows: Sequence[dict[str, Any]], check: Callable[[Any], Any]) -> Alike[Row]:
-    present = set().union(*rows)
-    keys = [key for key in item.free if key in present]
-    rests = [row.copy() for row in rows]
-    columns = [[rest.pop(key, _ABSENT) for rest in rests] for key in keys]
-    # Whether a free key has a value is the same in a kind, for a document may ask that.
-    said = [[0 if one is _ABSENT else 1 if one is None else 2 for one in column] for column in columns]
-    likes = [*zip(map(_encode, rests), *said, strict=True)]
-    number: dict[tuple[Any, ...], int] = {}
-    kind = [number.setdefault(like, len(number)) for like in likes]
+    forms = {form: _rest_of(form, item.free) for form in dict.fromkeys(map(tuple, rows))}
+    keys = [key for key in item.free if any(key in form for form in forms)]
+    columns = [[row.get(key, _ABSENT) for row in rows] for key in keys]
+    # Whether a free key has a value is the same in a kind, for a document may ask that; whether it is there, forms say.
+    gaps = [[one is None for one in column] for column in columns if type(None) in {*map(type, column)}]
+    rests = [head + _encode(rest(row)) for row in rows for head, rest in (forms[tuple(row)],)]
+    likes: list[Hashable] = [*zip(rests, *gaps, strict=True)] if gaps else [*rests]
     first = dict(zip(reversed(likes), reversed(rows), strict=True))
+    number = {like: at for at, like in enumerate(dict.fromkeys(likes))}
     samples = [first[like] for like in number]
     checked = {key: _checked(item, key, column) for key, column in zip(keys, columns, strict=True)}
-    return Alike(check(samples), kind, checked)
+    return Alike(check(samples), [*map(number.__getitem__, likes)], checked)
+
+
+def _rest_of(form: tuple[str, ...], free: Sequence[str]) -> tuple[bytes, Callable[[dict[str, Any]], object]]:
+    """What tells rows with these keys from others, and gives the values of the keys that are not free."""
+    rest = [key for key in form if key not in free]
+    return _encode(form), itemgetter(*rest) if rest else lambda _: None
 
 
 def _checked(item: type[Document], key: str, column: list[Any]) -> list[Any]:
     """The values of a key, each checked by its type; an absent one is the default."""
-    present = [one for one in column if one is not _ABSENT]
+    present = column if type(_ABSENT) not in {*map(type, column)} else [one for one in column if one is not _ABSENT]
     values = _type_of(item, key).validate_python(present, strict=True)
     if len(values) == len(column):
         return values

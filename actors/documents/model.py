@@ -24,7 +24,7 @@ _TOLD = 8
 class Document(BaseModel):
     """Base class of documents. Validate with ``extra="ignore"`` to ignore unknown keys, as on the wire."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     #: Keys in which documents in a list may differ and still be alike, see ``alike``. No check of a document may ask
     #: more of the value of such a key than its type does, and whether there is one.

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from actors.cluster_file.documents import NodeDocument, PodgroupDocument
-from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
+from actors.cluster_file.documents import ClusterDocument, NodeDocument, PodgroupDocument
+from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, surely_shallow
 from actors.cluster_file.task_documents import TaskDocument, expanded
 from actors.documents.alike import Alike
 from actors.documents.model import Document, ListOf
+from actors.documents.safe_msgpack import deeper_than
 
 NAMES = st.sampled_from(["a", "b", "n0", "a/b", "", None, 3])
 WRONG = st.sampled_from([None, "", "x", -1, 1, True, 1.5, float("nan"), float("inf"), [], {}])
@@ -87,6 +88,37 @@ def test_names_and_indices_by_kind_are_those_of_each_task(tasks: list[dict[str, 
     assert times == [len(many) for many in each]
 
 
+@given(st.lists(st.one_of(TASKS, st.just([]), WRONG), min_size=1, max_size=5))
+def test_tasks_of_all_podgroups_read_together_are_those_of_each_podgroup(lists: list[Any]) -> None:
+    podgroups = [{"name": f"g{at}", "queue": "q", "tasks": tasks} for at, tasks in enumerate(lists)]
+    try:
+        each = [PodgroupDocument.model_validate(one) for one in podgroups]
+    except ValidationError:
+        with pytest.raises(ValidationError) as told:
+            ClusterDocument.model_validate({"version": 1, "podgroups": podgroups})
+        at = told.value.errors()[0]["loc"][1]
+        with pytest.raises(ValidationError) as alone:
+            PodgroupDocument.model_validate(podgroups[int(at)])
+        assert [(one["loc"][2:], one["msg"], repr(one["input"])) for one in told.value.errors()] == [
+            (one["loc"], one["msg"], repr(one["input"])) for one in alone.value.errors()
+        ]
+    else:
+        together = ClusterDocument.model_validate({"version": 1, "podgroups": podgroups}).podgroups
+        assert list(together) == each
+        for read, alone_read in zip(together, each, strict=True):
+            assert read.model_dump(exclude_unset=True) == alone_read.model_dump(exclude_unset=True)
+            assert read.tasks.times == [[*read.tasks.kind].count(at) for at in range(len(read.tasks.kinds))]
+
+
+def test_podgroups_share_a_kind_of_task_and_its_parts() -> None:
+    tasks = [{"name": f"t-{at}", "request": {"cpu": 1}, "status": "Running", "node": f"n{at}"} for at in range(6)]
+    groups = [{"name": f"g-{at}", "queue": "q", "tasks": tasks[at : at + 2]} for at in (0, 2, 4)]
+    read = ClusterDocument.model_validate({"version": 1, "podgroups": groups}).podgroups
+    assert [one.tasks.kinds for one in read] == [read[0].tasks.kinds] * 3
+    assert read[0].tasks.kinds[0] is read[2].tasks.kinds[0]
+    assert [task.name for one in read for task in one.tasks] == [task["name"] for task in tasks]
+
+
 def test_rows_of_a_kind_share_what_they_have_in_common_and_are_written_as_they_were_given() -> None:
     tasks = [{"name": f"t-{at}", "request": {"cpu": 1}, "status": "Running", "node": f"n{at}"} for at in range(100)]
     group = PodgroupDocument.model_validate({"name": "g", "queue": "q", "tasks": tasks})
@@ -128,3 +160,24 @@ def test_json_is_read_as_the_library_reads_it_and_a_key_given_twice_is_refused(p
             read_mapping(text, "f")
     else:
         assert repr(read_mapping(text, "f")) == repr(expected)
+
+
+NESTED = st.recursive(
+    st.sampled_from([1, "", "a", "[", "]}", '"', "\\", "\\[", "é"]),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(["a", "]", "{"]), inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+
+
+@given(NESTED, st.integers(1, 6))
+def test_json_that_is_told_to_be_shallow_is_not_deeper(value: Any, most: int) -> None:
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    assert not (surely_shallow(written, most) and deeper_than(value, most))
+
+
+def test_a_file_without_brackets_in_its_texts_is_told_to_be_shallow() -> None:
+    written = json.dumps({"nodes": [{"name": "a", "labels": {"b": "c"}}, {}, []]}, separators=(",", ":")).encode()
+    assert surely_shallow(written, 64)
+    assert not surely_shallow(written.replace(b'"a"', b'"]"'), 64)

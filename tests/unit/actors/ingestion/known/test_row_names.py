@@ -6,6 +6,7 @@ import pytest
 from actors.cluster_file.documents import NodeDocument
 from actors.columns.names import Names
 from actors.columns.node_order import Homes, Reordered, Reordering, order_nodes
+from actors.documents.alike import Alike
 from actors.ingestion.known.row_names import RowNames
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.topology import Topology
@@ -17,7 +18,7 @@ def documents(*names: str) -> list[NodeDocument]:
 
 @pytest.fixture
 def known() -> tuple[RowNames, Topology]:
-    order, _ = order_nodes(documents("a", "c", "e"), Homes(None))
+    order, _ = order_nodes(Alike.of(documents("a", "c", "e")), Homes(None))
     names = Names(order.nodes, ("q",), order.domains, ("x/g",), ("x/t",), order.paths)
     return RowNames.of(names), order.topology
 
