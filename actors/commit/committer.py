@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import msgpack
@@ -139,9 +139,9 @@ class Committer:
         if not known:
             late = "the news that the plan was made on has not arrived yet"
             return [CommitResult(offers[0].plan_id, "unready", late)]
-        judged = [self._judged(offer, self._recorded + at, newest) for at, offer in enumerate(known, 1)]
+        judged = [self._judged(offer, self._recorded + at, newest, lease) for at, offer in enumerate(known, 1)]
         with ExitStack() as spans:
-            packed = [self._packed(one, lease, spans) for one in judged]
+            packed = [self._packed(one, spans) for one in judged]
             outcomes = self._record(lease, [one.record for one in packed])
             return [self._answer(one, outcome, lease) for one, outcome in zip(packed, outcomes, strict=False)]
 
@@ -153,46 +153,48 @@ class Committer:
         unready = self._state.unready(self._book.last)
         return (lease, newest) if unready is None and newest is not None else unready or ""
 
-    def _judged(self, offer: Offer, number: int, newest: Snapshot) -> Judged:
+    def _judged(self, offer: Offer, number: int, newest: Snapshot, lease: Lease) -> Judged:
         """Judge an offer; later offers see it as the decision with this number that it is to become."""
         snapshot = self._state.over(newest)
         with self._telemetry.span(SPAN_JUDGE, offer.carrier, plan=offer.plan_id) as work:
             on = JudgedOn(epoch=newest.epoch, revision=newest.revision, at=self._now_s())
-            judged = Judged(offer, judge(offer.plan, snapshot, self._policy, on.at), snapshot, on)
+            judged = Judged(offer, judge(offer.plan, snapshot, self._policy, on.at), on, None, snapshot)
             work.set(verdict=judged.word, reason=judged.reason or None, action=offer.plan.statement.action)
-        if isinstance(judged.verdict, Accepted):
-            self._state.add(outstanding(judged.verdict.statement, snapshot, number, on.at))
-        return judged
+        if not isinstance(judged.verdict, Accepted):
+            return judged
+        made = judged.verdict.statement
+        self._state.add(outstanding(made, snapshot, number, on.at))
+        body = decision(
+            offer.plan_id, lease.epoch, offer.plan, made, snapshot, self._naming,
+            self._now_s() + held_for(made, snapshot, self._policy),
+            planned_on=planned_on(offer, snapshot, self._naming), judged_on=on,
+        )  # fmt: skip
+        return replace(judged, body=body, refused_on=None)
 
-    def _packed(self, judged: Judged, lease: Lease, spans: ExitStack) -> Recordable:
+    def _packed(self, judged: Judged, spans: ExitStack) -> Recordable:
         """The record of an offer; its span stays open until it is recorded."""
-        offer, verdict = judged.offer, judged.verdict
+        offer, body = judged.offer, judged.body
         span = self._telemetry.span(SPAN_RECORD, offer.carrier, plan=offer.plan_id, verdict=judged.word)
         work = spans.enter_context(span)
         said: bytes = msgpack.packb([judged.word, judged.reason])
-        if not isinstance(verdict, Accepted):
-            return Recordable(judged, Record(offer.plan_id, said), None, work)
-        body = decision(
-            offer.plan_id, lease.epoch, offer.plan, verdict.statement, judged.snapshot, self._naming,
-            self._now_s() + held_for(verdict.statement, judged.snapshot, self._policy),
-            planned_on=planned_on(judged, self._naming), judged_on=judged.on,
-        )  # fmt: skip
+        if body is None:
+            return Recordable(judged, Record(offer.plan_id, said), work)
         sent = pack_decision(Outgoing("plan_committed", offer.plan_id, 0, body), self._telemetry.carrier())
-        return Recordable(judged, Record(offer.plan_id, said, sent), body, work)
+        return Recordable(judged, Record(offer.plan_id, said, sent), work)
 
     def _answer(self, packed: Recordable, outcome: RecordOutcome, lease: Lease) -> CommitResult:
         """The result for the caller; also updates what the committer holds."""
         judged, plan_id = packed.judged, packed.judged.offer.plan_id
         if not isinstance(outcome, Recorded):
             answer = self._not_recorded(plan_id, outcome)
-        elif packed.body is None or not isinstance(judged.verdict, Accepted):
+        elif judged.body is None or not isinstance(judged.verdict, Accepted):
             answer = CommitResult(plan_id, judged.word, judged.reason)
             log.info("refused as %s: %s", judged.word, judged.reason, extra={"plan": plan_id})
             self._refused(judged, lease)
         else:
             answer = CommitResult(plan_id, "accepted", "", judged.verdict.statement, outcome.revision)
-            self._accepted(packed.body, outcome.revision)
-            packed.work.set(**told(packed.body), dropped=judged.verdict.dropped)
+            self._accepted(judged.body, outcome.revision)
+            packed.work.set(**told(judged.body), dropped=judged.verdict.dropped)
         self._telemetry.figures.verdicts.add(1, {"verdict": answer.verdict, "reason": answer.reason})
         return answer
 
@@ -205,8 +207,9 @@ class Committer:
 
     def _refused(self, judged: Judged, lease: Lease) -> None:
         """A gang that is refused too often in a row gets its domain for a while."""
+        assert judged.refused_on is not None
         claim = self._book.claims.refused(
-            judged.offer.plan, judged.reason, judged.snapshot, self._policy, self._naming, epoch=lease.epoch,
+            judged.offer.plan, judged.reason, judged.refused_on, self._policy, self._naming, epoch=lease.epoch,
             now=self._now_s(),
         )  # fmt: skip
         if claim is not None:

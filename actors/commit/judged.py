@@ -18,12 +18,17 @@ _PAUSED = 256
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An offer, its verdict, and the snapshot on which it was judged; ``on`` has the numbers of that state."""
+    """An offer, and its verdict on a state with the numbers ``on``.
+
+    ``body`` is the decision to be recorded if it is accepted. What a refusal asks of the state comes later, so only then
+    is the snapshot kept: each decision makes another one, and a cycle may have many.
+    """
 
     offer: Offer
     verdict: Verdict
-    snapshot: Snapshot
     on: JudgedOn
+    body: PlanCommitted | None
+    refused_on: Snapshot | None
 
     @property
     def word(self) -> str:
@@ -38,18 +43,17 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Recordable:
-    """The record of an offer, and the span in which it is recorded; ``body`` is None for a refusal."""
+    """The record of an offer, and the span in which it is recorded."""
 
     judged: Judged
     record: Record
-    body: PlanCommitted | None
     work: Work
 
 
-def planned_on(judged: Judged, naming: Naming) -> PlannedOn:
+def planned_on(offer: Offer, snapshot: Snapshot, naming: Naming) -> PlannedOn:
     """What an accepted plan follows from. What paused is not named if it is too much, or newer than our own state."""
-    assumes, began = judged.offer.plan.assumes, judged.offer.began
-    told = len(began.paused) <= _PAUSED and max(began.paused, default=0) < len(judged.snapshot.podgroups)
+    assumes, began = offer.plan.assumes, offer.began
+    told = len(began.paused) <= _PAUSED and max(began.paused, default=0) < len(snapshot.podgroups)
     paused = tuple(sorted(naming.podgroups(list(began.paused)))) if told else None
     return PlannedOn(epoch=assumes.epoch, revision=assumes.revision, at=began.now, paused=paused)
 

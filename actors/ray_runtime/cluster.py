@@ -167,6 +167,11 @@ def _environment(scratch: Path | None, *, here: bool) -> Iterator[None]:
         "RAY_task_events_report_interval_ms": "0",
         # A second by default, in which old snapshots come to a gigabyte.
         "RAY_free_objects_period_milliseconds": "100",
+        # Columns of some MB come and go with every fold. Where memory goes back to the system with each, fetching it
+        # again takes longer than the fold; and arenas of threads come to many times what is in use (mallopt(3)).
+        "MALLOC_ARENA_MAX": "1",
+        "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+        "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
     }  # fmt: skip
     if scratch is not None and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         said["RAY_AUTH_TOKEN_PATH"] = _token(scratch)
