@@ -20,8 +20,8 @@ _PAUSED = 256
 class Judged:
     """An offer, and its verdict on a state with the numbers ``on``.
 
-    ``body`` is the decision to be recorded if it is accepted. What a refusal asks of the state comes later, so only then
-    is the snapshot kept: each decision makes another one, and a cycle may have many.
+    ``body`` is the decision to be recorded if it is accepted. What a refusal asks of the state comes later, so only
+    then is the snapshot kept: each decision makes another one, and a cycle may have many.
     """
 
     offer: Offer

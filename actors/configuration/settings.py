@@ -131,7 +131,7 @@ class Settings(BaseSettings):
     """At most how many events a simulated fleet puts into one entry."""
     entries_per_read: Annotated[int, Field(ge=1, le=10_000)] = 500
     domains_per_attempt: Whole = 4_096
-    in_place_cells: Annotated[int, Field(ge=0)] = 65_536
+    in_place_cells: Annotated[int, Field(ge=0)] = 262_144
     """The dispatcher searches in its own process below this number of cells (domains times tasks)."""
     lease_ttl_s: Annotated[float, Field(ge=0.1, le=300)] = 5.0
     commit_synced: bool = True

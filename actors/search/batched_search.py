@@ -37,7 +37,7 @@ class Spread:
 
     domains: int = 4_096
     preemptors: int = 32
-    in_place_cells: int = 65_536
+    in_place_cells: int = 262_144
 
 
 class SearcherHere(Protocol):
