@@ -61,7 +61,7 @@ class Groups(NamedTuple):
     queue_rank: int64[G]
         Rank of the podgroup's queue in the price, fairest to take from first; 0 where fairness does not count.
     level: int64[G]
-        Of which the leading level of a price is made: in preempt the rank of the priority, from 1; in reclaim
+        Makes the leading level of a price: in preempt the rank of the priority, from 1; in reclaim
         ``queue_rank``.
     lost_work: float64[G]
         Weight of lost work, see `price.lost_work`.
