@@ -175,9 +175,9 @@ class _Together:
         self._rows: list[dict[str, Any]] | None = []
         self._read: Alike[Any] | None = None
 
-    def part(self, rows: Sequence[dict[str, Any]]) -> _Part:
+    def part(self, rows: Sequence[dict[str, Any]]) -> _ReadTogether:
         """Add a list; the result stands for it, and says the same in messages."""
-        part = _Part(rows)
+        part = _ReadTogether(rows)
         assert self._rows is not None
         part.together, part.start = self, len(self._rows)
         self._rows += rows
@@ -190,7 +190,7 @@ class _Together:
         return self._read.part(start, stop) if self._read is not None else None
 
 
-class _Part(list[dict[str, Any]]):
+class _ReadTogether(list[dict[str, Any]]):
     """One of many lists that are read together."""
 
     __slots__ = ("start", "together")
@@ -202,7 +202,7 @@ def _read(item: type[Row], given: Any, check: Callable[[Any], Any]) -> Alike[Row
     if isinstance(given, Alike):
         return given
     read: Alike[Row] | None = None
-    if type(given) is _Part:
+    if type(given) is _ReadTogether:
         read = given.together.rows(item, given.start, given.start + len(given), check)
         given = list(given) if read is None else given
     if read is None and _are_mappings(given) and len(given) >= _FEW:
