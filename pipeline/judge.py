@@ -164,7 +164,8 @@ class _Kept:
         self._host, self._made, self._victims, self._lawful = host, made, made.evictions, lawful
         self._snapshot = snapshot = host.context.snapshot
         card = snapshot.tasks.card[made.evictions]
-        self._touched, self._left = leftover(snapshot, made)
+        left = leftover(snapshot, made)
+        self._touched, self._left = left.node, left.room
         self._asks, self._at = asked(snapshot, self._victims, card), self._places(snapshot.tasks.node[made.evictions])
         to = np.full(len(self._victims), NONE, np.int64)  # the new nodes of victims that move; they need no card
         moves = is_among(made.nominated, made.evictions)

@@ -22,7 +22,19 @@ class Linked(JITCodeLibrary):
     """The code of a function that only kernels call, until it is optimized with them."""
 
     def finalize(self) -> None:
-        """Leave it as it is: others can be linked with it now."""
+        """Take in what is inlined here, and remove counts of references that cancel out: others can be linked with it.
+
+        Where all of this stands inside the loops of others, Numba does not find these any more.
+        """
+        for library in dict.fromkeys(self._linking_libraries):
+            module = library._get_module_for_linking()
+            if any(b"alwaysinline" in some for function in module.functions for some in function.attributes):
+                self._final_module.link_in(module, preserve=True)
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_always_inliner_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_refprune_pass()
+        passes.run(self._final_module, self._cheaply())
         self._finalized = True
 
     def closure(self) -> list[Any]:
@@ -36,7 +48,10 @@ class Linked(JITCodeLibrary):
         passes.add_sroa_pass()
         passes.add_instruction_combine_pass()
         passes.add_simplify_cfg_pass()
-        passes.run(ll_module, self._codegen._pass_builder(opt=0, loop_vectorize=False, slp_vectorize=False))
+        passes.run(ll_module, self._cheaply())
+
+    def _cheaply(self) -> Any:
+        return self._codegen._pass_builder(opt=0, loop_vectorize=False, slp_vectorize=False)
 
 
 class MachineCode(JITCodeLibrary):

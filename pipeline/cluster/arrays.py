@@ -74,6 +74,13 @@ def offsets(owners: NDArray[Any], count: int) -> Longs:
     return frozen(result, np.int64)
 
 
+def sizes(stop: Longs) -> Longs:
+    """int64[K]: how many rows each of some runs has that end at ``stop`` int64[K], each where the next begins."""
+    size = stop.copy()
+    size[1:] -= stop[:-1]
+    return size
+
+
 def with_rows(column: NDArray[Any], rows: NDArray[Any], values: Any) -> NDArray[Any]:
     """A read-only copy of ``column`` in which ``rows`` hold ``values``."""
     changed = column.copy()

@@ -6,6 +6,8 @@ Every plan passes it before it leaves ``propose`` and again when it is judged. A
 wrong eviction.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, distinct, is_among
@@ -13,6 +15,25 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.decision.statement import Statement
 from pipeline.placement.filters import repelled
+
+
+class Leftover(NamedTuple):
+    """The nodes on which a statement places tasks, and what it leaves there; resources, then cards.
+
+    Attributes
+    ----------
+    node: int64[M]
+        Node rows, ascending.
+    bound, placed: int64[M, R + D]
+        What bound tasks ask for, and what all placed ones do.
+    room: int64[M, R + D]
+        Future room once the victims have gone and all placed tasks have started.
+    """
+
+    node: Rows
+    bound: Longs
+    placed: Longs
+    room: Longs
 
 
 def feasible(snapshot: Snapshot, made: Statement) -> bool:
@@ -31,11 +52,9 @@ def feasible(snapshot: Snapshot, made: Statement) -> bool:
     asks, has = np.concatenate([made.nominated[placed], made.bound]), made.nominated_card[placed]
     if ((snapshot.shapes.on_card[tasks.shape[asks]] > 0) != (np.concatenate([has, made.bound_card]) != NONE)).any():
         return False
-    touched, left = leftover(snapshot, made)
-    now = summed(snapshot, touched, made.bound, made.bound_node, made.bound_card)
-    later = now + summed(snapshot, touched, made.nominated[placed], made.nominated_node[placed], has)
-    idle = np.concatenate([snapshot.room.idle[touched], snapshot.card_room.idle[touched]], axis=1)
-    fits = ((left >= 0) | (later == 0)).all() and ((now <= idle) | (now == 0)).all()
+    left = leftover(snapshot, made)
+    idle = np.concatenate([snapshot.room.idle[left.node], snapshot.card_room.idle[left.node]], axis=1)
+    fits = ((left.room >= 0) | (left.placed == 0)).all() and ((left.bound <= idle) | (left.bound == 0)).all()
     return bool(fits) and not against_anti_affinity(snapshot, made, made.evictions)
 
 
@@ -68,24 +87,19 @@ def _waits_or_moves(snapshot: Snapshot, made: Statement) -> Bools:
     return np.asarray(waits | moves | loses)
 
 
-def leftover(snapshot: Snapshot, made: Statement) -> tuple[Rows, Longs]:
-    """What the statement leaves on the nodes on which it places tasks.
-
-    Returns
-    -------
-    int64[M] node rows, ascending; int64[M, R + D]: future room, then that of each card, once the victims have gone and
-    all placed tasks have started.
-    """
+def leftover(snapshot: Snapshot, made: Statement) -> Leftover:
+    """What the statement leaves on the nodes on which it places tasks."""
     tasks = snapshot.tasks
     placed = made.nominated_node >= 0
     touched = distinct(np.concatenate([made.nominated_node[placed], made.bound_node]))
+    bound = summed(snapshot, touched, made.bound, made.bound_node, made.bound_card)
+    nominated, node, card = made.nominated[placed], made.nominated_node[placed], made.nominated_card[placed]
+    later = bound + summed(snapshot, touched, nominated, node, card)
     left = np.concatenate([snapshot.room.future_of(touched), snapshot.card_room.future_of(touched)], axis=1)
     left += summed(snapshot, touched, made.evictions, tasks.node[made.evictions], tasks.card[made.evictions])
     promised = np.concatenate([made.nominated, made.bound])  # their old promises end
     left += summed(snapshot, touched, promised, tasks.nominated[promised], tasks.card[promised])
-    left -= summed(snapshot, touched, made.nominated[placed], made.nominated_node[placed], made.nominated_card[placed])
-    left -= summed(snapshot, touched, made.bound, made.bound_node, made.bound_card)
-    return touched, left
+    return Leftover(touched, bound, later, left - later)
 
 
 def summed(snapshot: Snapshot, touched: Rows, rows: Rows, nodes: Rows | Ids, on: Rows | Ids) -> Longs:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, sizes
 from pipeline.cluster.cards import packed, slots_on_cards
 from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.anti_affinity import Exclusions
@@ -122,7 +122,7 @@ class RoomLeft:
         there = self._slots(kind, first, first + taken.shape[1])
         nodes = np.flatnonzero(there)
         nodes = nodes[np.argsort(there[nodes], kind="stable")]
-        here = np.diff(np.minimum(np.cumsum(there[nodes]), count), prepend=0)
+        here = sizes(np.minimum(np.cumsum(there[nodes]), count))
         if here.sum() < count:
             return False
         nodes, here = nodes[here > 0], here[here > 0]

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.cluster.arrays import Bools, Longs, Rows, sizes
 from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
@@ -126,6 +126,6 @@ class NodeSlice:
         idle, asked = self.snapshot.room.idle[self.start : self.stop][nodes], request > 0
         spare = (idle[:, asked] / request[asked]).min(axis=1, initial=np.inf)
         nodes = nodes[np.lexsort((nodes, -spare if emptiest else spare, there[nodes]))]
-        taken = np.diff(np.minimum(np.cumsum(there[nodes]), wanted), prepend=0)
+        taken = sizes(np.minimum(np.cumsum(there[nodes]), wanted))
         placed = np.sort(np.repeat(nodes, taken))
         return placed if len(placed) == wanted else None

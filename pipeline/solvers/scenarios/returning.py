@@ -58,17 +58,24 @@ def cheapest(reached: Reached) -> Rows:
     best = min(ways, key=lambda way: way[0])
     if best[0].broken > _FEW:
         scenario = _without_higher_priority(scenario, count)
-        for wanted in distinct(np.minimum(count + np.array(_LONGER), len(scenario.units))).tolist():
-            longer = scenario.leading(wanted)
-            if not scenario.law.allows(longer.rows):
-                break
-            ways += _ways(scenario, longer)
+        ways += _with_losses(scenario, _of_longer(scenario, count))
         best = min(ways, key=lambda way: way[0])
     if scenario.law.preemptor.purpose is Purpose.PREEMPT or best[0].broken < _RATE:
         return best[1]
     ways += _biggest(reached.scenario)
     fewest = min(ways, key=lambda way: (way[0].broken, way[0]))
     return fewest[1] if _RATE * fewest[0].broken <= best[0].broken else best[1]
+
+
+def _of_longer(scenario: Scenario, count: int) -> list[Rows]:
+    """The same of scenarios that are longer by a few units, as far as these are lawful; int64[V] each."""
+    found = list[Rows]()
+    for wanted in distinct(np.minimum(count + np.array(_LONGER), len(scenario.units))).tolist():
+        longer = scenario.leading(wanted)
+        if not scenario.law.allows(longer.rows):
+            break
+        found += _left_by(scenario, longer)
+    return found
 
 
 def spares_lawfully(scenario: Scenario, count: int) -> bool:
@@ -96,7 +103,12 @@ def _without_higher_priority(scenario: Scenario, count: int) -> Scenario:
 
 
 def _ways(scenario: Scenario, units: VictimUnits) -> list[_Way]:
-    """The victims of several orders of return, and what each loses.
+    """The victims of several orders of return, and what each loses."""
+    return _with_losses(scenario, _left_by(scenario, units))
+
+
+def _left_by(scenario: Scenario, units: VictimUnits) -> list[Rows]:
+    """The victims that several orders of return leave, int64[V] each.
 
     The highest priority returns first; at equal priority the latest in the queue of victims, or the units that hold
     least, so that few break, or most, so that small ones break; in reclaim also those that hold least of any priority.
@@ -116,8 +128,13 @@ def _ways(scenario: Scenario, units: VictimUnits) -> list[_Way]:
     found = list(needed(scenario, groups, list(different)))
     if 1 < len(groups) < len(units):
         found.append(_sparing(scenario, units))
+    return found
+
+
+def _with_losses(scenario: Scenario, found: Sequence[Rows]) -> list[_Way]:
+    """Sets of victims, each once, with what they lose."""
     sets = list({rows.tobytes(): rows for rows in found}.values())
-    return list(zip(_losses(scenario, sets), sets, strict=True))
+    return list(zip(_losses(scenario, sets), sets, strict=True)) if sets else []
 
 
 def _share(scenario: Scenario) -> Floats:

@@ -19,7 +19,7 @@ from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import Statement, statement
-from pipeline.placement.feasibility import asked, feasible, leftover, summed
+from pipeline.placement.feasibility import asked, feasible, leftover
 from pipeline.placement.need import minimum_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -121,12 +121,10 @@ def _minimal(host: Host, attempt: Attempt, made: Statement) -> Statement:
 
 def _spare(snapshot: Snapshot, made: Statement) -> Bools:
     """bool[V]: victims without which their nodes have room for what is placed there; each by itself."""
-    nodes, left = leftover(snapshot, made)
-    there = made.nominated_node != NONE
-    placed = summed(snapshot, nodes, made.nominated[there], made.nominated_node[there], made.nominated_card[there])
-    at = np.searchsorted(nodes, snapshot.tasks.node[made.evictions])
+    left = leftover(snapshot, made)
+    at = np.searchsorted(left.node, snapshot.tasks.node[made.evictions])
     held = asked(snapshot, made.evictions, snapshot.tasks.card[made.evictions])
-    return np.asarray(((left[at] >= held) | (placed[at] == 0)).all(axis=1))
+    return np.asarray(((left.room[at] >= held) | (left.placed[at] == 0)).all(axis=1))
 
 
 def _with(host: Host, places: list[Place]) -> Snapshot:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows, sizes
 from pipeline.cluster.counted.counting import runs
 from pipeline.cluster.rules.sparing import charge, may_go
 from pipeline.cluster.snapshot import Snapshot
@@ -253,7 +253,7 @@ def within_quota(
     tasks = snapshot.tasks
     while bundles.many:
         rows, ends = _flattened(bundles, snapshot.occupancy.task, nodes, snapshot.by_podgroup, tasks.status, tasks.node)
-        unit = np.repeat(np.where(bundles.safe, NONE, np.arange(bundles.many)), np.diff(ends, prepend=0))
+        unit = np.repeat(np.where(bundles.safe, NONE, np.arange(bundles.many)), sizes(ends))
         permitted = np.ascontiguousarray(quota_filter(rows, unit), np.bool_)
         kept, falls, charged = _granted(bundles, permitted, ends, cluster_wide)
         if not charged:

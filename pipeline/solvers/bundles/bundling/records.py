@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs, Rows, sizes
 from pipeline.cluster.rules.sparing import Quota
 
 #: In preempt the leading level of a price is this and the highest level of podgroups that break; where none breaks, it
@@ -205,7 +205,7 @@ class Bundles(NamedTuple):
     @property
     def size(self) -> Longs:
         """int64[B]: how many tasks of the domain each bundle has."""
-        return np.diff(self.stop, prepend=0)
+        return sizes(self.stop)
 
     @property
     def owner(self) -> Rows:

@@ -109,8 +109,8 @@ def _selected(here: DomainBundles, found: Outcome, leaving: Rows) -> Selection |
     search, free = here.search, FreeRoom(here.search, here.domain)
     chosen = left_by(search, here.domain, found)
     free.leave(chosen.entry)
-    if not (free.places(chosen.victims) and chosen.lawful() and voted(search, here.domain, found.bundles)):
+    if not (free.places(chosen) and chosen.lawful() and voted(search, here.domain, found.bundles)):
         return None
-    selected = placed(search, here.domain, found, free)
+    selected = placed(found, chosen, free)
     given_back = int((~is_among(leaving, chosen.entry)).sum())
     return None if selected is None else replace(selected, given_back=given_back)

@@ -1,10 +1,11 @@
 """Victims of one domain as they are chosen: which tasks go, whether they may go together, what they cost."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Longs, Rows, frozen, sizes
 from pipeline.decision.explanation import VictimBundle
 from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.kernels import kernel
@@ -33,6 +34,14 @@ class Selection:
     given_back: int
 
 
+_NO_WORK = frozen([], np.float64)
+#: No victims.
+NO_VICTIMS = Outcome(
+    True, NO_BUNDLES, Units(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS), frozen([], np.bool_),
+    Cost(0, 0, NO_ROWS, _NO_WORK, NO_ROWS, _NO_WORK, NO_PRIORITY, 0, 0),
+)  # fmt: skip
+
+
 @kernel
 def _members(
     podgroups: Rows, start: Longs, rows: Rows, candidate: Bools, node: Ids, nodes: tuple[int, int], limit: int
@@ -56,6 +65,7 @@ class Chosen:
     entry: Rows
     broken: Rows
 
+    @cached_property
     def victims(self) -> Rows:
         """All victims, ascending: those of the domain, and members elsewhere that go along."""
         snapshot = self.search.snapshot
@@ -69,14 +79,7 @@ class Chosen:
 
     def lawful(self) -> bool:
         """Whether the victims may go together."""
-        return self.search.validate_set is None or self.search.validate_set(self.victims())
-
-
-def no_victims() -> Outcome:
-    """No victims."""
-    units, no_work = Units(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS), np.zeros(0)
-    nothing = Cost(0, 0, NO_ROWS, no_work, NO_ROWS, no_work, NO_PRIORITY, 0, 0)
-    return Outcome(True, NO_BUNDLES, units, np.zeros(0, np.bool_), nothing)
+        return self.search.validate_set is None or self.search.validate_set(self.victims)
 
 
 def all_of(search: BundleSearch, domain: int, bundles: Bundles) -> Chosen:
@@ -86,7 +89,7 @@ def all_of(search: BundleSearch, domain: int, bundles: Bundles) -> Chosen:
 
 def left_by(search: BundleSearch, domain: int, outcome: Outcome) -> Chosen:
     """The victims of an outcome."""
-    units, size = outcome.units, np.diff(outcome.units.stop, prepend=0)
+    units, size = outcome.units, sizes(outcome.units.stop)
     gone = units.bundle[~outcome.returned]
     broken = outcome.bundles.podgroup[gone[~outcome.bundles.safe[gone]]]
     return Chosen(search, domain, units.entry[np.repeat(~outcome.returned, size)], broken)
@@ -94,7 +97,7 @@ def left_by(search: BundleSearch, domain: int, outcome: Outcome) -> Chosen:
 
 def bundles_told(search: BundleSearch, outcome: Outcome) -> tuple[VictimBundle, ...]:
     """The bundles of the final victims, in the order in which they were chosen."""
-    bundles, size = outcome.bundles, np.diff(outcome.units.stop, prepend=0)
+    bundles, size = outcome.bundles, sizes(outcome.units.stop)
     tasks = np.zeros(bundles.many, np.int64)
     np.add.at(tasks, outcome.units.bundle[~outcome.returned], size[~outcome.returned])
     some = np.flatnonzero(tasks)
@@ -105,15 +108,14 @@ def bundles_told(search: BundleSearch, outcome: Outcome) -> tuple[VictimBundle, 
     return tuple(map(VictimBundle, *(column.tolist() for column in columns), efficiency))
 
 
-def placed(search: BundleSearch, domain: int, chosen: Outcome, free: FreeRoom) -> Selection | None:
-    """Place the gang and price the victims; None if no placement is found."""
-    victims = left_by(search, domain, chosen).victims()
-    node = free.arranged(victims)
+def placed(outcome: Outcome, chosen: Chosen, free: FreeRoom) -> Selection | None:
+    """Place the gang and price the victims of an outcome; None if no placement is found."""
+    node = free.arranged(chosen.victims)
     if node is None:
         return None
-    price = price_of(search, domain, chosen.cost)
-    given_back = int(np.diff(chosen.units.stop, prepend=0)[chosen.returned].sum())
-    return Selection(victims, node, price, bundles_told(search, chosen), given_back)
+    price = price_of(chosen.search, chosen.domain, outcome.cost)
+    given_back = int(sizes(outcome.units.stop)[outcome.returned].sum())
+    return Selection(chosen.victims, node, price, bundles_told(chosen.search, outcome), given_back)
 
 
 def price_of(search: BundleSearch, domain: int, cost: Cost) -> Price:

@@ -42,8 +42,8 @@ def of_all_sets(here: DomainBundles, best: Selection | None) -> Selection | None
             continue
         chosen, free = left_by(search, domain, found), FreeRoom(search, domain)
         free.leave(chosen.entry)
-        if free.places(chosen.victims) and chosen.lawful() and voted(search, domain, found.bundles):
-            selected = placed(search, domain, found, free)
+        if free.places(chosen) and chosen.lawful() and voted(search, domain, found.bundles):
+            selected = placed(found, chosen, free)
             if selected is not None:
                 bundles = here.permitted[0]
                 count = FreeRoom(search, domain).cover(bundles, None)
@@ -88,6 +88,6 @@ def of_few_units(here: DomainBundles, best: Outcome | None) -> Outcome | None:
     for _, _, one in sorted(found, key=lambda entry: entry[:2]):
         free, chosen = FreeRoom(search, domain), left_by(search, domain, one)
         free.leave(chosen.entry)
-        if free.places(chosen.victims) and chosen.lawful():
+        if free.places(chosen) and chosen.lawful():
             return one
     return best

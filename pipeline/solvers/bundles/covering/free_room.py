@@ -5,6 +5,7 @@ only necessary, and the gang is placed to be sure.
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
@@ -16,6 +17,15 @@ from pipeline.placement.layout.topology_packing import pack
 from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.cover import come_back, count_slots, enough, lead, leave, reprieve
+
+
+class Leaving(Protocol):
+    """Entries that leave, with all victims that this means; which these are is worked out where it is asked for."""
+
+    @property
+    def victims(self) -> Rows:
+        """int64[V]: all victims, ascending."""
+        ...
 
 
 class FreeRoom:
@@ -65,13 +75,13 @@ class FreeRoom:
         allowed = np.ascontiguousarray(self._allowed[:, self._first : self._last])
         return pack(self._need, allowed, self.ground.room, self._first, self._last, self._snapshot, leaving)
 
-    def places(self, leaving: Callable[[], Rows]) -> bool:
+    def places(self, leaving: Leaving) -> bool:
         """Whether the minimum can be placed at present; the placement is kept."""
         if self.exact or not self.enough:
             return self.enough
         need, room = self._need, self.ground.room
         if self._on_card:
-            return self._card_slots(leaving()) >= need.minimum
+            return self._card_slots(leaving.victims) >= need.minimum
         used = np.zeros_like(room)
         if self._simple:
             taken = place_classes(need.request, need.count, self._allowed[:, self._first : self._last], room)
@@ -79,7 +89,7 @@ class FreeRoom:
                 return False
             used = taken.T @ need.request
         else:
-            nodes = self.arranged(leaving())
+            nodes = self.arranged(leaving.victims)
             if nodes is None:
                 return False
             np.add.at(used, nodes - self._first, need.request[need.shape[: need.minimum]])

@@ -13,9 +13,10 @@ from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, fir
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Ground, Outcome, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.splitting import split
+from pipeline.solvers.bundles.covering.branch_and_bound import costs_of
 from pipeline.solvers.bundles.covering.cover import ground_of, lead, reprieve, units_of
 from pipeline.solvers.bundles.covering.fairest import of_fairest
-from pipeline.solvers.bundles.covering.improve import costs_of, improve_class
+from pipeline.solvers.bundles.covering.improve import improve_class
 
 #: The highest rank of favour, and the steps that a unit of the need is divided into.
 _LAST = (1 << 30) - 1
@@ -153,11 +154,25 @@ def _counted_of(
     some = counted_off(arranged(bundles, order_of(bundles, groups.before, groups, rules)), terms, favour, seats)
     best = chosen_among(some, site, nodes, terms, seats, effort)
     if len(groups.node_rank) > 0:
-        some = counted_off(arranged(bundles, order_of(bundles, groups.node_rank, groups, rules)), terms, favour, seats)
-        other = chosen_among(some, site, nodes, terms, seats, effort)
+        rest = counted_off(arranged(bundles, order_of(bundles, groups.node_rank, groups, rules)), terms, favour, seats)
+        if best.found and best.bundles.safe.all() and _same_surplus(some, rest, terms):
+            return best  # surplus suffices, and what quotas leave of it is the same in both orders
+        other = chosen_among(rest, site, nodes, terms, seats, effort)
         if other.found and (not best.found or is_cheaper(other.cost, best.cost)):
             best = other
     return best
+
+
+@inlined
+def _same_surplus(bundles: Bundles, others: Bundles, terms: Terms) -> bool:
+    """Whether the safe bundles of two lists are the same; the first is in the order of bundles, safe ones first."""
+    many = bundles.safe.sum()
+    if others.safe.sum() != many:
+        return False
+    order = order_of(others, terms.groups.before, terms.groups, terms.rules)
+    one, other = first(bundles, many), first(arranged(others, order), many)
+    same = np.array_equal(one.podgroup, other.podgroup) and np.array_equal(one.stop, other.stop)
+    return bool(same and np.array_equal(one.entry, other.entry))
 
 
 @kernel

@@ -17,11 +17,11 @@ from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.cheaper import of_local_search
 from pipeline.solvers.bundles.covering.chosen import (
+    NO_VICTIMS,
     Chosen,
     Selection,
     all_of,
     left_by,
-    no_victims,
     placed,
     price_of,
 )
@@ -49,11 +49,11 @@ def select(search: BundleSearch, domain: int, known: Outcome | None = None) -> S
 
     ``known``: the outcome by slots, if a comparison of domains has made it.
     """
-    free, nothing = FreeRoom(search, domain), no_victims()
+    free, nothing = FreeRoom(search, domain), left_by(search, domain, NO_VICTIMS)
     room = tuple(free.ground.total.tolist())
-    places = free.places(left_by(search, domain, nothing).victims)
-    if places and left_by(search, domain, nothing).lawful():
-        return placed(search, domain, nothing, free) or Shortfall(Reason.NO_ARRANGEMENT, room, room)
+    places = free.places(nothing)
+    if places and nothing.lawful():
+        return placed(NO_VICTIMS, nothing, free) or Shortfall(Reason.NO_ARRANGEMENT, room, room)
     here = DomainBundles(search, domain)
     found = _in_order(here, known)
     if found is None and here.ordered.many == 0:
@@ -78,9 +78,9 @@ def _shortfall(here: DomainBundles, room: tuple[int, ...]) -> Shortfall:
     everything.leave(bundles.entry)
     allowed.leave(permitted.entry)
     reachable = tuple(allowed.ground.total.tolist())
-    if allowed.places(all_of(search, domain, permitted).victims):
+    if allowed.places(all_of(search, domain, permitted)):
         return Shortfall(Reason.ILLEGAL, room, reachable)
-    vetoed = everything.places(all_of(search, domain, bundles).victims)
+    vetoed = everything.places(all_of(search, domain, bundles))
     if vetoed:
         return Shortfall(Reason.VETOED, room, reachable)
     return Shortfall(Reason.NO_ARRANGEMENT if allowed.enough else Reason.UNPLACEABLE, room, reachable)
@@ -97,8 +97,8 @@ def _in_order(here: DomainBundles, known: Outcome | None) -> Selection | None:
         return None
     free, chosen = FreeRoom(search, domain), left_by(search, domain, found)
     free.leave(chosen.entry)
-    if free.places(chosen.victims) and chosen.lawful():  # where slots are not exact, the gang may not fit after all
-        return placed(search, domain, found, free)
+    if free.places(chosen) and chosen.lawful():  # where slots are not exact, the gang may not fit after all
+        return placed(found, chosen, free)
     return _fairest_by_placing(here, found.cost.queue_rank)
 
 
@@ -121,11 +121,11 @@ def _by_placing(here: DomainBundles) -> Selection | None:
         if by_law or least is None or left_by(search, domain, least).lawful():
             break
     least = of_few_units(here, least)
-    if least is None or not left_by(search, domain, least).lawful():
+    if least is None or not (chosen := left_by(search, domain, least)).lawful():
         return None
     free = FreeRoom(search, domain)
-    free.leave(left_by(search, domain, least).entry)
-    return placed(search, domain, least, free)
+    free.leave(chosen.entry)
+    return placed(least, chosen, free)
 
 
 def _least(here: DomainBundles, free: FreeRoom, *, by_law: bool) -> Outcome | None:
@@ -133,7 +133,7 @@ def _least(here: DomainBundles, free: FreeRoom, *, by_law: bool) -> Outcome | No
     search, domain, bundles = here.search, here.domain, here.permitted[0]
 
     def works(chosen: Chosen) -> bool:
-        return free.places(chosen.victims) and not (by_law and not chosen.lawful())
+        return free.places(chosen) and not (by_law and not chosen.lawful())
 
     def leading_work(count: int) -> bool:
         return works(all_of(search, domain, first(bundles, count)))

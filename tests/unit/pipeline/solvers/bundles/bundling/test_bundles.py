@@ -123,7 +123,7 @@ def test_within_a_gang_coverage_priority_waste_and_youth_decide(tasks, goes):
 
 def test_sorting_in_a_kernel_is_sorting():
     rng = np.random.default_rng(7)
-    for size in (0, 1, 2, 13, 200):
+    for size in (0, 1, 2, 13, 17, 200, 3_000):
         rows, high, low = np.arange(size), rng.integers(0, 5, size), rng.permutation(size)
         expected = np.lexsort((low, high)).tolist()
         sort_by(rows, high, low)
