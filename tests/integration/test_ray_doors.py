@@ -1,4 +1,7 @@
-"""A Ray cluster of our own: nobody beyond this machine reaches it, and nobody without its token is answered."""
+"""A Ray cluster of our own: nobody beyond this machine reaches it, and nobody without its token is answered.
+
+Its processes are started with what we say of memory.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,8 @@ class Cluster:
 
 
 def said() -> dict[str, str]:
-    """What the environment tells Ray."""
-    return {name: value for name, value in os.environ.items() if name.startswith("RAY_")}
+    """What the environment tells Ray, and of memory."""
+    return {name: value for name, value in os.environ.items() if name.startswith(("RAY_", "MALLOC_"))}
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +68,16 @@ def answer(port: int, call: str, *metadata: tuple[str, str]) -> str:
         except grpc.RpcError as refusal:
             return str(refusal.code().name)
     return "OK"
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_role_keeps_its_memory_in_one_arena() -> None:
+    workers = [one for one in descendants(os.getpid()) if b"ray::" in Path(f"/proc/{one}/cmdline").read_bytes()]
+    assert workers
+    for worker in workers:
+        environment = Path(f"/proc/{worker}/environ").read_bytes().split(b"\0")
+        assert b"MALLOC_ARENA_MAX=1" in environment
+        assert b"MALLOC_TRIM_THRESHOLD_=1073741824" in environment
 
 
 def test_it_listens_on_the_loopback_interface_alone(cluster: Cluster) -> None:
