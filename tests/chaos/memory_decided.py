@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from actors.broker.ledger import Lease, Recorded, RecordOutcome
 from actors.commit.committer import Committer
-from actors.commit.judged import Recordable
+from actors.commit.judged import Judged, Recordable
 from actors.contracts import CommitResult, Offer, SnapshotUpdate
 from pipeline.actions.backoff import Backoff
 from pipeline.actions.progress import Setup
 from pipeline.cluster.checkpoint import decode
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.verdict import Accepted
 from pipeline.policy import Policy
 from tests.chaos.decision_checks import Decided
@@ -31,11 +33,25 @@ class NotingCommitter(Committer):
 
     noted: list[Decided] | None = None
 
+    @cached_property
+    def _on(self) -> dict[str, Snapshot]:
+        """By plan, the state on which it is being judged."""
+        return {}
+
+    def _judged(self, offer: Offer, number: int, newest: Snapshot, lease: Lease) -> Judged:
+        if self.noted is not None:
+            self._on[offer.plan_id] = self._state.over(newest)
+        return super()._judged(offer, number, newest, lease)
+
     def _answer(self, packed: Recordable, outcome: RecordOutcome, lease: Lease) -> CommitResult:
-        judged = packed.judged
-        if self.noted is not None and isinstance(outcome, Recorded) and isinstance(judged.verdict, Accepted):
-            made, now = judged.verdict.statement, self._now_s()
-            self.noted.append(Decided(judged.offer.plan_id, made, judged.snapshot, now))
+        judged, on = packed.judged, self._on.pop(packed.judged.offer.plan_id, None)
+        if (
+            on is not None
+            and self.noted is not None
+            and isinstance(outcome, Recorded)
+            and isinstance(judged.verdict, Accepted)
+        ):
+            self.noted.append(Decided(judged.offer.plan_id, judged.verdict.statement, on, self._now_s()))
         return super()._answer(packed, outcome, lease)
 
 

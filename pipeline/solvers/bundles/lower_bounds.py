@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows
 from pipeline.decision.explanation import LowerBound
 from pipeline.kernels import kernel
 from pipeline.placement.layout.packing import slots_at
@@ -118,8 +118,8 @@ class CostBounds(NamedTuple):
 
 def cost_bounds(search: BundleSearch, domains: Rows, *, heads_only: bool = False) -> CostBounds:
     """Bound the price of a selection in each domain; ``heads_only``: work is not bounded, which takes half as long."""
-    if len(domains) == 0:
-        return CostBounds(NO_ROWS, NO_ROWS, np.zeros(0))
+    if len(domains) == 0:  # of the types that the kernel gives, since kernels are compiled for types
+        return CostBounds(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     topology = search.snapshot.topology
     slices = topology.start[domains], topology.stop[domains]
     return bound_domains(search.site, *slices, search.terms, search.kinds, search.seats(), heads_only)
