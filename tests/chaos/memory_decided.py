@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from actors.broker.ledger import Lease, Recorded, RecordOutcome
 from actors.commit.committer import Committer
@@ -33,24 +32,22 @@ class NotingCommitter(Committer):
 
     noted: list[Decided] | None = None
 
-    @cached_property
-    def _on(self) -> dict[str, Snapshot]:
-        """By plan, the state on which it is being judged."""
-        return {}
+    _on: tuple[tuple[Judged, Snapshot], ...] = ()
+
+    def commit(self, offers: Sequence[Offer]) -> list[CommitResult]:
+        self._on = ()
+        return super().commit(offers)
 
     def _judged(self, offer: Offer, number: int, newest: Snapshot, lease: Lease) -> Judged:
-        if self.noted is not None:
-            self._on[offer.plan_id] = self._state.over(newest)
-        return super()._judged(offer, number, newest, lease)
+        on = self._state.over(newest)
+        judged = super()._judged(offer, number, newest, lease)
+        self._on = (*self._on, (judged, on))  # a plan may be offered twice at once
+        return judged
 
     def _answer(self, packed: Recordable, outcome: RecordOutcome, lease: Lease) -> CommitResult:
-        judged, on = packed.judged, self._on.pop(packed.judged.offer.plan_id, None)
-        if (
-            on is not None
-            and self.noted is not None
-            and isinstance(outcome, Recorded)
-            and isinstance(judged.verdict, Accepted)
-        ):
+        judged = packed.judged
+        if self.noted is not None and isinstance(outcome, Recorded) and isinstance(judged.verdict, Accepted):
+            (on,) = (state for one, state in self._on if one is judged)
             self.noted.append(Decided(judged.offer.plan_id, judged.verdict.statement, on, self._now_s()))
         return super()._answer(packed, outcome, lease)
 
