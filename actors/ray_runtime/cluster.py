@@ -33,6 +33,13 @@ _OF_MEMORY, _OF_SHARED = 0.3, 0.9
 _LOOPBACK = "127.0.0.1"
 #: Seconds for which roles and cluster are silent until the cluster counts as ended; seconds that a connection may take.
 GONE_S, _CONNECT_S = 5.0, 1.0
+#: What the roles tell glibc (mallopt(3)). Columns of some MB come and go with every fold: where memory goes back to the
+#: system with each, fetching it again takes longer than the fold, and threads have arenas many times what is in use.
+MEMORY = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+}
 
 
 class RayRefused(Exception):
@@ -167,11 +174,7 @@ def _environment(scratch: Path | None, *, here: bool) -> Iterator[None]:
         "RAY_task_events_report_interval_ms": "0",
         # A second by default, in which old snapshots come to a gigabyte.
         "RAY_free_objects_period_milliseconds": "100",
-        # Columns of some MB come and go with every fold. Where memory goes back to the system with each, fetching it
-        # again takes longer than the fold; and arenas of threads come to many times what is in use (mallopt(3)).
-        "MALLOC_ARENA_MAX": "1",
-        "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
-        "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+        **MEMORY,
     }  # fmt: skip
     if scratch is not None and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         said["RAY_AUTH_TOKEN_PATH"] = _token(scratch)

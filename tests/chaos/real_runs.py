@@ -7,6 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from actors.broker.bus import DECISIONS, EVENTS, BrokerUnreachable
+from actors.protocol.bodies import PlanCommitted
+from actors.protocol.envelopes import Message, decode_decisions
 from actors.ray_runtime.cluster import RayRefused
 from actors.verification.history import in_order
 from pipeline.policy import Policy
@@ -95,8 +97,18 @@ def told_in_order(here: World) -> list[str]:
     return [f"{at_ms} {one.entry} {one.kind} {one.uid} {one.revision} {one.body!r}" for at_ms, one in entries]
 
 
+def _evicted(here: World, task: str) -> bool:
+    """Whether a decision evicts the task."""
+    messages = (one for entry in here.history.of(DECISIONS) for one in decode_decisions(entry))
+    plans = (one.body for one in messages if isinstance(one, Message) and isinstance(one.body, PlanCommitted))
+    return any(eviction.task == task for plan in plans for eviction in plan.evictions)
+
+
 def come_to_rest(here: World, waited_s: Counter[str]) -> int:
-    """One more gang comes, and then nothing is left to do; how many messages were refused, and what was waited for."""
+    """One more gang comes and runs, and nothing is left to do; how many messages were refused, what was waited for.
+
+    Another one comes where it was evicted: a queue gets back what it deserves, however urgent the work of others is.
+    """
     last = here.arrive(tasks=1, priority=_MOST_URGENT, lasting=True)
     deadline, why = time.monotonic() + LIMIT_S, "the fleet is not quiet"
     looked = time.monotonic()
@@ -109,9 +121,13 @@ def come_to_rest(here: World, waited_s: Counter[str]) -> int:
             why = "the fleet is not quiet"
             continue
         made, truth = replayed(here.history.of(EVENTS), here.history.of(DECISIONS)), here.fleet.truth()
+        task = f"default/{last}-0"
         if told(made) != truth:
             why = "the streams do not say what the fleet has"
-        elif truth.get(f"default/{last}-0", ("", None, 0))[0] != "Running":
+        elif task not in truth and _evicted(here, task):
+            last = here.arrive(tasks=1, priority=_MOST_URGENT, lasting=True)
+            why = f"{last} came in the place of one that was evicted"
+        elif truth.get(task, ("", None, 0))[0] != "Running":
             why = f"{last} does not run"
         elif still := wants(made, here, time.time()):
             why = f"the core would still decide: {still[0]}"

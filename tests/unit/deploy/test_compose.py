@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from actors.ray_runtime.cluster import MEMORY
+
 ROOT = Path(__file__).parents[3]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
@@ -76,6 +78,11 @@ def test_kernels_are_in_a_volume_of_their_version_where_the_image_has_them() -> 
     (cache,) = re.findall(r"NUMBA_CACHE_DIR=(\S+)", (ROOT / "deploy/Dockerfile").read_text())
     assert COMPOSE["volumes"]["kernels"]["name"] == f"clearway-kernels-{VERSION}"
     assert {name for name in OURS if f"kernels:{cache}" in SERVICES[name]["volumes"]} == set(OURS)
+
+
+def test_the_image_says_the_same_of_memory_as_a_ray_of_our_own() -> None:
+    said = re.findall(r"(MALLOC_\w+)=(\d+)", (ROOT / "deploy/Dockerfile").read_text())
+    assert dict(said) == MEMORY
 
 
 def test_nothing_waits_for_itself_in_a_circle() -> None:
