@@ -61,8 +61,8 @@ class Groups(NamedTuple):
     queue_rank: int64[G]
         Rank of the podgroup's queue in the price, fairest to take from first; 0 where fairness does not count.
     level: int64[G]
-        Makes the leading level of a price: in preempt the rank of the priority, from 1; in reclaim
-        ``queue_rank``.
+        In preempt the rank of the priority, from 1; in reclaim ``queue_rank``. The leading level of a price is made of
+        it, see ``BREAKING``.
     lost_work: float64[G]
         Weight of lost work, see `price.lost_work`.
     """
