@@ -217,15 +217,19 @@ class Capacity(
         snapshot, shares, queue = self._base, self._shares, self._queue_of(preemptor)
         if self._queues.state[queue] != OPEN:
             return False
+        line, asked = chain(shares.parent, queue), preemptor.request > 0
+        keeps_shares = self._strict and preemptor.purpose is Purpose.RECLAIM
+        if not keeps_shares and not (self._allocated[line] + preemptor.request > shares.ceiling[line])[:, asked].any():
+            return True  # even if nothing goes
         lost = np.zeros_like(shares.deserved)
         np.add.at(lost, snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]])
         taken = np.zeros_like(lost)
         taken[queue] = preemptor.request
         lost, taken = with_descendants(shares.parent, lost), with_descendants(shares.parent, taken)
-        after, line = self._allocated + taken - lost, chain(shares.parent, queue)
-        if (after > shares.ceiling)[line][:, preemptor.request > 0].any():
+        after = self._allocated + taken - lost
+        if (after > shares.ceiling)[line][:, asked].any():
             return False
-        if not self._strict or preemptor.purpose is not Purpose.RECLAIM:
+        if not keeps_shares:
             return True
         losing = (lost > 0) & (taken < lost) & (shares.stated | (self._queues.guarantee > 0))
         losing[:, PODS] = False

@@ -27,7 +27,7 @@ from pipeline.solvers.bundles.nearly import slack_of
 from pipeline.solvers.bundles.pricing import NO_PRICE, Leading, prices_within, reaches
 
 #: From this many tasks on, two threads make branch and bound, estimates, and bounds: about half a millisecond's work.
-_OUTCOMES_FOR_TWO, _ESTIMATES_FOR_TWO, _BOUNDS_FOR_TWO = 2_000, 20_000, 50_000
+_OUTCOMES_FOR_TWO, _ESTIMATES_FOR_TWO, _BOUNDS_FOR_TWO = 2_000, 20_000, 150_000
 #: Of many domains, this many with the lowest estimates are looked at with effort.
 _RIVALS = 3
 

@@ -20,7 +20,8 @@ from pipeline.solvers.bundles.nearly import breaks_fewer, slack_of
 
 #: Steps of the local search in small fleets, for each task of the minimum and in all from the fewest to the most; in
 #: larger fleets they fall, from fewer on, faster than the size grows, so that all together take less time. Above the
-#: largest there are the least, in preempt none, since the order of bundles and branch and bound come close there.
+#: largest there are the least, none for few podgroups and no search with a higher priority, and in preempt none at all,
+#: since the order of bundles and branch and bound come close there.
 _EACH, _FEWEST, _MOST, _FALLING, _SMALL, _LARGE, _LEAST = 20, 400, 600, 150, 128, 6_000, 3
 #: After how many steps without gain it ends: the first number divided by the nodes, and at least the second; in small
 #: fleets at least this part of all steps in reclaim, which searches twice, and in preempt.
@@ -39,14 +40,15 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
     Where policy ranks priority after work, a higher priority than that of ``best`` is touched only if this saves much.
     """
     search, highest, tolerance = here.search, best.price.highest_priority, here.search.terms.rules.tolerance
-    budget = _budget(len(search.snapshot.nodes), search.need.minimum, reclaims=tolerance > 0)
+    nodes = len(search.snapshot.nodes)
+    budget = _budget(nodes, search.need.minimum, reclaims=tolerance > 0)
     if search.asks_in_order:  # what queues can lose is not known there, and sets of few queues would be refused
         budget = budget._replace(fairer=0)
     if len(best.victims) == 0 or budget.steps == 0 or here.many_candidates <= MOST or is_least(here, best.price):
         return best
     # Surplus of any priority is cheaper than a podgroup that breaks; beside other surplus, a higher priority is dearer.
     best = _searched(here, best, _ANY if tolerance == 0 and best.price.broken else highest, budget)
-    if tolerance > 0 and highest < search.snapshot.podgroups.priority.max(initial=highest):
+    if tolerance > 0 and nodes <= _LARGE and highest < search.snapshot.podgroups.priority.max(initial=highest):
         other = _searched(here, best, _ANY, budget)
         best = other if saves(other.price, best.price, tolerance) else best
     return best
@@ -59,8 +61,9 @@ def _budget(nodes: int, minimum: int, *, reclaims: bool) -> StepBudget:
         steps = min(max(_EACH * minimum, _FEWEST), _MOST)
         idle = max(steps // (_RECLAIM if reclaims else _PREEMPT), idle)
         return StepBudget(steps // _PART, idle // _IDLE_PART, _ROUNDS, idle, steps if reclaims else _LEAST, _FAIRER)
-    few = ceil(_FALLING * (_SMALL / nodes) ** 1.5) if nodes <= _LARGE else 0
-    steps = few + (_LEAST if reclaims else 0)
+    if nodes > _LARGE:
+        return StepBudget(_LEAST if reclaims else 0, idle, 0, idle, 0, 1)
+    steps = ceil(_FALLING * (_SMALL / nodes) ** 1.5) + (_LEAST if reclaims else 0)
     return StepBudget(steps, idle, 0, idle, steps if reclaims else min(_LEAST, steps), 1)
 
 
