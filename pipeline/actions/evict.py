@@ -161,7 +161,7 @@ class _Pass:
 
     def _planned(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> None:
         """Carry out plans; what was found and worked out before does not hold any more."""
-        self._progress = self._progress.planned(plans, gang_groups).settling()
+        self._progress = self._progress.planned(plans, gang_groups)
         self._host, self._window = self._progress.host_for(self._purpose), 1
         self._found, self._ahead, self._without, self._in_vain = {}, set(), {}, {}
 

@@ -189,17 +189,22 @@ class Progress:
         return replace(done, plans=(*self.plans, upkeep(attempt, made)), gang_groups=(*self.gang_groups, None))
 
     def planned(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> "Progress":
-        """Progress with plans for gang groups carried out; no two of them concern the same task."""
-        done = self._carried_out([plan.statement for plan in plans], *(plan.explanation for plan in plans))
-        return replace(done, plans=(*self.plans, *plans), gang_groups=(*self.gang_groups, *gang_groups))
+        """Progress with plans for gang groups carried out; no two of them concern the same task.
 
-    def settling(self) -> "Progress":
-        """Progress after its plans were told to be settled, unless the cycle may yet begin anew without some start."""
+        Plans that are settled are told before that: they are on their way while the state is worked out here.
+        """
+        every = (*self.plans, *plans)
+        settled = self._told(every)
+        done = self._carried_out([plan.statement for plan in plans], *(plan.explanation for plan in plans))
+        return replace(done, plans=every, gang_groups=(*self.gang_groups, *gang_groups), settled=settled)
+
+    def _told(self, plans: tuple[Plan, ...]) -> int:
+        """How many plans are told to be settled: all, unless the cycle may yet begin anew without some start."""
         if self.takes_back and (self.held or not self.places_first or len(self.starting) > len(self.redeemed)):
-            return self  # what is held back starts after all, if no other podgroup gains by it
-        for plan in self.plans[self.settled :]:
+            return self.settled  # what is held back starts after all, if no other podgroup gains by it
+        for plan in plans[self.settled :]:
             self.setup.settled(plan)
-        return replace(self, settled=len(self.plans)).on_state_of(self)
+        return len(plans)
 
     def without_plan(self, gang_group: GangGroup, action: str, why: Explanation) -> "Progress":
         """Progress with one more reason why nothing was done."""

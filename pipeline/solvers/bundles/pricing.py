@@ -87,27 +87,40 @@ def _write(costs: _Costs, lines: _Lines, at: int, used: int, cost: Cost) -> int:
 
 
 class Leading(NamedTuple):
-    """The leading level of a price, and the work of that level, see ``CostBounds``."""
+    """The leading level of a price, and the work of that level, see ``CostBounds``.
+
+    Attributes
+    ----------
+    most
+        What the work of another price of that level is at most if that one may be preferred.
+    """
 
     head: int
     work: float
+    most: float
 
 
 #: Of a price that is above all others.
-NO_PRICE = Leading(HOPELESS, 0.0)
+NO_PRICE = Leading(HOPELESS, 0.0, 0.0)
 
 
 @shared
-def reaches(head: Any, work: Any, best: Leading, slack: float) -> Any:
-    """Whether a bound (or bool[D]: each of some) allows a price below the best, or nearly the same.
+def leading(head: int, work: float, gangs_broken: int, slack: float) -> Leading:
+    """What leads in a price.
 
-    ``slack``: by what fraction work may exceed the least if fewer podgroups break.
+    ``slack``: by what fraction work may exceed it where fewer podgroups break, which there are only if several do.
     """
-    return (head < best.head) | ((head == best.head) & (work <= most(best.work, slack)))
+    return Leading(head, work, most(work, slack if gangs_broken > 1 else 0.0))
+
+
+@shared
+def reaches(head: Any, work: Any, best: Leading) -> Any:
+    """Whether a bound (or bool[D]: each of some) allows a price that may be preferred to the best."""
+    return (head < best.head) | ((head == best.head) & (work <= best.most))
 
 
 @linked
-def _leading(cost: Cost, by_priority: bool) -> Leading:
+def _leading(cost: Cost, by_priority: bool, slack: float) -> Leading:
     work = 0.0
     if not by_priority:
         work = cost.broken_work.sum()
@@ -115,7 +128,7 @@ def _leading(cost: Cost, by_priority: bool) -> Leading:
         work = cost.broken_work[0]
     elif cost.head > 0:
         work = cost.surplus_work[0]
-    return Leading(cost.head, work)
+    return leading(cost.head, work, cost.gangs_broken, slack)
 
 
 @kernel
@@ -125,7 +138,7 @@ def price_domains(
 ) -> tuple[_Costs, _Lines]:  # fmt: skip
     """Price the selection on each slice of nodes ``starts[i]:stops[i]`` whose lower bound allows it.
 
-    ``best``: of a price that is known already. ``slack``: see ``reaches``. ``effort``: steps of branch and bound in
+    ``best``: of a price that is known already. ``slack``: see ``leading``. ``effort``: steps of branch and bound in
     each domain; 0: its price is an estimate.
     """
     many, used = len(starts), 0
@@ -138,14 +151,14 @@ def price_domains(
     )  # fmt: skip
     lines = _Lines(np.empty(many, np.int64), np.empty(many))
     for at in order:
-        if not reaches(bounds.head[at], bounds.work[at], best, slack):
+        if not reaches(bounds.head[at], bounds.work[at], best):
             break
         one = solved(site, (starts[at], stops[at]), terms, seats, effort)
         costs.state[at] = _PRICED if one.found else _NOTHING
         if one.found:
             lines = _longer(lines, used, len(one.cost.broken_level) + len(one.cost.surplus_level))
             used = _write(costs, lines, at, used, one.cost)
-            lead = _leading(one.cost, terms.rules.by_priority)
+            lead = _leading(one.cost, terms.rules.by_priority, slack)
             costs.work[at] = lead.work
             # Beside a domain without victims the others are priced as well, as alternatives.
             if one.cost.victims > 0 and (lead.head, lead.work) < (best.head, best.work):

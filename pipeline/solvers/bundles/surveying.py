@@ -24,7 +24,7 @@ from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.selection import estimate
 from pipeline.solvers.bundles.lower_bounds import CostBounds, cost_bounds, hopeless
 from pipeline.solvers.bundles.nearly import slack_of
-from pipeline.solvers.bundles.pricing import NO_PRICE, Leading, prices_within, reaches
+from pipeline.solvers.bundles.pricing import NO_PRICE, Leading, leading, prices_within, reaches
 
 #: From this many tasks on, two threads make branch and bound, estimates, and bounds: about half a millisecond's work.
 _OUTCOMES_FOR_TWO, _ESTIMATES_FOR_TWO, _BOUNDS_FOR_TWO = 2_000, 20_000, 150_000
@@ -65,9 +65,9 @@ def estimates(search: BundleSearch, domains: Rows) -> Survey:
     bounds = _with_work(search, domains, heads, near)
     leads[np.lexsort((bounds.work, bounds.head))[:1]] = True
     first = prices_within(search, domains[leads], bounds.only(leads), NO_PRICE, 0)
-    best = _best(first)
+    best = _best(search, first)
     bounds = _with_work(search, domains, bounds, ~near & (bounds.head <= best.head))
-    within = ~leads & _reaching(search, bounds, best)
+    within = ~leads & _reaching(bounds, best)
 
     def others(some: Bools) -> Survey:
         return prices_within(search, domains[some], bounds.only(some), best, 0)
@@ -97,15 +97,19 @@ def _with_work(search: BundleSearch, domains: Rows, bounds: CostBounds, some: Bo
     return bounds._replace(work=work)
 
 
-def _best(survey: Survey) -> Leading:
+def _best(search: BundleSearch, survey: Survey) -> Leading:
     """What leads in the lowest of the estimates."""
-    at = np.lexsort((survey.work, survey.head))[:1]
-    return Leading(int(survey.head[at[0]]), float(survey.work[at[0]])) if len(at) else NO_PRICE
+    for at in np.lexsort((survey.work, survey.head))[:1].tolist():
+        price = survey.price[at]
+        if price is not None:
+            slack = slack_of(search.terms.rules)
+            return leading(int(survey.head[at]), float(survey.work[at]), price.gangs_broken, slack)
+    return NO_PRICE
 
 
-def _reaching(search: BundleSearch, bounds: CostBounds, best: Leading) -> Bools:
-    """bool[D]: bounds that allow a price as low as the best, or nearly; see ``reaches``."""
-    return np.asarray(reaches(bounds.head, bounds.work, best, slack_of(search.terms.rules)))
+def _reaching(bounds: CostBounds, best: Leading) -> Bools:
+    """bool[D]: bounds that allow a price that may be preferred to the best; see ``reaches``."""
+    return np.asarray(reaches(bounds.head, bounds.work, best))
 
 
 def _middle(search: BundleSearch, domains: Rows, some: Bools, enough: int) -> int:
@@ -169,7 +173,7 @@ def _with_effort(search: BundleSearch, domains: Rows) -> dict[int, Outcome]:
 def _within_reach(search: BundleSearch, survey: Survey) -> Bools:
     """bool[D]: domains whose bounds allow a price that is not above the lowest estimate of all."""
     if priceable(search):
-        return _reaching(search, bounds_of(survey), _best(survey))
+        return _reaching(bounds_of(survey), _best(search, survey))
     cheapest = min((price for price in survey.price if price is not None), default=None)
     if cheapest is None:
         return np.ones(len(survey.domain), bool)
