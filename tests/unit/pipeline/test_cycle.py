@@ -8,6 +8,7 @@ from pipeline.actions.progress import Setup
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.tables import BOUND, CLOSED, PHASE_PENDING, PHASE_RUNNING, TERMINATING
 from pipeline.cycle import cycle
+from pipeline.decision.decided import carried_out
 from tests.support.asking import DEFAULT, with_groups, with_quota
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.placing import BLOCK, RACK, Work, placed
@@ -49,6 +50,20 @@ def test_a_plan_is_settled_as_soon_as_it_is_made_unless_a_start_may_yet_be_taken
     assert settled_first(one_free, actions("allocate", "preempt")) == (0, 3)
     keeps_starts = replace(actions("allocate", "preempt"), takes_back_starts=False)
     assert settled_first(one_free, keeps_starts) == (3, 3)
+
+
+def test_a_settled_plan_is_told_before_the_state_after_it_is_worked_out(monkeypatch):
+    """The committer judges it meanwhile."""
+    happened = []
+
+    def working_out(*given):
+        happened.append("the state after it")
+        return carried_out(*given)
+
+    monkeypatch.setattr("pipeline.actions.progress.carried_out", working_out)
+    state = cluster([NODE], [gang(2, 0, gpu=2), gang(1, gpu=4, priority=1)])
+    cycle(state, actions("preempt"), 0.0, Setup(settled=lambda _: happened.append("the plan")))
+    assert happened == ["the plan", "the state after it"]
 
 
 def test_no_plan_is_settled_before_an_action_that_may_start_tasks():
