@@ -4,8 +4,7 @@
 after a restart; thus replaying the streams rebuilds the same state.
 
 **Durability.** A start is a recovery: the newest checkpoint, then the entries after it. So an entry is acknowledged
-when a checkpoint covers it, not sooner. Two checkpoints are kept, and only entries that the older one covers are
-trimmed: if the newer one is damaged, the older one leads to the same state.
+when a checkpoint covers it, not sooner (see ``checkpointing``).
 
 **Several readers.** Entries are read by position; the group only says how far the leader is. A standby, or a frozen
 reader that comes back, therefore takes nothing from another. An ingestor that does not lead only folds: it
@@ -19,18 +18,17 @@ import logging
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from actors.broker import checkpoints
 from actors.broker.bus import DECISIONS, EVENTS, Bus, Entry, id_order
-from actors.broker.checkpoints import CheckpointManifest
 from actors.documents.safe_msgpack import WIRE_LIMITS, WireLimits, whole_number
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
+from actors.ingestion.checkpointing import GROUP, Checkpointing, Pace, Packs, at_once
 from actors.ingestion.interpreter import Interpreter, as_sent
 from actors.ingestion.known.row_names import RowNames
 from actors.ingestion.known.state import SCHEMA, LiveState
 from actors.ingestion.list_requests import ListRequests
-from actors.ingestion.ordered_reading import OrderedReading, size
+from actors.ingestion.ordered_reading import OrderedReading
 from actors.protocol.bodies import DECISION_KINDS
 from actors.protocol.envelopes import Message, RefusedMessage, decode_decisions, decode_events
 from pipeline.cluster.snapshot import Snapshot
@@ -39,7 +37,6 @@ from pipeline.errors import StateRefused
 
 log = logging.getLogger(__name__)
 
-GROUP = "ingestor"
 #: Rows of what is gone stay until a list numbers all rows anew. A list is asked for when such rows are more than the
 #: others, and more than this number.
 SPARE_ROWS = 200_000
@@ -52,31 +49,6 @@ _UNNOTED = 10_000
 NOTE_EVERY_S = 0.25
 #: No clocks differ by more than this many seconds: an entry that is further ahead has an id that its writer chose.
 AHEAD_S = 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How much at once, and how often a checkpoint.
-
-    Attributes
-    ----------
-    entries
-        Read at once from a stream, at most.
-    read_bytes
-        About this many bytes at once, estimated by the sizes of earlier entries; a single entry may be larger.
-    checkpoint_every_s
-        Seconds between checkpoints while messages come.
-    checkpoint_every_entries
-        Or this many entries, whichever is first: it bounds what a recovery has to read.
-    checkpoint_every_bytes
-        Or this many bytes of them: it bounds what the broker has to hold.
-    """
-
-    entries: int = 500
-    read_bytes: int = 8 << 20
-    checkpoint_every_s: float = 30.0
-    checkpoint_every_entries: int = 20_000
-    checkpoint_every_bytes: int = 256 << 20
 
 
 class Ingestor:
@@ -92,6 +64,8 @@ class Ingestor:
         Limits of an entry, and of the state.
     buried
         Called with the stream, and the number of its messages that were refused for the first time.
+    packs
+        Compresses checkpoints.
     """
 
     def __init__(
@@ -104,13 +78,14 @@ class Ingestor:
         limits: WireLimits = WIRE_LIMITS,
         most: StateLimits = STATE_LIMITS,
         buried: Callable[[str, int], object] | None = None,
+        packs: Packs = at_once,
     ) -> None:
         self._bus, self._consumer, self._now_s, self._limits, self._buried = bus, consumer, now_s, limits, buried
         self._pace = pace if pace is not None else Pace()
         self._most = most
         self._interpreter = Interpreter(most=most)
         self._reading = OrderedReading(bus, self._pace.entries, self._pace.read_bytes)
-        self._before: CheckpointManifest | None = None
+        self._checkpoints = Checkpointing(bus, self._pace, now_s, packs)
         self._leads, self._whole = True, False
         self._new_to_lead, self._noted_at = False, -math.inf
         self._unnoted = deque[str](maxlen=_UNNOTED)
@@ -119,7 +94,6 @@ class Ingestor:
         self._links: list[Mapping[str, str]] = []
         self._requests = ListRequests(bus, consumer, now_s)
         self._asked_epoch = -1
-        self._entries_since, self._bytes_since, self._saved_at = 0, 0, now_s()
 
     @property
     def leads(self) -> bool:
@@ -128,9 +102,9 @@ class Ingestor:
 
     @leads.setter
     def leads(self, leads: bool) -> None:
-        if leads and not self._leads:  # the one before wrote one not long ago
-            self._entries_since, self._bytes_since, self._saved_at = 0, 0, self._now_s()
-            self._new_to_lead = True
+        if leads != self._leads:  # the one before wrote one not long ago, or the next one will
+            self._checkpoints.begin_anew()
+            self._new_to_lead = leads
         self._leads = leads
 
     @property
@@ -173,7 +147,7 @@ class Ingestor:
                 log.warning("checkpoint %s cannot be read: %s", manifest.entry, refusal)
             else:
                 self._reading.begin_at(manifest.covers)
-                self._before = manifest
+                self._checkpoints.follow(manifest)
                 log.info("recovered from checkpoint %s, revision %d", manifest.entry, self.snapshot.revision)
         gaps = list(self._reading.gaps())
         self._whole = not gaps
@@ -196,6 +170,7 @@ class Ingestor:
         """Fold new entries, waiting up to ``block_ms`` milliseconds for an event; whether the state has changed."""
         before = self.snapshot
         self._turn(block_ms)
+        self._end_checkpoint()
         self._note()
         self._requests.repeat(self._list_revision, self._reading.at[EVENTS])
         return self.snapshot is not before
@@ -220,10 +195,10 @@ class Ingestor:
                 self._buried(stream, new)
         self._unnoted.extend(entry.id for entry in entries if entry.stream == EVENTS)
         self._note()
-        self._entries_since += len(entries)
-        self._bytes_since += size(entries)
-        if self._leads and self._checkpoint_due():
-            self.checkpoint()
+        self._checkpoints.count(entries)
+        if self._leads and self._checkpoints.due:
+            self._begin_checkpoint()
+            self._end_checkpoint()
         return True
 
     def _fold(self, entries: Sequence[Entry]) -> list[RefusedMessage]:
@@ -301,32 +276,27 @@ class Ingestor:
             while self._unnoted and id_order(self._unnoted[0]) <= reached:
                 self._unnoted.popleft()
 
-    def _checkpoint_due(self) -> bool:
-        pace = self._pace
-        much = self._entries_since >= pace.checkpoint_every_entries or self._bytes_since >= pace.checkpoint_every_bytes
-        return much or self._now_s() - self._saved_at >= pace.checkpoint_every_s
-
     def checkpoint(self) -> None:
-        """Write the state, acknowledge the entries in it, and trim entries that are not needed any more.
+        """Write the state, and wait for that.
 
-        It does nothing while a list is being sent, or before there was one: a recovery must read a list whole. Only
-        entries that the checkpoint before this one covers are trimmed.
+        It does nothing while a list is being sent, or before there was one: a recovery must read a list whole.
         """
-        if self._interpreter.listing or not self.state.listed:
-            return
-        before, covers = self._before, dict(self._reading.at)
-        self._before = checkpoints.save(
-            self._bus, self._interpreter.encode(), schema=SCHEMA, covers=covers, before=before
-        )
-        self._bus.cover(EVENTS, GROUP, upto=covers[EVENTS])
-        self._unnoted.clear()
-        self._entries_since, self._bytes_since, self._saved_at = 0, 0, self._now_s()
-        if before is not None:
-            self._bus.trim(EVENTS, covered=before.covers[EVENTS])
-            # The next committer reads decisions that still promise something.
-            needed = self.state.decisions.entries()
-            self._bus.trim(DECISIONS, covered=min([before.covers[DECISIONS], *needed], key=id_order))
-        self._ask_for_fewer_rows()
+        self._end_checkpoint(waits=True)
+        self._begin_checkpoint()
+        self._end_checkpoint(waits=True)
+
+    def _begin_checkpoint(self) -> None:
+        if not self._interpreter.listing and self.state.listed:
+            encoded = self._interpreter.encode()
+            self._checkpoints.begin(encoded, self._reading.at, self.state.decisions.entries())
+
+    def _end_checkpoint(self, *, waits: bool = False) -> None:
+        """Write the checkpoint that is under way if it is compressed, or wait for that."""
+        covers = self._checkpoints.written(waits=waits)
+        if covers is not None:
+            reached = id_order(covers[EVENTS])
+            self._unnoted = deque((one for one in self._unnoted if id_order(one) > reached), _UNNOTED)
+            self._ask_for_fewer_rows()
 
     def _ask_for_fewer_rows(self) -> None:
         """If most rows are of what is gone, ask for a list, once an epoch: it has rows only for what is there."""

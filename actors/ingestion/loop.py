@@ -14,7 +14,8 @@ from actors.columns.name_directory import Additions
 from actors.configuration.settings import Settings
 from actors.contracts import Intake, Preparation, SnapshotUpdate
 from actors.ingestion.by_kind.decision_events import closed
-from actors.ingestion.ingestor import Ingestor, Pace
+from actors.ingestion.checkpointing import Pace, Packs, at_once
+from actors.ingestion.ingestor import Ingestor
 from actors.ingestion.lag_watch import Lags
 from actors.ingestion.state_figures import set_figures
 from actors.observability.telemetry import Telemetry
@@ -56,6 +57,8 @@ class IngestLoop:
     ----------
     consumer
         Gives the reader a name, each time that it begins anew.
+    packs
+        Compresses checkpoints.
     """
 
     def __init__(
@@ -66,8 +69,9 @@ class IngestLoop:
         *,
         now_s: Callable[[], float] = time.time,
         consumer: Callable[[], str] = unlike_any_other,
+        packs: Packs = at_once,
     ) -> None:
-        self._consumer = consumer
+        self._consumer, self._packs = consumer, packs
         self._settings, self._bus, self._telemetry, self._now_s = settings, bus, telemetry, now_s
         self._ingestor = self._begun()
         self._started, self._states = False, 1
@@ -87,6 +91,7 @@ class IngestLoop:
             limits=settings.limits.wire,
             most=settings.limits.state,
             buried=lambda stream, letters: figures.dead_letters.add(letters, {"stream": stream}),
+            packs=self._packs,
         )
 
     @property

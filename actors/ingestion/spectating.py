@@ -8,7 +8,8 @@ from collections.abc import Callable
 from actors.broker.bus import Bus
 from actors.broker.spectator import Spectator
 from actors.configuration.settings import Settings
-from actors.ingestion.ingestor import Ingestor, Pace
+from actors.ingestion.checkpointing import Pace
+from actors.ingestion.ingestor import Ingestor
 from actors.ingestion.known.state import LiveState
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError
 
+from actors.broker.checkpoints import packed
 from actors.contracts import Ack, Intake, SnapshotUpdate
 from actors.ingestion.loop import IngestLoop, unlike_any_other
 from actors.ray_runtime.limits import CALL_LIMIT_S, STOP_LIMIT_S
@@ -26,7 +28,11 @@ class IngestorActor(RoleProcess):
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "ingestor")
         self._stop, self._listed = threading.Event(), threading.Event()
-        self._loop = IngestLoop(wiring.settings, self.bus, self.telemetry)
+        # Nearly all of it runs without the GIL, so news is folded meanwhile.
+        packer = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._loop = IngestLoop(
+            wiring.settings, self.bus, self.telemetry, packs=lambda state: packer.submit(packed, state)
+        )
         self._loop.leads_until(0.0)
         self._dispatcher: Any = ray.get_actor("dispatcher")
         self._committer: Any = ray.get_actor("committer")

@@ -130,7 +130,7 @@ def test_the_pipeline_may_do_all_that_it_does(pipeline: RedisClient) -> None:
     assert bus.trim(EVENTS, covered=ids[1]) == 1
     assert bus.bounds(EVENTS).length == 2
     assert bus.lags(EVENTS)["g"].pending == 1
-    checkpoints.save(bus, [b"state" * 1_000], schema="s", covers={EVENTS: ids[2]})
+    checkpoints.save(bus, checkpoints.packed([b"state" * 1_000]), schema="s", covers={EVENTS: ids[2]})
     found = checkpoints.newest(bus, schema="s")
     assert found is not None
     assert found[1] == b"state" * 1_000

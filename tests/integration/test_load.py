@@ -22,7 +22,8 @@ from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
 from actors.broker.retry import RetryPolicy
 from actors.documents.safe_msgpack import WIRE_LIMITS
-from actors.ingestion.ingestor import GROUP, Ingestor, Pace
+from actors.ingestion.checkpointing import GROUP, Pace
+from actors.ingestion.ingestor import Ingestor
 from actors.ingestion.interpreter import Interpreter
 from actors.protocol.bodies import PlanWithdrawn
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, decode_events, pack, pack_decision
@@ -201,7 +202,8 @@ def test_a_broker_that_stalls_freezes_and_dies_loses_nothing(own_broker: Embedde
 
 KILLED = """
 import sys, time
-from actors.ingestion.ingestor import Ingestor, Pace
+from actors.ingestion.checkpointing import Pace
+from actors.ingestion.ingestor import Ingestor
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
 pace = Pace(entries=2, checkpoint_every_s=1e6, checkpoint_every_entries=6)

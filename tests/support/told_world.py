@@ -9,7 +9,8 @@ from actors.broker.ledger import Lease, Record
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
-from actors.ingestion.ingestor import Ingestor, Pace
+from actors.ingestion.checkpointing import Pace, Packs, at_once
+from actors.ingestion.ingestor import Ingestor
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack, pack_decision
 from actors.protocol.full_list import cut
@@ -85,8 +86,10 @@ class World:
         sent = pack_decision(Outgoing(kind, body.plan_id, 0, body))
         self.ledger.commit(self.lease, [Record(key, b"", sent)])
 
-    def ingestor(self, name: str = "first", most: StateLimits = STATE_LIMITS, **pace: Any) -> Ingestor:
-        made = Ingestor(self.bus, consumer=name, now_s=lambda: self.now, pace=Pace(**pace), most=most)
+    def ingestor(
+        self, name: str = "first", most: StateLimits = STATE_LIMITS, packs: Packs = at_once, **pace: Any
+    ) -> Ingestor:
+        made = Ingestor(self.bus, consumer=name, now_s=lambda: self.now, pace=Pace(**pace), most=most, packs=packs)
         made.start()
         return made
 
