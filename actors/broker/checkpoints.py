@@ -78,7 +78,7 @@ class PackedState:
 
 
 def packed(state: Sequence[bytes | memoryview]) -> PackedState:
-    """Compress a state, the buffers of which follow one another; they are never copied into one buffer.
+    """Compress a state. The bytes of its buffers follow one another; they are never copied into one buffer.
 
     That takes half a second for a million tasks, nearly all of it without the GIL.
     """
