@@ -18,8 +18,8 @@ from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
 from actors.documents.safe_msgpack import WIRE_LIMITS
-from actors.ingestion.checkpointing import Pace
 from actors.ingestion.ingestor import Ingestor
+from actors.ingestion.pace import Pace
 from actors.protocol.envelopes import Outgoing, pack
 from actors.protocol.full_list import cut
 

@@ -18,34 +18,7 @@ from actors.broker.bus import DECISIONS, EVENTS, Bus, Entry, id_order
 from actors.broker.checkpoints import CheckpointManifest, PackedState, packed
 from actors.ingestion.known.state import SCHEMA
 from actors.ingestion.ordered_reading import size
-
-GROUP = "ingestor"
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How much at once, and how often a checkpoint.
-
-    Attributes
-    ----------
-    entries
-        Read at once from a stream, at most.
-    read_bytes
-        About this many bytes at once, estimated by the sizes of earlier entries; a single entry may be larger.
-    checkpoint_every_s
-        Seconds between checkpoints while messages come.
-    checkpoint_every_entries
-        Or this many entries, whichever is first: it bounds what a recovery has to read.
-    checkpoint_every_bytes
-        Or this many bytes of them: it bounds what the broker has to hold.
-    """
-
-    entries: int = 500
-    read_bytes: int = 8 << 20
-    checkpoint_every_s: float = 30.0
-    checkpoint_every_entries: int = 20_000
-    checkpoint_every_bytes: int = 256 << 20
-
+from actors.ingestion.pace import Pace
 
 State = Sequence[bytes | memoryview]
 Packs = Callable[[State], "Future[PackedState]"]
@@ -71,8 +44,8 @@ class _UnderWay:
 class Checkpointing:
     """Counts what came since the last checkpoint, and makes the next. Not for several threads at once."""
 
-    def __init__(self, bus: Bus, pace: Pace, now_s: Callable[[], float], packs: Packs) -> None:
-        self._bus, self._pace, self._now_s, self._packs = bus, pace, now_s, packs
+    def __init__(self, bus: Bus, group: str, pace: Pace, now_s: Callable[[], float], packs: Packs) -> None:
+        self._bus, self._group, self._pace, self._now_s, self._packs = bus, group, pace, now_s, packs
         self._before: CheckpointManifest | None = None
         self._under_way: _UnderWay | None = None
         self._entries, self._bytes, self._begun_at = 0, 0, now_s()
@@ -109,16 +82,17 @@ class Checkpointing:
         self._under_way = _UnderWay(self._packs(state), dict(covers), tuple(needed))
 
     def written(self, *, waits: bool = False) -> Mapping[str, str] | None:
-        """Write the one that is under way if it is compressed, or wait for that; what it covers, else None.
+        """Write the one that is under way if it is compressed, or wait for that; returns what it covers, else None.
 
         What it covers is acknowledged, and what the one before covers is trimmed.
         """
         one = self._under_way
         if one is None or not (waits or one.state.done()):
             return None
-        self._under_way, before = None, self._before
+        before = self._before
         self._before = checkpoints.save(self._bus, one.state.result(), schema=SCHEMA, covers=one.covers, before=before)
-        self._bus.cover(EVENTS, GROUP, upto=one.covers[EVENTS])
+        self._under_way = None  # where the broker was away, it is written at a later turn
+        self._bus.cover(EVENTS, self._group, upto=one.covers[EVENTS])
         if before is not None:
             self._bus.trim(EVENTS, covered=before.covers[EVENTS])
             covered = min([before.covers[DECISIONS], *one.needed], key=id_order)

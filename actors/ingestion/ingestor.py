@@ -23,12 +23,13 @@ from actors.broker import checkpoints
 from actors.broker.bus import DECISIONS, EVENTS, Bus, Entry, id_order
 from actors.documents.safe_msgpack import WIRE_LIMITS, WireLimits, whole_number
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
-from actors.ingestion.checkpointing import GROUP, Checkpointing, Pace, Packs, at_once
+from actors.ingestion.checkpointing import Checkpointing, Packs, at_once
 from actors.ingestion.interpreter import Interpreter, as_sent
 from actors.ingestion.known.row_names import RowNames
 from actors.ingestion.known.state import SCHEMA, LiveState
 from actors.ingestion.list_requests import ListRequests
 from actors.ingestion.ordered_reading import OrderedReading
+from actors.ingestion.pace import Pace
 from actors.protocol.bodies import DECISION_KINDS
 from actors.protocol.envelopes import Message, RefusedMessage, decode_decisions, decode_events
 from pipeline.cluster.snapshot import Snapshot
@@ -37,6 +38,7 @@ from pipeline.errors import StateRefused
 
 log = logging.getLogger(__name__)
 
+GROUP = "ingestor"
 #: Rows of what is gone stay until a list numbers all rows anew. A list is asked for when such rows are more than the
 #: others, and more than this number.
 SPARE_ROWS = 200_000
@@ -85,7 +87,7 @@ class Ingestor:
         self._most = most
         self._interpreter = Interpreter(most=most)
         self._reading = OrderedReading(bus, self._pace.entries, self._pace.read_bytes)
-        self._checkpoints = Checkpointing(bus, self._pace, now_s, packs)
+        self._checkpoints = Checkpointing(bus, GROUP, self._pace, now_s, packs)
         self._leads, self._whole = True, False
         self._new_to_lead, self._noted_at = False, -math.inf
         self._unnoted = deque[str](maxlen=_UNNOTED)

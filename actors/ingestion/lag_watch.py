@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from actors.broker.bus import DECISIONS, EVENTS, Bus, Lag
-from actors.ingestion.checkpointing import GROUP
+from actors.ingestion.ingestor import GROUP
 from actors.observability.telemetry import Telemetry
 
 log = logging.getLogger(__name__)

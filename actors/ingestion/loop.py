@@ -14,9 +14,10 @@ from actors.columns.name_directory import Additions
 from actors.configuration.settings import Settings
 from actors.contracts import Intake, Preparation, SnapshotUpdate
 from actors.ingestion.by_kind.decision_events import closed
-from actors.ingestion.checkpointing import Pace, Packs, at_once
+from actors.ingestion.checkpointing import Packs, at_once
 from actors.ingestion.ingestor import Ingestor
 from actors.ingestion.lag_watch import Lags
+from actors.ingestion.pace import Pace
 from actors.ingestion.state_figures import set_figures
 from actors.observability.telemetry import Telemetry
 from pipeline.cluster.arrays import NONE

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from actors.broker.bus import Bus
 from actors.broker.spectator import Spectator
 from actors.configuration.settings import Settings
-from actors.ingestion.checkpointing import Pace
 from actors.ingestion.ingestor import Ingestor
 from actors.ingestion.known.state import LiveState
+from actors.ingestion.pace import Pace
 
 
 class NotListed(Exception):

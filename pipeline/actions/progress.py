@@ -199,7 +199,10 @@ class Progress:
         return replace(done, plans=every, gang_groups=(*self.gang_groups, *gang_groups), settled=settled)
 
     def _told(self, plans: tuple[Plan, ...]) -> int:
-        """How many plans are told to be settled: all, unless the cycle may yet begin anew without some start."""
+        """Report the plans that are settled; returns how many are.
+
+        They all are, unless the cycle may yet begin anew without some start.
+        """
         if self.takes_back and (self.held or not self.places_first or len(self.starting) > len(self.redeemed)):
             return self.settled  # what is held back starts after all, if no other podgroup gains by it
         for plan in plans[self.settled :]:

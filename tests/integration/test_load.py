@@ -22,9 +22,9 @@ from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
 from actors.broker.retry import RetryPolicy
 from actors.documents.safe_msgpack import WIRE_LIMITS
-from actors.ingestion.checkpointing import GROUP, Pace
-from actors.ingestion.ingestor import Ingestor
+from actors.ingestion.ingestor import GROUP, Ingestor
 from actors.ingestion.interpreter import Interpreter
+from actors.ingestion.pace import Pace
 from actors.protocol.bodies import PlanWithdrawn
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, decode_events, pack, pack_decision
 from actors.protocol.full_list import cut
@@ -202,8 +202,8 @@ def test_a_broker_that_stalls_freezes_and_dies_loses_nothing(own_broker: Embedde
 
 KILLED = """
 import sys, time
-from actors.ingestion.checkpointing import Pace
 from actors.ingestion.ingestor import Ingestor
+from actors.ingestion.pace import Pace
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
 pace = Pace(entries=2, checkpoint_every_s=1e6, checkpoint_every_entries=6)

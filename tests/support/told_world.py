@@ -9,8 +9,9 @@ from actors.broker.ledger import Lease, Record
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
-from actors.ingestion.checkpointing import Pace, Packs, at_once
+from actors.ingestion.checkpointing import Packs, at_once
 from actors.ingestion.ingestor import Ingestor
+from actors.ingestion.pace import Pace
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack, pack_decision
 from actors.protocol.full_list import cut

@@ -92,7 +92,7 @@ class Leading(NamedTuple):
     Attributes
     ----------
     most
-        What the work of another price of that level is at most if that one may be preferred.
+        Up to this work another price of that level may be preferred.
     """
 
     head: int
@@ -108,7 +108,7 @@ NO_PRICE = Leading(HOPELESS, 0.0, 0.0)
 def leading(head: int, work: float, gangs_broken: int, slack: float) -> Leading:
     """What leads in a price.
 
-    ``slack``: by what fraction work may exceed it where fewer podgroups break, which there are only if several do.
+    ``slack``: by what fraction work may exceed it if fewer podgroups break; where at most one does, fewer cannot.
     """
     return Leading(head, work, most(work, slack if gangs_broken > 1 else 0.0))
 
@@ -120,7 +120,7 @@ def reaches(head: Any, work: Any, best: Leading) -> Any:
 
 
 @linked
-def _leading(cost: Cost, by_priority: bool, slack: float) -> Leading:
+def _leading_of(cost: Cost, by_priority: bool, slack: float) -> Leading:
     work = 0.0
     if not by_priority:
         work = cost.broken_work.sum()
@@ -158,7 +158,7 @@ def price_domains(
         if one.found:
             lines = _longer(lines, used, len(one.cost.broken_level) + len(one.cost.surplus_level))
             used = _write(costs, lines, at, used, one.cost)
-            lead = _leading(one.cost, terms.rules.by_priority, slack)
+            lead = _leading_of(one.cost, terms.rules.by_priority, slack)
             costs.work[at] = lead.work
             # Beside a domain without victims the others are priced as well, as alternatives.
             if one.cost.victims > 0 and (lead.head, lead.work) < (best.head, best.work):

@@ -99,12 +99,12 @@ def _with_work(search: BundleSearch, domains: Rows, bounds: CostBounds, some: Bo
 
 def _best(search: BundleSearch, survey: Survey) -> Leading:
     """What leads in the lowest of the estimates."""
-    for at in np.lexsort((survey.work, survey.head))[:1].tolist():
-        price = survey.price[at]
-        if price is not None:
-            slack = slack_of(search.terms.rules)
-            return leading(int(survey.head[at]), float(survey.work[at]), price.gangs_broken, slack)
-    return NO_PRICE
+    lowest = np.lexsort((survey.work, survey.head))[:1].tolist()
+    price = survey.price[lowest[0]] if lowest else None
+    if price is None:
+        return NO_PRICE
+    head, work = int(survey.head[lowest[0]]), float(survey.work[lowest[0]])
+    return leading(head, work, price.gangs_broken, slack_of(search.terms.rules))
 
 
 def _reaching(bounds: CostBounds, best: Leading) -> Bools:

@@ -6,10 +6,10 @@ from concurrent.futures import Future
 
 import pytest
 
-from actors.broker.bus import EVENTS, SNAPSHOTS
+from actors.broker.bus import EVENTS, SNAPSHOTS, BrokerUnreachable
 from actors.broker.checkpoints import PackedState, packed
-from actors.ingestion.checkpointing import GROUP, State
-from actors.ingestion.ingestor import NOTE_EVERY_S, Ingestor
+from actors.ingestion.checkpointing import State
+from actors.ingestion.ingestor import GROUP, NOTE_EVERY_S, Ingestor
 from tests.support.told_world import World, drained, state_of
 
 
@@ -99,6 +99,24 @@ def test_one_that_is_under_way_when_another_service_leads_is_not_written(world: 
     packer.finish()
     ingestor.poll()
     assert written(world) > 0
+
+
+def test_one_that_the_broker_did_not_take_is_written_at_a_later_turn(
+    world: World, packer: Packer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise BrokerUnreachable("away")
+
+    ingestor = world.ingestor(packs=packer, checkpoint_every_s=1.0)
+    told(world, ingestor, "n0")
+    packer.finish()
+    with monkeypatch.context() as patched:
+        patched.setattr("actors.broker.checkpoints.save", away)
+        with pytest.raises(BrokerUnreachable):
+            ingestor.poll()
+    ingestor.poll()
+    assert written(world) > 0
+    assert len(packer.asked) == 1
 
 
 def test_the_last_one_waits_for_the_one_that_is_under_way(world: World) -> None:

@@ -4,8 +4,7 @@ import pytest
 
 from actors.broker.bus import EVENTS, SNAPSHOTS, START
 from actors.configuration.settings import Settings, TelemetrySettings
-from actors.ingestion.checkpointing import GROUP
-from actors.ingestion.ingestor import NOTE_EVERY_S
+from actors.ingestion.ingestor import GROUP, NOTE_EVERY_S
 from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from pipeline.cluster.tables import RUNNING
