@@ -55,20 +55,28 @@ def tried(scenario: Scenario, budget: Budget) -> tuple[int, WorkingScenario] | N
 def outcome(scenario: Scenario, victims: Rows, *, emptiest: bool = False) -> WorkingScenario | None:
     """The outcome of taking the victims, or None if it is not lawful. ``emptiest``: see ``NodeSlice.place``."""
     law, ground = scenario.law, scenario.ground
+    all_lost, some_fit = Settled(NO_ROWS, NO_ROWS, victims), _some_fit(ground.snapshot, ground.need, victims)
+    if not some_fit and not _is_lawful(scenario, all_lost):  # the law is asked sooner than places are found
+        return None
     places = ground.place(victims, emptiest=emptiest)
     if places is None:
         return None
-    found = Settled(NO_ROWS, NO_ROWS, victims)
-    if _some_fit(ground.snapshot, ground.need, victims):
-        found = settled(law.host, ground.need, places, victims, biggest_first=law.settles)
+    if not some_fit:
+        return WorkingScenario(places, all_lost)
+    found = settled(law.host, ground.need, places, victims, biggest_first=law.settles)
     if not law.settles and not law.takes(found.lost):  # they go because of a limit, not for their room
-        found = Settled(NO_ROWS, NO_ROWS, victims)
-    lost = found.lost if law.moves_are_free else found.evicted
+        found = all_lost
+    return WorkingScenario(places, found) if _is_lawful(scenario, found) else None
+
+
+def _is_lawful(scenario: Scenario, found: Settled) -> bool:
+    """Whether this may become of the victims."""
+    law, lost = scenario.law, found.lost
     if law.settles:
-        lawful = len(found.lost) == 0 and law.takes(NO_ROWS) and _worth(scenario, found)
+        lawful = len(lost) == 0 and law.takes(NO_ROWS) and _worth(scenario, found)
     else:
-        lawful = law.takes(found.lost) and law.allows(lost)
-    return WorkingScenario(places, found) if lawful and law.keeps_pace(found.evicted) else None
+        lawful = law.takes(lost) and law.allows(lost if law.moves_are_free else found.evicted)
+    return lawful and law.keeps_pace(found.evicted)
 
 
 def _some_fit(snapshot: Snapshot, need: Need, victims: Rows) -> bool:
