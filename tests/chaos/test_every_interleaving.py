@@ -1,6 +1,6 @@
-"""Every interleaving in the small: whatever the order of calls, and whatever becomes of two of them, nothing breaks.
+"""Every interleaving in the small: whatever the order of calls, and whatever becomes of one of them, nothing breaks.
 
-`make chaos WALK=n` walks with up to so many faults on one way.
+`make chaos WALK=n` walks with up to so many faults on one way: two take 20 seconds.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Hasty(Broker):
     syncs = False
 
 
-def test_no_order_of_calls_breaks_anything_whatever_becomes_of_two_of_them() -> None:
-    walk = Walk(faults=2, expiries=0).run()
+def test_no_order_of_calls_breaks_anything_whatever_becomes_of_one_of_them() -> None:
+    walk = Walk(faults=1, expiries=0).run()
     assert walk.broken == []
-    assert walk.states > 100_000
+    assert walk.states > 18_000
 
 
 def test_no_order_of_calls_breaks_anything_while_a_lease_runs_out() -> None:

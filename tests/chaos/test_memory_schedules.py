@@ -17,7 +17,7 @@ from tests.chaos.memory_checks import run, run_schedule
 from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
 from tests.chaos.schedule import STEPS, Fault, Kind, Schedule, drawn
 
-#: As many as take `make test` half a minute on two cores. `make chaos MEMORY=1` plays 300.
+#: As many as fit, with the other tests of this file, into a minute on two cores. `make chaos MEMORY=1` plays 300.
 SEEDS, AT_ONCE, TURNS, FAULTS = 40, 10, 36, 12
 KAI_SEEDS = range(1001, 1013)
 KOORDINATOR_SEEDS = range(2001, 2009)
