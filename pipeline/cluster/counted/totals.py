@@ -24,7 +24,6 @@ from pipeline.cluster.tables import (
     Subgroups,
     Tasks,
 )
-from pipeline.kernels import kernel
 from pipeline.records import replace
 
 #: By how much a task counts where tasks are counted.
@@ -172,7 +171,8 @@ def totals_of(tables: Counted) -> Totals:
         queue_sums=Sums(*(_zeros(len(tables.queues), resources) for _ in fields(Sums))),
     )
     writable = _WritableTotals(nothing)
-    writable.add(tables, np.arange(len(tables.tasks)), 1)
+    rows = np.arange(len(tables.tasks))
+    writable.add(tables, rows, _Belonging.of(tables, rows), 1)
     return writable.done()
 
 
@@ -197,53 +197,40 @@ def carried(totals: Totals, before: Counted, after: Counted, rows: Rows) -> Tota
     writable = _WritableTotals(totals)
     for name in ("podgroups", "roles", "subgroups", "podgroup_sums"):
         writable.lengthen(name, len(getattr(after, "podgroups" if name == "podgroup_sums" else name)))
-    writable.add(before, rows[rows < len(before.tasks)], -1)
-    writable.add(after, rows, 1)
+    known, belong = rows[rows < len(before.tasks)], _Belonging.of(after, rows)
+    writable.add(before, known, belong if _belong_alike(before, after) else _Belonging.of(before, known), -1)
+    writable.add(after, rows, belong, 1)
     return writable.done()
 
 
-def on_nodes(totals: Totals, node_of: Ids, card_of: Ids, nodes: Nodes) -> Totals:
-    """``totals`` on nodes numbered anew, if no task lost its node or card by it.
+class _Belonging(NamedTuple):
+    """Of some tasks what news leaves alone: what they ask for (int64[K, R]; int64[K] of a card), and whose they are."""
 
-    Parameters
-    ----------
-    node_of: int32[N]
-        Per known node its new row, NONE if it is gone.
-    card_of: int32[N, D]
-        Per known card its new position there.
-    """
-    kept = np.flatnonzero(node_of != NONE)
-    node, card = np.nonzero(card_of[kept] != NONE)
-    place = node_of[kept[node]], card_of[kept[node], card]
+    request: Longs
+    on_card: Longs
+    podgroup: Ids
+    queue: Ids
+    role: Ids
+    subgroup: Ids
 
-    def moved(column: Longs) -> Longs:
-        result = np.zeros((len(nodes), column.shape[1]), np.int64)
-        if column.any():  # mostly nothing is promised or ending, and memory of zeros costs nothing until it is written
-            result[node_of[kept]] = column[kept]
-        return sealed(result)
+    @classmethod
+    def of(cls, tables: Counted, rows: Rows) -> "_Belonging":
+        """That of the tasks ``rows``."""
+        tasks, shapes = tables.tasks, tables.shapes
+        shape, podgroup = tasks.shape[rows], tasks.podgroup[rows]
+        return cls(
+            shapes.request[shape], shapes.on_card[shape],
+            podgroup, tables.podgroups.queue[podgroup], tasks.role[rows], tasks.subgroup[rows],
+        )  # fmt: skip
 
-    def moved_cards(column: Longs) -> Longs:
-        result = np.zeros(nodes.cards.shape, np.int64)
-        result[place] = column[kept[node], card]
-        return sealed(result)
 
-    return replace(
-        totals,
-        nodes=Usage(*(moved(getattr(totals.nodes, one.name)) for one in fields(Usage))),
-        cards=Usage(*(moved_cards(getattr(totals.cards, one.name)) for one in fields(Usage))),
+def _belong_alike(before: Counted, after: Counted) -> bool:
+    """Whether the same tasks belong to the same owners in both: then the columns that say so are the same arrays."""
+    mine, others = (
+        (one.shapes, one.podgroups.queue, one.tasks.shape, one.tasks.podgroup, one.tasks.role, one.tasks.subgroup)
+        for one in (before, after)
     )
-
-
-def on_queues(totals: Totals, queue: Ids, queues: int) -> Totals:
-    """``totals`` on another table of queues: ``queue`` int32[G] is that of each podgroup."""
-
-    def summed(column: Longs) -> Longs:
-        result = np.zeros((queues, column.shape[1]), np.int64)
-        _sum_rows(result, queue, column)
-        return sealed(result)
-
-    sums = totals.podgroup_sums
-    return replace(totals, queue_sums=Sums(*(summed(getattr(sums, one.name)) for one in fields(Sums))))
+    return all(one is other for one, other in zip(mine, others, strict=True))
 
 
 class _WritableTotals:
@@ -261,24 +248,23 @@ class _WritableTotals:
                 more = np.zeros((count - len(column), *column.shape[1:]), column.dtype)
                 self._columns[table, name] = np.concatenate([column, more])
 
-    def add(self, tables: Counted, rows: Rows, sign: int) -> None:
+    def add(self, tables: Counted, rows: Rows, belong: _Belonging, sign: int) -> None:
         """Add some tasks, as ``tables`` have them, to the totals (``sign`` 1), or take them out (-1)."""
-        tasks, shapes, shape = tables.tasks, tables.shapes, tables.tasks.shape[rows]
+        tasks, podgroup = tables.tasks, belong.podgroup
         cards = tables.nodes.cards.shape[1]
         columns = (tasks.status, tasks.nominated, tasks.gated, tasks.best_effort, tasks.card)
         shares = shares_of(rows, columns, cards > 0)
-        request, podgroup = shapes.request[shape], tasks.podgroup[rows]
         held, promised = tasks.node[rows], tasks.nominated[rows]
-        self._count("nodes", (held, held, promised), shares, request, sign)
+        self._count("nodes", (held, held, promised), shares, belong.request, sign)
         if cards:
-            card, part = tasks.card[rows].astype(np.int64), shapes.on_card[shape][:, None]
+            card, part = tasks.card[rows].astype(np.int64), belong.on_card[:, None]
             self._count(
                 "cards", (held * cards + card, held * cards + card, promised * cards + card), shares, part, sign
             )
-        for table, owner in (("podgroup_sums", podgroup), ("queue_sums", tables.podgroups.queue[podgroup])):
-            self._count(table, (owner,) * len(_NAMES[table]), shares, request, sign)
+        for table, owner in (("podgroup_sums", podgroup), ("queue_sums", belong.queue)):
+            self._count(table, (owner,) * len(_NAMES[table]), shares, belong.request, sign)
         self._count("podgroups", (podgroup,) * len(_NAMES["podgroups"]), shares, _ONE, sign)
-        for table, owner in (("roles", tasks.role[rows]), ("subgroups", tasks.subgroup[rows])):
+        for table, owner in (("roles", belong.role), ("subgroups", belong.subgroup)):
             if (owner != NONE).any():
                 self._count(table, (owner,) * len(_NAMES[table]), shares, _ONE, sign)
 
@@ -309,10 +295,3 @@ class _WritableTotals:
 def promised(tasks: Tasks) -> Bools:
     """bool[T]: tasks that are promised a node: pending ones, and those that move to another node."""
     return np.asarray(((tasks.status == PENDING) | (tasks.status == TERMINATING)) & (tasks.nominated != NONE))
-
-
-@kernel
-def _sum_rows(total: Longs, owner: Ids, amount: Longs) -> None:
-    for at in range(len(owner)):
-        for r in range(total.shape[1]):
-            total[owner[at], r] += amount[at, r]

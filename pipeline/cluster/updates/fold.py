@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Longs, Rows, distinct, is_among, with_rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Longs, Rows, is_among, kinds_of, with_rows
 from pipeline.cluster.counted.counting import counts_ready, runs
 from pipeline.cluster.recent_evictions import with_evictions
 from pipeline.cluster.snapshot import Snapshot
@@ -154,21 +154,22 @@ def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
     if not (news.revision > tasks.revision[news.row]).any():
         return snapshot
     # On a copy of the rows concerned: they are read from all over memory once, and side by side after that.
-    rows, groups = distinct(news.row), WritableTable(snapshot.podgroups)
-    taken = _Taken(*(getattr(tasks, name)[rows] for name in _Taken._fields))
+    (rows, place), groups = kinds_of(news.row), WritableTable(snapshot.podgroups)
+    known = _Taken(*(getattr(tasks, name)[rows] for name in _Taken._fields))
+    taken = _Taken(*(getattr(known, name).copy() for name in _Taken._fields))
     said = news.status, news.node, news.card, news.incarnation, news.revision
-    counted, ready, running = _fold_tasks(said, np.searchsorted(rows, news.row), taken, snapshot.podgroups.alive)
+    counted, ready, running = _fold_tasks(said, place, taken, snapshot.podgroups.alive)
     heard = np.flatnonzero(counted)
     of = news.row[heard]
     parts = tasks.podgroup[of], tasks.role[of], tasks.subgroup[of]
     changed = Recounted(*parts, ready[heard], running[heard], news.at[heard], counted[heard])
     settle_news(changed, snapshot, groups)
-    after, recounted = _written(tasks, rows, taken)
+    after, recounted = _written(tasks, rows, known, taken)
     return _next(snapshot, len(heard), recounted, tasks=after, podgroups=groups.done())
 
 
-def _written(tasks: Tasks, rows: Rows, taken: _Taken) -> tuple[Tasks, Rows]:
-    """The tasks with what became of ``rows``, and those of them (int64[K]) that count otherwise now.
+def _written(tasks: Tasks, rows: Rows, known: _Taken, taken: _Taken) -> tuple[Tasks, Rows]:
+    """The tasks with what became of ``rows``, which were ``known``, and those (int64[K]) that count otherwise now.
 
     A column in which nothing changed stays the same array. No total counts revisions or incarnations, and a task that
     starts over where it was is in the same place of the index.
@@ -176,7 +177,7 @@ def _written(tasks: Tasks, rows: Rows, taken: _Taken) -> tuple[Tasks, Rows]:
     writable, recounted = WritableTable(tasks), np.zeros(len(rows), bool)
     for name in _Taken._fields:
         values = getattr(taken, name)
-        differs = values != getattr(tasks, name)[rows]
+        differs = values != getattr(known, name)
         if differs.any():
             writable[name][rows] = values
             recounted |= differs & (name not in _UNCOUNTED)
