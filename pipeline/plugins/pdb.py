@@ -61,9 +61,9 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, CountsTasks, Valid
                 result[first:last] = fits
         return result
 
-    def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
-        """Task-centric path: as ``bundle_quota_filter``."""
-        return self.bundle_quota_filter(preemptor, rows)
+    def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
+        """Task-centric path: as ``bundle_quota_filter``; no opinion where there are no budgets."""
+        return self.bundle_quota_filter(preemptor, rows) if self.has_quota(preemptor) else None
 
     def task_quota(self, preemptor: Preemptor) -> TaskQuota:
         """The same in columns."""
