@@ -1,6 +1,6 @@
 """What preempt under the profile ``kai`` breaks on fleets of many seeds, beside the least that any victims break.
 
-``python -m tests.peers.least_falls --peers FOLDER``: fleets ``jobs 100``, ten seeds for each size of gang. The least is
+``python -m tests.peers.least_falls --peers FOLDER``: fleets ``jobs``, some seeds for each size of gang. The least is
 proven (mixed-integer programs, HiGHS by way of SciPy): by priority from the highest down, as policy ranks it, and in
 all, whatever the priority.
 """
@@ -22,7 +22,7 @@ from actors.benchmarks.peers import Opened, decided, fleet_of, judged, module_of
 from pipeline.cluster.arrays import NONE, Floats, Longs
 from pipeline.placement.need import need_of
 
-SEEDS, SIZES = range(1, 11), (16, 32, 64)
+#: A field of the program may take so many seconds.
 _SECONDS = 60.0
 
 
@@ -113,9 +113,8 @@ class Row(NamedTuple):
     in_all: str
 
 
-def measured(peers: Path, judge: Any, size: int, seed: int) -> Row:
+def measured(peers: Path, judge: Any, arguments: str) -> Row:
     """One fleet, decided and solved."""
-    arguments = f"jobs 100 preempt --gang {size} --seed {seed}"
     fleet = fleet_of(peers, arguments)
     case = opened(fleet, policy_of("preempt", {"way": "gang"}, "kai"))
     found = judged(judge, fleet, case, decided(case, time.process_time, 0)[0])
@@ -131,12 +130,16 @@ def main() -> int:
     """A row of Markdown for each fleet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peers", type=Path, required=True, help="folder with fleets.py and judge.py")
+    parser.add_argument("--nodes", type=int, default=100)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[16, 32, 64], help="of gangs")
+    parser.add_argument("--seeds", type=int, default=10, help="for each size, from 1 on")
     chosen = parser.parse_args()
     judge = module_of(chosen.peers / "judge.py")
     sys.stdout.write("| fleet | `kai` breaks | least by priority | least in all |\n| --- | --- | --- | --- |\n")
-    for size in SIZES:
-        for seed in SEEDS:
-            sys.stdout.write("| " + " | ".join(measured(chosen.peers, judge, size, seed)) + " |\n")
+    for size in chosen.sizes:
+        for seed in range(1, chosen.seeds + 1):
+            arguments = f"jobs {chosen.nodes} preempt --gang {size} --seed {seed}"
+            sys.stdout.write("| " + " | ".join(measured(chosen.peers, judge, arguments)) + " |\n")
             sys.stdout.flush()
     return 0
 

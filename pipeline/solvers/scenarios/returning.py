@@ -23,6 +23,8 @@ _FEW, _LONGER = 2, (1, 2, 4, 8, 16, 32, 64)
 _RATE = 4
 #: Of a podgroup that would go whole though it has surplus, the tasks of at most this many nodes are tried.
 _NODES = 8
+#: Of at most this many podgroups each is tried as the one that goes in place of others of its priority.
+_EXCHANGED = 32
 #: The law may refuse this many units where the biggest are to go.
 _REFUSALS = 64
 
@@ -60,6 +62,9 @@ def cheapest(reached: Reached) -> Rows:
         scenario = _without_higher_priority(scenario, count)
         ways += _with_losses(scenario, _of_longer(scenario, count))
         best = min(ways, key=lambda way: way[0])
+    if best[0].broken > _FEW:
+        ways += _exchanged(scenario, count, best[0])
+        best = min(ways, key=lambda way: way[0])
     if scenario.law.preemptor.purpose is Purpose.PREEMPT or best[0].broken < _RATE:
         return best[1]
     ways += _biggest(reached.scenario)
@@ -76,6 +81,23 @@ def _of_longer(scenario: Scenario, count: int) -> list[Rows]:
             break
         found += _left_by(scenario, longer)
     return found
+
+
+def _exchanged(scenario: Scenario, count: int, best: _Loss) -> list[_Way]:
+    """Lawful ways that lose less than the best: each podgroup in turn is the last of its priority to return.
+
+    Where the smallest return first, one that goes may save several that do not: it takes their place.
+    """
+    units, snapshot = scenario.leading(min(max(count, _EXCHANGED), len(scenario.units))), scenario.ground.snapshot
+    groups = together(units)
+    if len(groups) > _EXCHANGED:
+        return []
+    held = np.add.reduceat(_share(scenario)[snapshot.tasks.shape[groups.rows]], groups.start[:-1])
+    last = np.where(np.eye(len(groups), dtype=bool), np.inf, held)
+    keys = -np.arange(len(groups)), last, ~groups.whole, -snapshot.podgroups.priority[groups.podgroup]
+    orders = np.lexsort(tuple(np.broadcast_to(key, last.shape) for key in keys))
+    ways = _with_losses(scenario, list(needed(scenario, groups, list(orders))))
+    return [way for way in ways if way[0] < best and scenario.law.allows(way[1])]
 
 
 def spares_lawfully(scenario: Scenario, count: int) -> bool:

@@ -97,6 +97,14 @@ def test_many_podgroups_return_for_one_that_comes_a_little_later_in_the_queue() 
     assert done(asked(state))[0] == [0, 1, 2]
 
 
+def test_one_podgroup_goes_in_place_of_two_of_its_priority_and_size_wherever_it_is_in_the_queue() -> None:
+    """Of four nodes three must be cleared: two by one gang, and the third of one lone task or of two."""
+    wide = Gang([Task(2, gpu=1), Task(0, gpu=2), Task(2, gpu=3)], 3)
+    for lone in ([1, 3, 3], [3, 1, 3], [3, 3, 1]):
+        state = cluster([{"gpu": 4}] * 4, [*[gang(1, at, gpu=2) for at in lone], wide, gang(3, gpu=3, priority=1)])
+        assert done(asked(state))[0] == [lone.index(1), 3, 4, 5]
+
+
 def test_more_important_podgroups_do_not_go_in_preempt_however_many_others_return() -> None:
     lone = [gang(1, at, gpu=1) for at in (1, 2, 3, 4, 5)]
     big = gang(5, 0, gpu=1, priority=1)
