@@ -1,8 +1,8 @@
-"""What preempt under the profile ``kai`` breaks on fleets of many seeds, beside the least that any victims break.
+"""What a gang breaks under the profile ``kai`` on fleets of many seeds, beside the least that any victims break.
 
 ``python -m tests.peers.least_falls --peers FOLDER``: fleets ``jobs``, some seeds for each size of gang. The least is
 proven (mixed-integer programs, HiGHS by way of SciPy): by priority from the highest down, as policy ranks it, and in
-all, whatever the priority.
+all, whatever the priority. In reclaim the least is that of all tasks of other queues, lawful together or not.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ _SECONDS = 60.0
 
 
 class Least:
-    """The program of one gang alike that preempts on one fleet: which tasks go, which podgroups break, how many fit."""
+    """The program of one gang alike on one fleet: which tasks go, which podgroups break, how many fit where."""
 
-    def __init__(self, case: Opened) -> None:
+    def __init__(self, case: Opened, action: str) -> None:
         snapshot = case.snapshot
         tasks, groups = snapshot.tasks, snapshot.podgroups
         waiting = int(np.flatnonzero(snapshot.counts.pending > 0)[0])
         need = need_of(snapshot, (waiting,))
-        may = (groups.queue == groups.queue[waiting]) & (groups.priority < groups.priority[waiting])
+        may = groups.queue != groups.queue[waiting]
+        if action == "preempt":
+            may = ~may & (groups.priority < groups.priority[waiting])
         rows = np.flatnonzero((tasks.node != NONE) & (may & groups.preemptible)[tasks.podgroup])
         self._held = snapshot.shapes.request[tasks.shape[rows]]
         self._node, self._owner, self._wanted = tasks.node[rows], tasks.podgroup[rows], need.minimum
@@ -116,10 +118,11 @@ class Row(NamedTuple):
 def measured(peers: Path, judge: Any, arguments: str) -> Row:
     """One fleet, decided and solved."""
     fleet = fleet_of(peers, arguments)
-    case = opened(fleet, policy_of("preempt", {"way": "gang"}, "kai"))
+    action = fleet["policy"]["actions"][0]
+    case = opened(fleet, policy_of(action, {"way": "gang"}, "kai"))
     found = judged(judge, fleet, case, decided(case, time.process_time, 0)[0])
     levels = ", ".join(f"{level}: {many}" for level, many in found["falls_by_priority"].items())
-    least = Least(case)
+    least = Least(case, action)
     return Row(
         arguments, f"{found['broken']} + {found['lone']} ({levels})",
         least.told(least.by_priority()), least.told(least.in_all()),
@@ -130,6 +133,7 @@ def main() -> int:
     """A row of Markdown for each fleet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peers", type=Path, required=True, help="folder with fleets.py and judge.py")
+    parser.add_argument("--action", choices=("preempt", "reclaim"), default="preempt")
     parser.add_argument("--nodes", type=int, default=100)
     parser.add_argument("--sizes", type=int, nargs="+", default=[16, 32, 64], help="of gangs")
     parser.add_argument("--seeds", type=int, default=10, help="for each size, from 1 on")
@@ -138,7 +142,7 @@ def main() -> int:
     sys.stdout.write("| fleet | `kai` breaks | least by priority | least in all |\n| --- | --- | --- | --- |\n")
     for size in chosen.sizes:
         for seed in range(1, chosen.seeds + 1):
-            arguments = f"jobs {chosen.nodes} preempt --gang {size} --seed {seed}"
+            arguments = f"jobs {chosen.nodes} {chosen.action} --gang {size} --seed {seed}"
             sys.stdout.write("| " + " | ".join(measured(chosen.peers, judge, arguments)) + " |\n")
             sys.stdout.flush()
     return 0
