@@ -63,7 +63,7 @@ def cheapest(reached: Reached) -> Rows:
         ways += _with_losses(scenario, _of_longer(scenario, count))
         best = min(ways, key=lambda way: way[0])
     if best[0].broken > _FEW:
-        ways += _exchanged(scenario, count, best[0])
+        ways += _exchanged(scenario, count, best)
         best = min(ways, key=lambda way: way[0])
     if scenario.law.preemptor.purpose is Purpose.PREEMPT or best[0].broken < _RATE:
         return best[1]
@@ -83,21 +83,25 @@ def _of_longer(scenario: Scenario, count: int) -> list[Rows]:
     return found
 
 
-def _exchanged(scenario: Scenario, count: int, best: _Loss) -> list[_Way]:
-    """Lawful ways that lose less than the best: each podgroup in turn is the last of its priority to return.
+def _exchanged(scenario: Scenario, count: int, best: _Way) -> list[_Way]:
+    """Lawful ways that lose less than the best: a podgroup that stays is the last of its priority to return.
 
-    Where the smallest return first, one that goes may save several that do not: it takes their place.
+    Where the smallest return first, one that goes may save several that do not: it takes their place. Each podgroup of
+    a priority of which some go is tried in turn.
     """
     units, snapshot = scenario.leading(min(max(count, _EXCHANGED), len(scenario.units))), scenario.ground.snapshot
     groups = together(units)
     if len(groups) > _EXCHANGED:
         return []
+    priority = snapshot.podgroups.priority[groups.podgroup]
+    goes = is_among(groups.podgroup, snapshot.tasks.podgroup[best[1]])
+    stays = np.flatnonzero(~goes & is_among(priority, priority[goes]))
     held = np.add.reduceat(_share(scenario)[snapshot.tasks.shape[groups.rows]], groups.start[:-1])
-    last = np.where(np.eye(len(groups), dtype=bool), np.inf, held)
-    keys = -np.arange(len(groups)), last, ~groups.whole, -snapshot.podgroups.priority[groups.podgroup]
+    last = np.where(np.arange(len(groups)) == stays[:, None], np.inf, held)
+    keys = -np.arange(len(groups)), last, ~groups.whole, -priority
     orders = np.lexsort(tuple(np.broadcast_to(key, last.shape) for key in keys))
-    ways = _with_losses(scenario, list(needed(scenario, groups, list(orders))))
-    return [way for way in ways if way[0] < best and scenario.law.allows(way[1])]
+    ways = _with_losses(scenario, list(needed(scenario, groups, list(orders)))) if len(stays) else []
+    return [way for way in ways if way[0] < best[0] and scenario.law.allows(way[1])]
 
 
 def spares_lawfully(scenario: Scenario, count: int) -> bool:
@@ -205,14 +209,18 @@ def needed(scenario: Scenario, groups: VictimUnits, orders: Sequence[Rows]) -> I
     Parameters
     ----------
     orders
-        Orders of return, int64[U] each; an answer for each of them.
+        Orders of return, int64[U] each; an answer for each of them that leaves others gone than those before it.
     """
     snapshot, parts, podgroups = scenario.law.host.context.snapshot, scenario.law.parts, groups.podgroup
     elastic = groups.whole & (snapshot.counts.ready[podgroups] > snapshot.podgroups.min_available[podgroups])
-    some = bool(elastic.any())
+    some, answered = bool(elastic.any()), set[tuple[bytes, ...]]()
     for order, back in zip(orders, _back(scenario, groups, groups.rows, orders), strict=True):
+        in_parts = order[(elastic & ~back)[order]] if some else order[:0]
+        if (left := (back.tobytes(), in_parts.tobytes())) in answered:
+            continue
+        answered.add(left)
         gone = groups.rows_of(~back)
-        for podgroup in podgroups[order[(elastic & ~back)[order]]].tolist() if some else ():
+        for podgroup in podgroups[in_parts].tolist():
             asked = scenario.ground.domain, podgroup, gone.tobytes()
             if asked not in parts:
                 parts[asked] = _part_of(scenario, podgroup, gone)
