@@ -86,8 +86,8 @@ def _of_longer(scenario: Scenario, count: int) -> list[Rows]:
 def _exchanged(scenario: Scenario, count: int, best: _Way) -> list[_Way]:
     """Lawful ways that lose less than the best: a podgroup that stays is the last of its priority to return.
 
-    Where the smallest return first, one that goes may save several that do not: it takes their place. Each podgroup of
-    a priority of which some go is tried in turn.
+    Where the smallest return first, one that goes may save several that do not: it takes their place. Podgroups are
+    tried in turn if others of their priority go.
     """
     units, snapshot = scenario.leading(min(max(count, _EXCHANGED), len(scenario.units))), scenario.ground.snapshot
     groups = together(units)
