@@ -64,6 +64,11 @@ class VictimUnits:
         size, each = np.diff(self.start), np.arange(len(self.rows) + 1)
         return VictimUnits(self.rows, each, np.repeat(self.podgroup, size), each[1:] < 0, np.repeat(self.turn, size))
 
+    def arranged(self, order: Rows) -> "VictimUnits":
+        """The units in another order (int64[U])."""
+        rows, start = runs_of(self.rows, self.start, order)
+        return VictimUnits(rows, start, self.podgroup[order], self.whole[order], self.turn[order])
+
     def rows_of(self, chosen: Bools) -> Rows:
         """int64[K]: the tasks of the units where ``chosen`` (bool[U])."""
         return self.rows[chosen[self._unit]]

@@ -1,0 +1,174 @@
+"""The choice among several orders of return: the one after which least breaks."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NO_ROWS, Longs, Rows, distinct, is_among, sealed
+from pipeline.cluster.rules.breaking import breaking
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.policy import Purpose
+from pipeline.records import replace
+from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
+from pipeline.solvers.scenarios.budget import Budget
+from pipeline.solvers.scenarios.returning import needed, share_of, sparing, together
+from pipeline.solvers.scenarios.units import VictimUnits
+
+#: If more podgroups than ``_FEW`` would break, scenarios longer by each of ``_LONGER`` units are looked at as well.
+_FEW, _LONGER = 2, (1, 2, 4, 8, 16, 32, 64)
+#: In reclaim a podgroup may go in place of ``_RATE`` less important ones.
+_RATE = 4
+#: Of at most this many podgroups each is tried as the one that goes in place of others of its priority.
+_EXCHANGED = 32
+#: The law may refuse this many units where the biggest are to go.
+_REFUSALS = 64
+
+
+class _Loss(NamedTuple):
+    """What victims lose: podgroups that break, by priority, the highest first; and how much all victims hold."""
+
+    by_priority: tuple[int, ...]
+    held: float
+
+    @property
+    def broken(self) -> int:
+        """How many podgroups break."""
+        return sum(self.by_priority)
+
+
+_Way = tuple[_Loss, Rows]
+
+
+def cheapest(reached: Reached) -> Rows:
+    """int64[V]: of several orders of return, the victims of the one that breaks least, priority by priority.
+
+    Where some podgroups would break, a few units more may let most of them return, so longer scenarios are looked at
+    too, in preempt without podgroups more important than those of the shortest. In reclaim priority does not say which
+    may be taken: there one podgroup may go in place of many less important ones.
+    """
+    scenario, count = reached.scenario, reached.count
+    if count == 0:
+        return NO_ROWS
+    ways = _ways(scenario, scenario.leading(count))
+    if not scenario.law.allows(scenario.leading(count).rows):  # only some of them may be taken
+        return min((way for way in ways if scenario.law.allows(way[1])), key=lambda way: way[0])[1]
+    best = min(ways, key=lambda way: way[0])
+    if best[0].broken > _FEW:
+        scenario = _without_higher_priority(scenario, count)
+        ways += _with_losses(scenario, _of_longer(scenario, count))
+        best = min(ways, key=lambda way: way[0])
+    if best[0].broken > _FEW:
+        ways += _exchanged(scenario, count, best)
+        best = min(ways, key=lambda way: way[0])
+    if scenario.law.preemptor.purpose is Purpose.PREEMPT or best[0].broken < _RATE:
+        return best[1]
+    ways += _biggest(reached.scenario)
+    fewest = min(ways, key=lambda way: (way[0].broken, way[0]))
+    return fewest[1] if _RATE * fewest[0].broken <= best[0].broken else best[1]
+
+
+def _of_longer(scenario: Scenario, count: int) -> list[Rows]:
+    """The same of scenarios that are longer by a few units, as far as these are lawful; int64[V] each."""
+    found = list[Rows]()
+    for wanted in distinct(np.minimum(count + np.array(_LONGER), len(scenario.units))).tolist():
+        longer = scenario.leading(wanted)
+        if not scenario.law.allows(longer.rows):
+            break
+        found += _left_by(scenario, longer)
+    return found
+
+
+def _exchanged(scenario: Scenario, count: int, best: _Way) -> list[_Way]:
+    """Lawful ways that lose less than the best: a podgroup that stays is the last of its priority to return.
+
+    Where the smallest return first, one that goes may save several that do not: it takes their place. Podgroups are
+    tried in turn if others of their priority go.
+    """
+    units, snapshot = scenario.leading(min(max(count, _EXCHANGED), len(scenario.units))), scenario.ground.snapshot
+    groups = together(units)
+    if len(groups) > _EXCHANGED:
+        return []
+    priority = snapshot.podgroups.priority[groups.podgroup]
+    goes = is_among(groups.podgroup, snapshot.tasks.podgroup[best[1]])
+    stays = np.flatnonzero(~goes & is_among(priority, priority[goes]))
+    held = np.add.reduceat(share_of(scenario)[snapshot.tasks.shape[groups.rows]], groups.start[:-1])
+    last = np.where(np.arange(len(groups)) == stays[:, None], np.inf, held)
+    keys = -np.arange(len(groups)), last, ~groups.whole, -priority
+    orders = np.lexsort(tuple(np.broadcast_to(key, last.shape) for key in keys))
+    ways = _with_losses(scenario, list(needed(scenario, groups, list(orders)))) if len(stays) else []
+    return [way for way in ways if way[0] < best[0] and scenario.law.allows(way[1])]
+
+
+def spares_lawfully(scenario: Scenario, count: int) -> bool:
+    """Whether the leading units may be taken once those that are not needed have returned in some order."""
+    return any(scenario.law.allows(rows) for _, rows in _ways(scenario, scenario.leading(count)))
+
+
+def _biggest(scenario: Scenario) -> list[_Way]:
+    """The same where podgroups go that hold about as much as is asked for: the biggest of them first."""
+    units, snapshot = together(scenario.units), scenario.law.host.context.snapshot
+    share, asked = share_of(scenario), scenario.ground.need.total / np.maximum(snapshot.capacity, 1)
+    held = np.add.reduceat(share[snapshot.tasks.shape[units.rows]], units.start[:-1])
+    over = held > asked.max(initial=0.0)
+    units = units.arranged(np.lexsort((units.turn, np.where(over, held, -held), over)))
+    found = accumulated(replace(scenario, units=units), len(snapshot.tasks), Budget(_REFUSALS))
+    return _ways(found.scenario, found.scenario.leading(found.count)) if found is not None and found.count else []
+
+
+def _without_higher_priority(scenario: Scenario, count: int) -> Scenario:
+    """In preempt the scenario less the units more important than its leading ones."""
+    if scenario.law.preemptor.purpose is not Purpose.PREEMPT:
+        return scenario
+    units, priority = scenario.units, scenario.law.host.context.snapshot.podgroups.priority[scenario.units.podgroup]
+    return replace(scenario, units=units.only(priority <= priority[:count].max()))
+
+
+def _ways(scenario: Scenario, units: VictimUnits) -> list[_Way]:
+    """The victims of several orders of return, and what each loses."""
+    return _with_losses(scenario, _left_by(scenario, units))
+
+
+def _left_by(scenario: Scenario, units: VictimUnits) -> list[Rows]:
+    """The victims that several orders of return leave, int64[V] each.
+
+    The highest priority returns first; at equal priority the latest in the queue of victims, or the units that hold
+    least, so that few break, or most, so that small ones break; in reclaim also those that hold least of any priority.
+    Surplus of podgroups that go whole returns with the rest of them, or stays away while the rest returns.
+    """
+    groups, snapshot = together(units), scenario.law.host.context.snapshot
+    late = -np.arange(len(groups))
+    orders = [late + len(groups) - 1]
+    if len(groups) > 1:
+        held = np.add.reduceat(share_of(scenario)[snapshot.tasks.shape[groups.rows]], groups.start[:-1])
+        priority = -snapshot.podgroups.priority[groups.podgroup]
+        stays = ~groups.whole  # surplus returns after podgroups that would break
+        orders += [np.lexsort((late, some, stays, priority)) for some in (held, -held)]
+        if scenario.law.preemptor.purpose is not Purpose.PREEMPT:
+            orders.append(np.lexsort((late, priority, held, stays)))
+    different = {order.tobytes(): order for order in orders}.values()
+    found = list(needed(scenario, groups, list(different)))
+    if 1 < len(groups) < len(units):
+        found.append(sparing(scenario, units))
+    return found
+
+
+def _with_losses(scenario: Scenario, found: Sequence[Rows]) -> list[_Way]:
+    """Sets of victims, each once, with what they lose."""
+    sets = list({rows.tobytes(): rows for rows in found}.values())
+    return list(zip(_losses(scenario, sets), sets, strict=True)) if sets else []
+
+
+def _losses(scenario: Scenario, sets: Sequence[Rows]) -> list[_Loss]:
+    snapshot, share = scenario.law.host.context.snapshot, share_of(scenario)
+    each = breaking(snapshot, sets, *snapshot.once(_levels))[:, ::-1].tolist()
+    return [
+        _Loss(tuple(broken), float(share[snapshot.tasks.shape[rows]].sum()))
+        for broken, rows in zip(each, sets, strict=True)
+    ]
+
+
+def _levels(snapshot: Snapshot) -> tuple[Longs, int]:
+    """int64[G]: the rank of each podgroup's priority among all priorities, the lowest first; and how many there are."""
+    levels, level = np.unique(snapshot.podgroups.priority, return_inverse=True)
+    return sealed(level.astype(np.int64)), len(levels)
