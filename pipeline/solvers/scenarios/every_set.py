@@ -14,8 +14,8 @@ from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.solvers.scenarios.accumulating import Scenario
-from pipeline.solvers.scenarios.settling import Settled
-from pipeline.solvers.scenarios.trying import WorkingScenario
+from pipeline.solvers.scenarios.moves.settling import Settled
+from pipeline.solvers.scenarios.moves.trying import WorkingScenario
 
 #: Sets of at most this many tasks are looked at.
 _TASKS = 10

@@ -31,9 +31,9 @@ from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.cheapest import cheapest, spares_lawfully
 from pipeline.solvers.scenarios.every_set import first_of_all
 from pipeline.solvers.scenarios.law import Law, taken
+from pipeline.solvers.scenarios.moves.trying import WorkingScenario, outcome, tried
 from pipeline.solvers.scenarios.node_slice import NodeSlice
 from pipeline.solvers.scenarios.signatures import failed, signature_of
-from pipeline.solvers.scenarios.trying import WorkingScenario, outcome, tried
 from pipeline.solvers.scenarios.units import VictimUnits, units_of
 
 __all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point", "widest_dealt"]

@@ -11,7 +11,7 @@ from pipeline.kernels import kernel
 from pipeline.placement.filters import repelled
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
-from pipeline.solvers.scenarios.moving import fits_in, new_nodes
+from pipeline.solvers.scenarios.moves.moving import fits_in, new_nodes
 
 
 @dataclass(frozen=True)

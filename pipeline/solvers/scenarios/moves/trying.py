@@ -11,8 +11,8 @@ from pipeline.decision.price import in_units, lost_work, needed_by
 from pipeline.placement.need import Need
 from pipeline.solvers.scenarios.accumulating import Scenario
 from pipeline.solvers.scenarios.budget import Budget
+from pipeline.solvers.scenarios.moves.settling import Settled, settled
 from pipeline.solvers.scenarios.returning import needed, together
-from pipeline.solvers.scenarios.settling import Settled, settled
 from pipeline.solvers.scenarios.units import VictimUnits
 
 #: This many scenarios grow by one unit each; later ones grow by this factor.
