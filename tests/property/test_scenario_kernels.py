@@ -16,7 +16,7 @@ from pipeline.plugins.fairshare.plugin import FairShare
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
-from pipeline.solvers.scenarios import moving
+from pipeline.solvers.scenarios.moves import moving
 from pipeline.solvers.scenarios.returning import together
 from pipeline.solvers.scenarios.units import VictimUnits, runs_of
 from tests.support.brute_force import attempt_of, crowded
