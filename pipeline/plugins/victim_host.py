@@ -183,7 +183,7 @@ class VictimHost(AskedPlugins):
         plugins = self._asked(TASK_QUOTA, point)
 
         def said(at: Rows) -> list[Bools]:
-            some = rows if len(at) == len(rows) else rows[at]
+            some = rows[at]
             opinions = [plugin.task_quota_filter(preemptor, some) for plugin in plugins]
             return [opinion for opinion in opinions if opinion is not None]
 

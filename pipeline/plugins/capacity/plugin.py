@@ -5,7 +5,6 @@ Victims are also charged to the ancestors of their queues (upstream's gang vote 
 of the victims; upstream lets the last victim go below.
 """
 
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -218,10 +217,10 @@ class Capacity(
         snapshot, shares, queue = self._base, self._shares, self._queue_of(preemptor)
         if self._queues.state[queue] != OPEN:
             return False
-        keeps_shares = self._strict and preemptor.purpose is Purpose.RECLAIM
-        if not keeps_shares and self._fits_without_victims(queue, preemptor.request):
-            return True
         line, asked = chain(shares.parent, queue), preemptor.request > 0
+        keeps_shares = self._strict and preemptor.purpose is Purpose.RECLAIM
+        if not keeps_shares and not (self._allocated[line] + preemptor.request > shares.ceiling[line])[:, asked].any():
+            return True  # even if nothing goes
         lost = np.zeros_like(shares.deserved)
         np.add.at(lost, snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]])
         taken = np.zeros_like(lost)
@@ -235,20 +234,6 @@ class Capacity(
         losing = (lost > 0) & (taken < lost) & (shares.stated | (self._queues.guarantee > 0))
         losing[:, PODS] = False
         return not (losing & (after < shares.deserved)).any()
-
-    def _fits_without_victims(self, queue: int, request: Longs) -> bool:
-        """Whether a queue and its ancestors stay under their ceilings even if nothing goes."""
-        asked = queue, request.tobytes()
-        if asked not in self._fitting:
-            line = chain(self._shares.parent, queue)
-            over = self._allocated[line] + request > self._shares.ceiling[line]
-            self._fitting[asked] = not over[:, request > 0].any()
-        return self._fitting[asked]
-
-    @cached_property
-    def _fitting(self) -> dict[tuple[int, bytes], bool]:
-        """By queue and request: see `_fits_without_victims`."""
-        return {}
 
 
 def _asked(preemptor: Preemptor) -> Bools:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Longs, Rows, distinct, is_among, sealed
+from pipeline.cluster.arrays import NO_ROWS, Floats, Longs, Rows, distinct, is_among, sealed
 from pipeline.cluster.rules.breaking import breaking
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.policy import Purpose
@@ -85,17 +85,15 @@ def _exchanged(scenario: Scenario, count: int, best: _Way) -> list[_Way]:
     Where the smallest return first, one that goes may save several that do not: it takes their place. Podgroups are
     tried in turn if others of their priority go.
     """
-    units, snapshot = scenario.leading(min(max(count, _EXCHANGED), len(scenario.units))), scenario.ground.snapshot
-    groups = together(units)
+    snapshot = scenario.law.host.context.snapshot
+    groups = together(scenario.leading(min(max(count, _EXCHANGED), len(scenario.units))))
     if len(groups) > _EXCHANGED:
         return []
     priority = snapshot.podgroups.priority[groups.podgroup]
     goes = is_among(groups.podgroup, snapshot.tasks.podgroup[best[1]])
     stays = np.flatnonzero(~goes & is_among(priority, priority[goes]))
-    held = np.add.reduceat(share_of(scenario)[snapshot.tasks.shape[groups.rows]], groups.start[:-1])
-    last = np.where(np.arange(len(groups)) == stays[:, None], np.inf, held)
-    keys = -np.arange(len(groups)), last, ~groups.whole, -priority
-    orders = np.lexsort(tuple(np.broadcast_to(key, last.shape) for key in keys))
+    last = np.where(np.arange(len(groups)) == stays[:, None], np.inf, _held(scenario, groups))
+    orders = _in_turn(scenario, groups, last)
     ways = _with_losses(scenario, list(needed(scenario, groups, list(orders)))) if len(stays) else []
     return [way for way in ways if way[0] < best[0] and scenario.law.allows(way[1])]
 
@@ -108,8 +106,7 @@ def spares_lawfully(scenario: Scenario, count: int) -> bool:
 def _biggest(scenario: Scenario) -> list[_Way]:
     """The same where podgroups go that hold about as much as is asked for: the biggest of them first."""
     units, snapshot = together(scenario.units), scenario.law.host.context.snapshot
-    share, asked = share_of(scenario), scenario.ground.need.total / np.maximum(snapshot.capacity, 1)
-    held = np.add.reduceat(share[snapshot.tasks.shape[units.rows]], units.start[:-1])
+    held, asked = _held(scenario, units), scenario.ground.need.total / np.maximum(snapshot.capacity, 1)
     over = held > asked.max(initial=0.0)
     units = units.arranged(np.lexsort((units.turn, np.where(over, held, -held), over)))
     found = accumulated(replace(scenario, units=units), len(snapshot.tasks), Budget(_REFUSALS))
@@ -136,21 +133,36 @@ def _left_by(scenario: Scenario, units: VictimUnits) -> list[Rows]:
     least, so that few break, or most, so that small ones break; in reclaim also those that hold least of any priority.
     Surplus of podgroups that go whole returns with the rest of them, or stays away while the rest returns.
     """
-    groups, snapshot = together(units), scenario.law.host.context.snapshot
+    groups = together(units)
     late = -np.arange(len(groups))
     orders = [late + len(groups) - 1]
     if len(groups) > 1:
-        held = np.add.reduceat(share_of(scenario)[snapshot.tasks.shape[groups.rows]], groups.start[:-1])
-        priority = -snapshot.podgroups.priority[groups.podgroup]
-        stays = ~groups.whole  # surplus returns after podgroups that would break
-        orders += [np.lexsort((late, some, stays, priority)) for some in (held, -held)]
+        held = _held(scenario, groups)
+        orders += [_in_turn(scenario, groups, some) for some in (held, -held)]
         if scenario.law.preemptor.purpose is not Purpose.PREEMPT:
-            orders.append(np.lexsort((late, priority, held, stays)))
+            priority = -scenario.law.host.context.snapshot.podgroups.priority[groups.podgroup]
+            orders.append(np.lexsort((late, priority, held, ~groups.whole)))
     different = {order.tobytes(): order for order in orders}.values()
     found = list(needed(scenario, groups, list(different)))
     if 1 < len(groups) < len(units):
         found.append(sparing(scenario, units))
     return found
+
+
+def _held(scenario: Scenario, groups: VictimUnits) -> Floats:
+    """float64[U]: the part of the cluster that each unit holds, see ``share_of``."""
+    tasks = scenario.law.host.context.snapshot.tasks
+    return np.asarray(np.add.reduceat(share_of(scenario)[tasks.shape[groups.rows]], groups.start[:-1]))
+
+
+def _in_turn(scenario: Scenario, groups: VictimUnits, first: Floats) -> Rows:
+    """int64[..., U]: units by priority, the highest first; in it by ``first`` (float64[..., U]), the least first.
+
+    Surplus returns after podgroups of its priority that would break; of units alike the latest in the queue is first.
+    """
+    priority = scenario.law.host.context.snapshot.podgroups.priority[groups.podgroup]
+    keys = -np.arange(len(groups)), first, ~groups.whole, -priority
+    return np.lexsort(tuple(np.broadcast_to(key, first.shape) for key in keys))
 
 
 def _with_losses(scenario: Scenario, found: Sequence[Rows]) -> list[_Way]:

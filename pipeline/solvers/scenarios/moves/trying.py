@@ -1,6 +1,6 @@
 """Scenarios one after the other, each judged by what becomes of its victims; for moves, where counts do not decide."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,28 +45,32 @@ def tried(scenario: Scenario, budget: Budget) -> tuple[int, WorkingScenario] | N
             if not budget.spend():
                 return None
             known.add(victims.tobytes())
-            for emptiest in (False, True):
-                found = outcome(scenario, victims, emptiest=emptiest)
-                if found is not None:
-                    return int(units.turn.max(initial=NONE)), found
+            found = outcome(scenario, victims, emptiest=(False, True))
+            if found is not None:
+                return int(units.turn.max(initial=NONE)), found
     return None
 
 
-def outcome(scenario: Scenario, victims: Rows, *, emptiest: bool = False) -> WorkingScenario | None:
-    """The outcome of taking the victims, or None if it is not lawful. ``emptiest``: see ``NodeSlice.place``."""
+def outcome(scenario: Scenario, victims: Rows, *, emptiest: Sequence[bool] = (False,)) -> WorkingScenario | None:
+    """The outcome of taking the victims, or None if it is not lawful.
+
+    ``emptiest``: the ways to place the preemptor that are tried in turn, see ``NodeSlice.place``.
+    """
     law, ground = scenario.law, scenario.ground
     all_lost, some_fit = Settled(NO_ROWS, NO_ROWS, victims), _some_fit(ground.snapshot, ground.need, victims)
     if not some_fit and not _is_lawful(scenario, all_lost):  # the law is asked sooner than places are found
         return None
-    places = ground.place(victims, emptiest=emptiest)
-    if places is None:
-        return None
-    if not some_fit:
-        return WorkingScenario(places, all_lost)
-    found = settled(law.host, ground.need, places, victims, biggest_first=law.settles)
-    if not law.settles and not law.takes(found.lost):  # they go because of a limit, not for their room
-        found = all_lost
-    return WorkingScenario(places, found) if _is_lawful(scenario, found) else None
+    for way in emptiest:
+        places, found = ground.place(victims, emptiest=way), all_lost
+        if places is None:
+            continue
+        if some_fit:
+            found = settled(law.host, ground.need, places, victims, biggest_first=law.settles)
+            if not law.settles and not law.takes(found.lost):  # they go because of a limit, not for their room
+                found = all_lost
+        if not some_fit or _is_lawful(scenario, found):
+            return WorkingScenario(places, found)
+    return None
 
 
 def _is_lawful(scenario: Scenario, found: Settled) -> bool:
