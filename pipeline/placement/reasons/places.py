@@ -5,6 +5,7 @@ Counting slots takes time in proportion to the nodes; a layout is only tried whe
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,21 +35,21 @@ def places(asked: Question) -> Iterator[Obstacle]:
     allowed = asked.host.allowed(need.shapes)
     single = [one for shape in range(len(need.shapes)) for one in _alone(asked, allowed, shape)]
     yield from single
-    if len(_enough(asked, asked.domains, allowed, asked.room_after)):
+    after = _Slots.of(asked, allowed, asked.room_after)
+    if len(after.enough(asked.domains)):
         if asked.reason not in _LAWFUL_PLACES:
             yield from _together(asked, allowed)
         return
     yield from _closed_nodes(asked, allowed)
     if single:
         return
-    empty = snapshot.nodes.allocatable
-    root = np.array([ROOT], np.int64)
-    if not len(_enough(asked, root, allowed, empty)):
-        yield from _short(asked, Cause.CLUSTER, root, allowed, empty)
-    elif len(_enough(asked, root, allowed, asked.room_after)):
-        yield from _short(asked, Cause.WIDTH, asked.domains, allowed, asked.room_after)
-    elif not len(_enough(asked, asked.domains, allowed, empty)):
-        yield from _short(asked, Cause.WIDTH, asked.domains, allowed, empty)
+    empty, root = _Slots.of(asked, allowed, snapshot.nodes.allocatable), np.array([ROOT], np.int64)
+    if not len(empty.enough(root)):
+        yield from _short(asked, Cause.CLUSTER, root, empty)
+    elif len(after.enough(root)):
+        yield from _short(asked, Cause.WIDTH, asked.domains, after)
+    elif not len(empty.enough(asked.domains)):
+        yield from _short(asked, Cause.WIDTH, asked.domains, empty)
 
 
 def free_room(asked: Question) -> Iterator[Obstacle]:
@@ -66,10 +67,12 @@ def _alone(asked: Question, allowed: Bools, shape: int) -> Iterator[Obstacle]:
     if not allowed[shape].any():
         yield Obstacle(Cause.NODES, task=task, wanted=1)
         return
-    request, most = asked.need.request[shape], snapshot.nodes.allocatable[allowed[shape]].max(axis=0)
-    for row in np.flatnonzero(request > most).tolist():
-        what = snapshot.vocabulary.resources[row]
-        yield Obstacle(Cause.SIZE, task=task, what=what, wanted=float(request[row]), found=float(most[row]))
+    request = asked.need.request[shape]
+    for row in np.flatnonzero(request > 0).tolist():
+        most = int(snapshot.nodes.allocatable[:, row].max(where=allowed[shape], initial=0))
+        if request[row] > most:
+            what = snapshot.vocabulary.resources[row]
+            yield Obstacle(Cause.SIZE, task=task, what=what, wanted=float(request[row]), found=float(most))
 
 
 def _first(need: Need, shape: int) -> int:
@@ -80,26 +83,42 @@ def _first(need: Need, shape: int) -> int:
 # -- slots -------------------------------------------------------------------------------------------------------------
 
 
-def _reach(asked: Question, domains: Rows, allowed: Bools, room: Longs) -> Longs:
-    """int64[D, S]: how many tasks of each shape the domains take, each shape by itself."""
-    need, topology = asked.need, asked.snapshot.topology
-    reach = np.empty((len(domains), len(need.shapes)), np.int64)
-    for shape, request in enumerate(need.request):
-        each = np.minimum(slots(request, room), need.count[shape]) * allowed[shape]
-        running = np.append(0, np.cumsum(each))
-        reach[:, shape] = running[topology.stop[domains]] - running[topology.start[domains]]
-    return reach
+@dataclass(frozen=True)
+class _Slots:
+    """Slots for each shape by itself.
+
+    Attributes
+    ----------
+    running: int64[S, N + 1]
+        Their sums over the nodes before each.
+    """
+
+    asked: Question
+    running: Longs
+
+    @classmethod
+    def of(cls, asked: Question, allowed: Bools, room: Longs) -> "_Slots":
+        """Those of nodes that are allowed, with this room (int64[N, R])."""
+        need = asked.need
+        running = np.zeros((len(need.shapes), len(room) + 1), np.int64)
+        for shape, request in enumerate(need.request):
+            each = np.minimum(slots(request, room), need.count[shape]) * allowed[shape]
+            np.cumsum(each, out=running[shape, 1:])
+        return cls(asked, running)
+
+    def reach(self, domains: Rows) -> Longs:
+        """int64[D, S]: how many tasks of each shape the domains take."""
+        topology = self.asked.snapshot.topology
+        return np.asarray((self.running[:, topology.stop[domains]] - self.running[:, topology.start[domains]]).T)
+
+    def enough(self, domains: Rows) -> Rows:
+        """int64[E]: those of the domains that take each shape."""
+        return np.asarray(domains[(self.reach(domains) >= self.asked.need.count).all(axis=1)])
 
 
-def _enough(asked: Question, domains: Rows, allowed: Bools, room: Longs) -> Rows:
-    """int64[E]: those of the domains that take each shape, considered by itself."""
-    reach = _reach(asked, domains, allowed, room)
-    return np.asarray(domains[(reach >= asked.need.count).all(axis=1)])
-
-
-def _short(asked: Question, cause: Cause, domains: Rows, allowed: Bools, room: Longs) -> Iterator[Obstacle]:
+def _short(asked: Question, cause: Cause, domains: Rows, there: _Slots) -> Iterator[Obstacle]:
     """The shape that lacks most in the domain that comes closest, what it lacks, and the level of the domains."""
-    reach, count = _reach(asked, domains, allowed, room), asked.need.count
+    reach, count = there.reach(domains), asked.need.count
     if len(domains) == 0:
         return
     best = int(np.argmin(np.maximum(count - reach, 0).max(axis=1)))
@@ -116,7 +135,7 @@ def _short(asked: Question, cause: Cause, domains: Rows, allowed: Bools, room: L
 def _closed_nodes(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
     """Nodes with room that are cordoned, tainted or not selected: each cause that suffices, or all that would help."""
     found = []
-    for cause, open_to in _relaxed(asked).items():
+    for cause, open_to in _relaxed(asked).items() if not allowed.all() else ():
         more = open_to & ~allowed
         if not more.any():
             continue
@@ -129,7 +148,8 @@ def _closed_nodes(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
             node = int(np.argmax(helps[shape]))
             what = _taints(asked.snapshot, node) if cause is Cause.TAINTED else ""
             told = Obstacle(cause, task=_first(asked.need, shape), what=what, found=int(helps[shape].sum()))
-            found.append((len(_enough(asked, asked.domains, open_to | allowed, asked.room_after)) > 0, told))
+            there = _Slots.of(asked, open_to | allowed, asked.room_after)
+            found.append((len(there.enough(asked.domains)) > 0, told))
     sufficient = any(enough for enough, _ in found)
     yield from (told for enough, told in found if enough or not sufficient)
 
@@ -207,7 +227,7 @@ def _placed_without(asked: Question, allowed: Bools, cause: Cause) -> bool:
         loose = tuple(replace(part, required_level=NONE) if part.subgroup != NONE else part for part in need.parts)
         need = replace(need, parts=loose)
     start, stop = snapshot.topology.start, snapshot.topology.stop
-    for domain in _enough(asked, asked.domains, allowed, asked.room_after).tolist():
+    for domain in _Slots.of(asked, allowed, asked.room_after).enough(asked.domains).tolist():
         first, last = int(start[domain]), int(stop[domain])
         if last - first > _NODES:
             continue

@@ -55,6 +55,8 @@ def pace(asked: Question) -> Iterator[Obstacle]:
     left = asked.others
     for cause, _, kept in _rules(asked):
         left = left if cause is Cause.WINDOW else left[~kept[left]]
+        if len(left) == 0:
+            break
     for name, plugin in plugins:
         for one in plugin.beyond_pace(left):
             if one.used >= one.most or asked.reason not in _BY_CANDIDATES:

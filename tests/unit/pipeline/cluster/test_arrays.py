@@ -56,3 +56,13 @@ def test_rows_are_ordered_by_fractions_as_numpy_orders_them(different: int) -> N
     assert order.tolist() == np.lexsort(keys[::-1]).tolist()
     told = [tuple(key[row] for key in keys) for row in order.tolist()]
     assert dense_rank(*keys)[order].tolist() == [sorted(set(told)).index(one) for one in told]
+
+
+@pytest.mark.parametrize("wide", [1, 30, 1 << 40])
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8, np.float64])
+def test_one_key_is_ranked_alike_whether_its_numbers_are_close_together_or_not(wide: int, kind: type) -> None:
+    key = np.random.default_rng(wide).integers(-wide, wide, 500).astype(kind)
+    ranks = dense_rank(key)
+    assert ranks.tolist() == np.unique(key, return_inverse=True)[1].tolist()
+    assert ranks.dtype == np.int64
+    assert dense_rank(key[:0]).tolist() == []
