@@ -218,15 +218,17 @@ def _parts_reach(minima: Minima, have: Have) -> Bools:
     result = np.empty(len(minima.least), np.bool_)
     if len(least) == 0 and part_start[-1] == 0:  # as it mostly is: no podgroup has any parts
         return on_top <= 0
+    # How many of the roles before each are below their minimum: a loop over the roles of each podgroup takes three
+    # times as long, because processors guess wrongly how many these are.
+    short = np.zeros(len(least) + 1, np.int64)
+    for role in range(len(least)):
+        short[role + 1] = short[role] + (has[role] < least[role])
     for group in range(len(result)):
-        reached = True
-        if binds[group]:
-            for role in range(start[group], start[group + 1]):
-                reached &= has[role] >= least[role]
+        result[group] = (not binds[group]) | (short[start[group]] == short[start[group + 1]])
         if part_start[group] == part_start[group + 1]:
-            result[group] = reached and on_top[group] <= 0
+            result[group] &= on_top[group] <= 0
         else:
-            result[group] = reached and subgroups_reach(minima, have, group)
+            result[group] = result[group] and subgroups_reach(minima, have, group)
     return result
 
 
