@@ -36,25 +36,32 @@ class Room:
 
     Attributes
     ----------
-    idle, terminating, nominated: int64[N, R]
-        ``idle`` is what no task holds; ``terminating`` is held by tasks on their way out; ``nominated`` is promised to
+    capacity, used, terminating, nominated: int64[N, R]
+        ``used`` is held by all tasks; ``terminating`` is held by tasks on their way out; ``nominated`` is promised to
         waiting tasks, and to those on their way out that start again there (moved).
     """
 
-    idle: Longs
+    capacity: Longs
+    used: Longs
     terminating: Longs
     nominated: Longs
 
     @cached_property
+    def idle(self) -> Longs:
+        """int64[N, R], read-only: what no task holds."""
+        return sealed(self.capacity - self.used)
+
+    @cached_property
     def future(self) -> Longs:
         """int64[N, R], read-only: idle + terminating - nominated; negative where more was promised than comes free."""
-        result = self.idle + self.terminating
+        result = self.capacity - self.used
+        result += self.terminating
         result -= self.nominated
         return sealed(result)
 
     def future_of(self, nodes: Rows) -> Longs:
         """int64[M, R]: the same for some nodes."""
-        return self.idle[nodes] + self.terminating[nodes] - self.nominated[nodes]
+        return self.capacity[nodes] - self.used[nodes] + self.terminating[nodes] - self.nominated[nodes]
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,7 @@ class Usage:
 
     def room(self, capacity: Longs) -> Room:
         """The room that they leave of ``capacity``, of the same shape."""
-        return Room(sealed(capacity - self.used), self.terminating, self.nominated)
+        return Room(capacity, self.used, self.terminating, self.nominated)
 
 
 @dataclass(frozen=True)

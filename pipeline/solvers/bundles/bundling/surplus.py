@@ -7,11 +7,11 @@ above it that still has its ``min_subgroups`` keeps them. A role without a minim
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Rows, frozen
+from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Rows, frozen, sealed
 from pipeline.cluster.rules.minimum import parts_run
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import wholeness
-from pipeline.kernels import linked
+from pipeline.kernels import kernel, linked
 from pipeline.solvers.bundles.bundling.records import Entries, Surplus
 
 #: The surplus of a role that does not bind.
@@ -23,19 +23,27 @@ def surplus_of(snapshot: Snapshot) -> Surplus:
 
     A podgroup that is short in a role or subgroup is broken, whatever it has in all: its surplus is negative.
     """
-    groups, table = snapshot.podgroups, snapshot.subgroups
-    spare = snapshot.role_counts.ready - snapshot.roles.min_available
-    free = ~snapshot.roles_bind[snapshot.roles.podgroup] | (snapshot.roles.min_available == 0)
+    groups, roles, table = snapshot.podgroups, snapshot.roles, snapshot.subgroups
     parts = wholeness(table, groups, snapshot.subgroup_counts.ready)
     gang = snapshot.counts.ready - groups.min_available
     return Surplus(
         gang=frozen(np.where(parts_run(snapshot), gang, np.minimum(gang, NONE)), np.int32),
-        role=frozen(np.where(free, UNBOUND, spare), np.int32),
+        role=sealed(_spare(snapshot.role_counts.ready, roles.min_available, roles.podgroup, snapshot.roles_bind)),
         role_start=frozen(snapshot.role_start, np.int64),
         leaf=frozen(np.where(parts.whole, snapshot.subgroup_counts.ready - table.min_available, NONE), np.int32),
         slack=frozen(parts.slack, np.int32),
         holder=frozen(parts.holder, np.int32),
     )
+
+
+@kernel
+def _spare(ready: Counts, least: Counts, podgroup: Ids, bind: Bools) -> Counts:
+    """int32[L]: the surplus of each role."""
+    result = np.empty(len(ready), np.int32)
+    for role in range(len(ready)):
+        binds = bind[podgroup[role]] & (least[role] != 0)
+        result[role] = ready[role] - least[role] if binds else UNBOUND
+    return result
 
 
 @linked
