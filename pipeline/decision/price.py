@@ -159,7 +159,7 @@ def lost_work(snapshot: Snapshot, now: float) -> Floats:
 
 def _lost_work(groups: Podgroups, now: float) -> Floats:
     since = np.where(np.isnan(groups.last_checkpoint), groups.started, groups.last_checkpoint)
-    hours = np.where(np.isnan(since), 0.0, np.maximum(now - since, 0.0) / 3600.0)
+    hours = np.fmax(now - since, 0.0) / 3600.0  # 0 where nothing is known: the other of a number and NaN
     return np.asarray(1.0 + np.round(hours, 6), np.float64)
 
 

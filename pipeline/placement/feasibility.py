@@ -53,7 +53,7 @@ def feasible(snapshot: Snapshot, made: Statement) -> bool:
     if ((snapshot.shapes.on_card[tasks.shape[asks]] > 0) != (np.concatenate([has, made.bound_card]) != NONE)).any():
         return False
     left = leftover(snapshot, made)
-    idle = np.concatenate([snapshot.room.idle[left.node], snapshot.card_room.idle[left.node]], axis=1)
+    idle = np.concatenate([snapshot.room.idle_of(left.node), snapshot.card_room.idle_of(left.node)], axis=1)
     fits = ((left.room >= 0) | (left.placed == 0)).all() and ((left.bound <= idle) | (left.bound == 0)).all()
     return bool(fits) and not against_anti_affinity(snapshot, made, made.evictions)
 

@@ -59,9 +59,13 @@ class Room:
         result -= self.nominated
         return sealed(result)
 
+    def idle_of(self, nodes: Rows) -> Longs:
+        """int64[M, R]: what no task holds of some nodes."""
+        return self.capacity[nodes] - self.used[nodes]
+
     def future_of(self, nodes: Rows) -> Longs:
-        """int64[M, R]: the same for some nodes."""
-        return self.capacity[nodes] - self.used[nodes] + self.terminating[nodes] - self.nominated[nodes]
+        """int64[M, R]: what will be there of some nodes."""
+        return self.idle_of(nodes) + self.terminating[nodes] - self.nominated[nodes]
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,9 @@ class TaskCounts:
     @property
     def valid(self) -> Counts:
         """int32[M]: tasks that may still count towards a minimum."""
-        return self.ready + self.waiting + self.pending
+        result = self.ready + self.waiting
+        result += self.pending
+        return result
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,9 @@ def _have(snapshot: Snapshot, *, promised: bool) -> Have:
 def _towards(counts: TaskCounts, *, promised: bool) -> Counts:
     """int32[M]: what counts towards a minimum; a best-effort task with a promise counts once."""
     have = counts.ready + counts.pending_best_effort
-    return sealed(have + counts.waiting if promised else have)
+    if promised:
+        have += counts.waiting
+    return sealed(have)
 
 
 def minima_of(snapshot: Snapshot) -> Minima:
@@ -215,14 +217,14 @@ def _parts_reach(minima: Minima, have: Have) -> Bools:
     # Taking a column out of a record for each podgroup would cost twenty times as much as all the rest.
     binds, start, least, has = minima.binds, minima.role_start, minima.role_least, have.role
     part_start, on_top = minima.part_start, minima.wanted_on_top
-    result = np.empty(len(minima.least), np.bool_)
-    if len(least) == 0 and part_start[-1] == 0:  # as it mostly is: no podgroup has any parts
-        return on_top <= 0
     # How many of the roles before each are below their minimum: a loop over the roles of each podgroup takes three
     # times as long, because processors guess wrongly how many these are.
     short = np.zeros(len(least) + 1, np.int64)
     for role in range(len(least)):
         short[role + 1] = short[role] + (has[role] < least[role])
+    if short[-1] == 0 and part_start[-1] == 0:  # as it mostly is
+        return on_top <= 0
+    result = np.empty(len(minima.least), np.bool_)
     for group in range(len(result)):
         result[group] = (not binds[group]) | (short[start[group]] == short[start[group + 1]])
         if part_start[group] == part_start[group + 1]:

@@ -123,7 +123,7 @@ class NodeSlice:
         request = self.need.request[shape]
         there = slots(request, room) * self._here[shape]
         nodes = np.flatnonzero(there)
-        idle, asked = self.snapshot.room.idle[self.start : self.stop][nodes], request > 0
+        idle, asked = self.snapshot.room.idle_of(self.start + nodes), request > 0
         spare = (idle[:, asked] / request[asked]).min(axis=1, initial=np.inf)
         nodes = nodes[np.lexsort((nodes, -spare if emptiest else spare, there[nodes]))]
         taken = sizes(np.minimum(np.cumsum(there[nodes]), wanted))
