@@ -63,13 +63,12 @@ def shares_of(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> Capa
 
 def _tree_ceilings(queues: Queues, whole: Longs) -> Longs:
     inner, ceiling = is_parent(queues.parent), np.empty_like(queues.guarantee)
-    for queue in range(len(queues)):
-        parent = int(queues.parent[queue])
-        if parent == NONE and inner[queue]:
-            ceiling[queue] = queues.capability[queue]  # only its own statement limits a root
-            continue
-        others = queues.guarantee[queues.parent == parent].sum(axis=0) - queues.guarantee[queue]
-        above = whole if parent == NONE else ceiling[parent]
-        left = np.where(above >= UNLIMITED, UNLIMITED, np.maximum(above - others, queues.guarantee[queue]))
-        ceiling[queue] = np.minimum(left, queues.capability[queue])
+    for parent in (NONE, *np.flatnonzero(inner).tolist()):  # parents come before their children
+        rows = np.flatnonzero(queues.parent == parent)
+        above, guarantee = whole if parent == NONE else ceiling[parent], queues.guarantee[rows]
+        others = guarantee.sum(axis=0) - guarantee
+        left = np.where(above >= UNLIMITED, UNLIMITED, np.maximum(above - others, guarantee))
+        if parent == NONE:
+            left[inner[rows]] = UNLIMITED  # only its own statement limits a root
+        ceiling[rows] = np.minimum(left, queues.capability[rows])
     return ceiling
