@@ -222,7 +222,7 @@ def _parts_reach(minima: Minima, have: Have) -> Bools:
     short = np.zeros(len(least) + 1, np.int64)
     for role in range(len(least)):
         short[role + 1] = short[role] + (has[role] < least[role])
-    if short[-1] == 0 and part_start[-1] == 0:  # as it mostly is
+    if short[-1] == 0 and part_start[-1] == 0:  # mostly no role is short, and no podgroup has subgroups
         return on_top <= 0
     result = np.empty(len(minima.least), np.bool_)
     for group in range(len(result)):

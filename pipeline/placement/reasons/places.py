@@ -85,12 +85,12 @@ def _first(need: Need, shape: int) -> int:
 
 @dataclass(frozen=True)
 class _Slots:
-    """Slots for each shape by itself.
+    """How many tasks of each shape of the need fit, each shape by itself, with one room of the nodes.
 
     Attributes
     ----------
     running: int64[S, N + 1]
-        Their sums over the nodes before each.
+        Sums over the nodes before each.
     """
 
     asked: Question
@@ -98,7 +98,7 @@ class _Slots:
 
     @classmethod
     def of(cls, asked: Question, allowed: Bools, room: Longs) -> "_Slots":
-        """Those of nodes that are allowed, with this room (int64[N, R])."""
+        """Count on the nodes that are allowed (bool[S, N]), with a room of int64[N, R]."""
         need = asked.need
         running = np.zeros((len(need.shapes), len(room) + 1), np.int64)
         for shape, request in enumerate(need.request):
@@ -134,8 +134,10 @@ def _short(asked: Question, cause: Cause, domains: Rows, there: _Slots) -> Itera
 
 def _closed_nodes(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
     """Nodes with room that are cordoned, tainted or not selected: each cause that suffices, or all that would help."""
+    if allowed.all():
+        return
     found = []
-    for cause, open_to in _relaxed(asked).items() if not allowed.all() else ():
+    for cause, open_to in _relaxed(asked).items():
         more = open_to & ~allowed
         if not more.any():
             continue

@@ -38,7 +38,7 @@ def surplus_of(snapshot: Snapshot) -> Surplus:
 
 @kernel
 def _spare(ready: Counts, least: Counts, podgroup: Ids, bind: Bools) -> Counts:
-    """int32[L]: the surplus of each role."""
+    """int32[L]: the surplus of each role; ``bind`` bool[G]: whether roles bind in a podgroup."""
     result = np.empty(len(ready), np.int32)
     for role in range(len(ready)):
         binds = bind[podgroup[role]] & (least[role] != 0)
