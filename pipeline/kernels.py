@@ -5,7 +5,7 @@ A kernel is an ordinary Python function over arrays. ``kernel.py_func`` is its u
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
 from numba.core import config
@@ -16,8 +16,8 @@ from pipeline.compiled import Compiled
 Function = TypeVar("Function", bound=Callable[..., Any])
 Answer = TypeVar("Answer")
 
-#: The second thread; it begins when it is first needed.
-_OTHER = ThreadPoolExecutor(1, thread_name_prefix="kernels")
+#: The second thread while it is idle, none while it works; it begins when it is first needed.
+_IDLE = [ThreadPoolExecutor(1, thread_name_prefix="kernels")]
 
 
 def kernel(function: Function) -> Function:
@@ -82,9 +82,27 @@ def counted_by(counted: Callable[..., Any]) -> Callable[[Function], Function]:
 def both(first: Callable[[], Answer], second: Callable[[], Answer]) -> tuple[Answer, Answer]:
     """The answers of two functions that run at once, where both spend a millisecond or more in kernels.
 
-    Neither may change what the other reads, or call this. The second thread stays: a new one takes 0.3 ms longer, most
-    of it for memory that a thread has to be given first.
+    Neither may change what the other reads. The second thread stays: a new one takes 0.3 ms longer, most of it for
+    memory that a thread has to be given first. While it is at work, also for one of the two, they run one after the
+    other: so no thread waits for one that waits for it.
     """
-    later = _OTHER.submit(first)
-    mine = second()
-    return later.result(), mine
+    try:
+        other = _IDLE.pop()
+    except IndexError:
+        return first(), second()
+    try:
+        later = other.submit(first)
+        mine = second()
+        return later.result(), mine
+    finally:
+        _IDLE.append(other)
+
+
+def in_halves(part: Callable[[int, int], Answer], rows: int, enough: int) -> tuple[Answer, ...]:
+    """The answers of ``part`` for a first and a second half of the rows, at once; one for all if these are too few.
+
+    ``part`` is given its first row and the row after its last. ``enough``: rows that cost half a millisecond.
+    """
+    if rows < enough:
+        return (part(0, rows),)
+    return both(partial(part, 0, rows // 2), partial(part, rows // 2, rows))

@@ -12,7 +12,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, seal
 from pipeline.cluster.rules.quota import agreed
 from pipeline.cluster.rules.sparing import Quota, TaskQuota, task_quota
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.kernels import kernel
+from pipeline.kernels import in_halves, kernel
 from pipeline.plugins.asked import AskedPlugins
 from pipeline.plugins.extension_points import (
     BUNDLE_QUOTA,
@@ -30,16 +30,16 @@ from pipeline.policy import ExtensionPoint, Purpose
 
 #: What plugins say of tasks that are judged alone, see ``ShieldsTasks``.
 OnTasks: TypeAlias = Bools | OfPodgroups | bool
+#: From this many tasks on, two threads judge them.
+_TASKS_FOR_TWO = 400_000
 
 
 @kernel
-def _takeable(may: Bools, podgroup: Ids, preemptible: Bools, status: Bytes, clears: bool) -> Bools:
-    """bool[T]: running or bound tasks of the podgroups ``may``; only preemptible ones, unless the purpose is CLEAR."""
-    result = np.empty(len(podgroup), np.bool_)
-    for task in range(len(podgroup)):
+def _takeable(may: Bools, podgroup: Ids, preemptible: Bools, status: Bytes, clears: bool, result: Bools) -> None:
+    """Fill in bool[T]: running or bound tasks of the podgroups ``may``; only preemptible ones, unless it ``clears``."""
+    for task in range(len(result)):
         runs = (status[task] == BOUND) | (status[task] == RUNNING)
         result[task] = runs & (preemptible[task] | clears) & may[podgroup[task]]
-    return result
 
 
 class VictimHost(AskedPlugins):
@@ -87,7 +87,13 @@ class VictimHost(AskedPlugins):
         for opinion in said:
             if isinstance(opinion, OfPodgroups):
                 may = may & opinion.may
-        result = _takeable(may, tasks.podgroup, tasks.preemptible, tasks.status, clears)
+        result = np.empty(len(tasks), np.bool_)
+
+        def judge(begin: int, end: int) -> None:
+            some = slice(begin, end)
+            _takeable(may, tasks.podgroup[some], tasks.preemptible[some], tasks.status[some], clears, result[some])
+
+        in_halves(judge, len(tasks), _TASKS_FOR_TWO)
         result[self.context.starting] = False
         if self.context.among is not None:
             spared = np.ones(len(result), bool)

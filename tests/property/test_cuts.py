@@ -12,12 +12,15 @@ from actors.fleets.generated import NOW, GangSpec, generate
 from actors.observability.telemetry import start
 from actors.search.batched_search import BatchedSearch, Spread
 from actors.search.searcher import Searcher
+from pipeline.cluster.arrays import with_rows
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.placement.domains import domains_of
+from pipeline.plugins import victim_host
 from pipeline.policy import PluginSetting, Purpose
 from pipeline.propose import host_of, propose
-from pipeline.solvers.bundles import surveying
+from pipeline.solvers.bundles import lower_bounds, surveying
+from pipeline.solvers.bundles.bundling import terms
 
 DEFAULT = load_profile("default")
 #: Its quotas cannot be counted in columns: plugins are asked in every domain.
@@ -33,7 +36,9 @@ CUTS = (1, 5, 10_000)
 #: Of the seeds, those that are asked for racks; the others are asked for blocks, which are few.
 SEEDS = (0, 1, 3, 4, 5, 7)
 #: What two threads do, by the number of tasks from which on they do it.
-FOR_TWO = ("_BOUNDS_FOR_TWO", "_ESTIMATES_FOR_TWO", "_OUTCOMES_FOR_TWO")
+FOR_TWO = ("_BOUNDS_FOR_TWO", "_OUTCOMES_FOR_TWO")
+#: What they do in halves of all rows, likewise.
+IN_HALVES = ((victim_host, "_TASKS_FOR_TWO"), (terms, "_ENTRIES_FOR_TWO"), (lower_bounds, "_NODES_FOR_TWO"))
 
 
 @cache
@@ -84,6 +89,21 @@ def test_one_thread_or_two_the_outcome_is_the_same_to_the_byte(
         monkeypatch.setattr(surveying, name, 1)
     assert told(propose(attempt)) == alone
     assert threads
+
+
+@pytest.mark.parametrize("purpose", [Purpose.PREEMPT, Purpose.RECLAIM])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_in_halves_or_at_once_the_outcome_is_the_same_to_the_byte(
+    monkeypatch: pytest.MonkeyPatch, seed: int, purpose: Purpose
+) -> None:
+    attempt = asked(seed, "default", purpose)
+    tasks = attempt.snapshot.tasks
+    stays = with_rows(tasks.preemptible, np.arange(0, len(tasks), 7), False)
+    attempt = replace(attempt, snapshot=replace(attempt.snapshot, tasks=replace(tasks, preemptible=stays)))
+    alone = told(propose(attempt))
+    for module, name in IN_HALVES:
+        monkeypatch.setattr(module, name, 1)
+    assert told(propose(attempt)) == alone
 
 
 @pytest.mark.parametrize("name", FOR_TWO)

@@ -15,7 +15,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows
 from pipeline.decision.explanation import LowerBound
-from pipeline.kernels import kernel
+from pipeline.kernels import in_halves, kernel
 from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Site, Terms
@@ -26,6 +26,8 @@ from pipeline.solvers.bundles.sum_bounds import bound_by_sums
 #: Lost work is rounded to this in a price; the bound allows for this and for its own rounding.
 _ROUNDING = 1e-6
 _MARGIN = 1 - 1e-6
+#: From this many nodes on, two threads count slots.
+_NODES_FOR_TWO = 30_000
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,19 @@ def slot_bounds(search: BundleSearch, domains: Rows) -> Slots:
     snapshot, need = search.snapshot, search.need
     starts, stops = snapshot.topology.start[domains], snapshot.topology.stop[domains]
     nodes, placed, fixed = snapshot.totals.nodes, snapshot.placed, search.fixed
-    without, after = _running_slots(
-        need.request, need.count, search.open, snapshot.room.future, nodes.used, nodes.terminating,
-        placed.node[fixed], placed.shape[fixed], snapshot.shapes.request,
-    )  # fmt: skip
+    node, shape = placed.node[fixed], placed.shape[fixed]
+    sums = np.zeros((2, len(snapshot.nodes) + 1, len(need.count)), np.int64)
+
+    def count(begin: int, end: int) -> int:
+        _running_slots(
+            (begin, end), need.request, need.count, search.open, snapshot.room.future, nodes.used, nodes.terminating,
+            node, shape, snapshot.shapes.request, sums,
+        )  # fmt: skip
+        return begin
+
+    for middle in in_halves(count, len(snapshot.nodes), _NODES_FOR_TWO)[1:]:
+        sums[:, middle + 1 :] += sums[:, middle, None]
+    without, after = sums
     return Slots(without[stops] - without[starts], after[stops] - after[starts])
 
 
@@ -62,18 +73,18 @@ def hopeless(search: BundleSearch, domains: Rows) -> Bools:
 
 @kernel
 def _running_slots(
-    request: Longs, count: Longs, allowed: Bools, future: Longs, used: Longs, terminating: Longs, node: Ids, shape: Ids,
-    held: Longs,
-) -> tuple[Longs, Longs]:  # fmt: skip
-    """Running sums of slots over the nodes, without and with evictions: two of int64[N + 1, S].
+    nodes: tuple[int, int], request: Longs, count: Longs, allowed: Bools, future: Longs, used: Longs,
+    terminating: Longs, node: Ids, shape: Ids, held: Longs, sums: Longs,
+) -> None:  # fmt: skip
+    """Fill in running sums of slots over the nodes from the first up to the second.
 
-    ``node`` (ascending) and ``shape`` are those of tasks that run and stay, ``held`` int64[shapes, R] what each holds.
+    Without and with evictions: ``sums`` int64[2, N + 1, S]. ``node`` (ascending) and ``shape`` are those of tasks that
+    run and stay, ``held`` int64[shapes, R] what each holds.
     """
-    nodes, resources = future.shape
-    without = np.zeros((nodes + 1, len(count)), np.int64)
-    after = np.zeros((nodes + 1, len(count)), np.int64)
-    room, at = np.empty((1, resources), np.int64), 0
-    for n in range(nodes):
+    begin, end = nodes
+    resources, without, after = future.shape[1], sums[0], sums[1]
+    room, at = np.empty((1, resources), np.int64), np.searchsorted(node, begin)
+    for n in range(begin, end):
         for r in range(resources):
             room[0, r] = future[n, r] + used[n, r] - terminating[n, r]
         while at < len(node) and node[at] == n:
@@ -85,9 +96,8 @@ def _running_slots(
             if allowed[s, n]:
                 free = slots_at(request, s, future, n, count[s])
                 reachable = slots_at(request, s, room, 0, count[s])
-            without[n + 1, s] = without[n, s] + free
-            after[n + 1, s] = after[n, s] + reachable
-    return without, after
+            without[n + 1, s] = free + (without[n, s] if n > begin else 0)
+            after[n + 1, s] = reachable + (after[n, s] if n > begin else 0)
 
 
 # -- cost --------------------------------------------------------------------------------------------------------------

@@ -26,8 +26,8 @@ from pipeline.solvers.bundles.lower_bounds import CostBounds, cost_bounds, hopel
 from pipeline.solvers.bundles.nearly import slack_of
 from pipeline.solvers.bundles.pricing import NO_PRICE, Leading, leading, prices_within, reaches
 
-#: From this many tasks on, two threads make branch and bound, estimates, and bounds: about half a millisecond's work.
-_OUTCOMES_FOR_TWO, _ESTIMATES_FOR_TWO, _BOUNDS_FOR_TWO = 2_000, 20_000, 150_000
+#: From this many tasks on, two threads make branch and bound, and bounds: about half a millisecond's work.
+_OUTCOMES_FOR_TWO, _BOUNDS_FOR_TWO = 2_000, 150_000
 #: Of many domains, this many with the lowest estimates are looked at with effort.
 _RIVALS = 3
 
@@ -67,22 +67,15 @@ def estimates(search: BundleSearch, domains: Rows) -> Survey:
     first = prices_within(search, domains[leads], bounds.only(leads), NO_PRICE, 0)
     best = _best(search, first)
     bounds = _with_work(search, domains, bounds, ~near & (bounds.head <= best.head))
-    within = ~leads & _reaching(bounds, best)
-
-    def others(some: Bools) -> Survey:
-        return prices_within(search, domains[some], bounds.only(some), best, 0)
-
-    middle = _middle(search, domains, within, _ESTIMATES_FOR_TWO)
-    if middle == 0:
-        return whole_survey([first, others(~leads)])
-    before = np.arange(len(domains)) < middle
-    return whole_survey([first, *both(partial(others, ~leads & before), partial(others, ~leads & ~before))])
+    # By one thread: most are left out for what is found on the way, and two threads would find it twice.
+    others = prices_within(search, domains[~leads], bounds.only(~leads), best, 0)
+    return whole_survey([first, others])
 
 
 def _bounds(search: BundleSearch, domains: Rows, *, heads_only: bool = False) -> CostBounds:
     """The lower bounds of some domains; see ``cost_bounds``."""
     bounded = partial(cost_bounds, search, heads_only=heads_only)
-    middle = _middle(search, domains, np.ones(len(domains), bool), _BOUNDS_FOR_TWO)
+    middle = _middle(search, domains, _BOUNDS_FOR_TWO)
     if middle == 0:
         return bounded(domains)
     halves = both(partial(bounded, domains[:middle]), partial(bounded, domains[middle:]))
@@ -112,13 +105,13 @@ def _reaching(bounds: CostBounds, best: Leading) -> Bools:
     return np.asarray(reaches(bounds.head, bounds.work, best))
 
 
-def _middle(search: BundleSearch, domains: Rows, some: Bools, enough: int) -> int:
-    """Where to cut the domains, so that ``some`` (bool[D]) of them are half the work for each of two threads.
+def _middle(search: BundleSearch, domains: Rows, enough: int) -> int:
+    """Where to cut the domains, so that each of two threads has half of the tasks.
 
     0 if they have fewer than ``enough`` tasks: one thread does all.
     """
     topology, start = search.snapshot.topology, search.site.start
-    tasks = np.cumsum(np.where(some, start[topology.stop[domains]] - start[topology.start[domains]], 0))
+    tasks = np.cumsum(start[topology.stop[domains]] - start[topology.start[domains]])
     if len(domains) < 2 or tasks[-1] < enough:  # noqa: PLR2004 - one domain is not cut
         return 0
     return min(int(np.searchsorted(tasks, tasks[-1] // 2)) + 1, len(domains) - 1)
@@ -165,7 +158,7 @@ def _with_effort(search: BundleSearch, domains: Rows) -> dict[int, Outcome]:
     def found(some: Rows) -> list[tuple[int, Outcome | None]]:
         return [(domain, DomainBundles(search, domain).by_slots()) for domain in some.tolist()]
 
-    middle = _middle(search, domains, np.ones(len(domains), bool), _OUTCOMES_FOR_TWO)
+    middle = _middle(search, domains, _OUTCOMES_FOR_TWO)
     halves = both(partial(found, domains[:middle]), partial(found, domains[middle:])) if middle else (found(domains),)
     return {domain: one for half in halves for domain, one in half if one is not None}
 

@@ -23,7 +23,7 @@ from pipeline.cluster.counted.counting import runs
 from pipeline.cluster.rules.sparing import Quota, no_quota
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units
-from pipeline.kernels import kernel
+from pipeline.kernels import in_halves, kernel
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.kinds import GroupKinds, kinds_of
 from pipeline.solvers.bundles.bundling.node_clearing import node_rank
@@ -31,6 +31,9 @@ from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Si
 from pipeline.solvers.bundles.bundling.repulsion import Repulsion, repulsion_of
 from pipeline.solvers.bundles.bundling.surplus import surplus_of
 from pipeline.solvers.bundles.bundling.worth import worth_of
+
+#: From this many entries on, two threads judge them.
+_ENTRIES_FOR_TWO = 400_000
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,14 @@ class BundleSearch:
     @cached_property
     def _judged(self) -> tuple[Bools, Rows]:
         """bool[M]: which entries are candidates; int64[K]: those that run and are not."""
-        return judged(self.snapshot.occupancy.task, self.candidate, self.snapshot.placed.status)
+        task, status = self.snapshot.occupancy.task, self.snapshot.placed.status
+        result = np.empty(len(task), np.bool_)
+
+        def judge(begin: int, end: int) -> Rows:
+            return begin + judged(task[begin:end], self.candidate, status[begin:end], result[begin:end])
+
+        fixed = in_halves(judge, len(task), _ENTRIES_FOR_TWO)
+        return result, np.concatenate(fixed)
 
     @property
     def fixed(self) -> Rows:
@@ -234,9 +244,12 @@ class BundleSearch:
 
 
 @kernel
-def judged(task: Rows, candidate: Bools, status: Bytes) -> tuple[Bools, Rows]:
-    """Which entries (rows ``task``) are candidates, bool[M]; and which run and are none, int64[K]."""
-    result, many = np.empty(len(task), np.bool_), 0
+def judged(task: Rows, candidate: Bools, status: Bytes, result: Bools) -> Rows:
+    """int64[K]: which entries run and are no candidates; fills in which are (``result`` bool[M]).
+
+    ``task`` int64[M] are their rows.
+    """
+    many = 0
     for entry in range(len(task)):
         may = candidate[np.uint64(task[entry])]
         result[entry] = may
@@ -246,7 +259,7 @@ def judged(task: Rows, candidate: Bools, status: Bytes) -> tuple[Bools, Rows]:
         if not result[entry] and runs(status[entry]):
             fixed[filled] = entry
             filled += 1
-    return result, fixed
+    return fixed
 
 
 def _priority_levels(snapshot: Snapshot) -> Longs:
