@@ -20,8 +20,8 @@ from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 
 Derived = TypeVar("Derived")
-#: What is kept where a function makes of a snapshot the snapshot itself.
-_ITSELF = object()
+#: What is kept where a function makes of a snapshot the snapshot itself; and what stands for nothing made yet.
+_ITSELF, _NOT_MADE = object(), object()
 
 
 @dataclass(frozen=True)
@@ -138,14 +138,17 @@ class Snapshot(CarriedTables):
 
         ``derive`` is a function of a module; an array that it makes is read only from then on.
         """
-        if derive not in self._kept:
-            made: Any = derive(self)
-            if isinstance(made, np.ndarray):
-                made.flags.writeable = False
+        kept = self._kept.get(derive, _NOT_MADE)
+        if kept is _NOT_MADE:
+            kept = derive(self)
+            if isinstance(kept, np.ndarray):
+                kept.flags.writeable = False
             # One that kept itself would live until a full collection, which is rare among millions of objects.
-            self._kept[derive] = _ITSELF if made is self else made
-        kept: Any = self._kept[derive]
-        return cast(Derived, self if kept is _ITSELF else kept)
+            self._kept[derive] = _ITSELF if kept is self else kept
+        if kept is _ITSELF:
+            return cast(Derived, self)
+        made: Derived = kept
+        return made
 
     def answers(self, of: Callable[..., Derived]) -> dict[Any, Derived]:
         """What a function that is asked about this snapshot has answered, by what it was asked; empty at first.

@@ -131,11 +131,10 @@ class Plugin:
 
         ``evicted`` int64[V] are the tasks that were evicted since.
         """
-        twin = object.__new__(type(self))
-        kept = twin.__dict__
-        kept.update(self.__dict__)
+        twin, kept = object.__new__(type(self)), self.__dict__.copy()
         for name in self._DERIVED:
             kept.pop(name, None)
+        twin.__dict__ = kept
         twin._state = state
         if len(evicted):
             twin._carry(evicted)
