@@ -44,6 +44,8 @@ def main() -> None:
     """Run the command; a refusal is a sentence and exit code 2, never a traceback."""
     # Before anything imports Ray: its `uv run` hook would build a second environment for every worker.
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    # No model has a plugin, and to look for some among all that is installed takes longer than to read a small file.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         app()
     except BrokenPipeError:

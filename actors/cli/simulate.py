@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from actors.cli.simulated_time import SimulatedTime, grace_of
@@ -150,7 +150,7 @@ def _batch(batch: Path, asked: SimulateOptions) -> Iterator[tuple[dict[str, Any]
 
 def compact(result: Mapping[str, Any]) -> str:
     """One line of JSON, always the same bytes for the same result."""
-    return json.dumps(result, separators=(",", ":"), ensure_ascii=False)
+    return msgspec.json.encode(result).decode()
 
 
 def simulate(document: Mapping[str, Any], cycles: int | None = None, profile: str | None = None) -> dict[str, Any]:
@@ -284,18 +284,17 @@ def _told_cycle(case: Case, done: Cycle) -> dict[str, Any]:
 
 
 def _final(case: Case, snapshot: Snapshot) -> dict[str, Any]:
-    tasks, nodes = snapshot.tasks, case.names.nodes
-    return {
-        case.names.tasks[task]: {
-            "status": STATUS_NAMES[tasks.status[task]],
-            "node": nodes[tasks.node[task]] if tasks.node[task] != NONE else None,
-            "nominated_node": nodes[tasks.nominated[task]] if tasks.nominated[task] != NONE else None,
-            **_on_card("card", snapshot, tasks.node[task], tasks.card[task]),
-            **_on_card("nominated_card", snapshot, tasks.nominated[task], tasks.card[task]),
-        }
-        for task in range(len(tasks))
-        if tasks.status[task] != GONE
-    }
+    tasks, names = snapshot.tasks, [*case.names.nodes, None]  # the last is the name of NONE
+    columns = (column.tolist() for column in (tasks.status, tasks.node, tasks.nominated, tasks.card))
+    final = {}
+    for task, status, node, promised, card in zip(case.names.tasks, *columns, strict=True):
+        if status == GONE:
+            continue
+        final[task] = {"status": STATUS_NAMES[status], "node": names[node], "nominated_node": names[promised]}
+        if card != NONE:
+            final[task] |= _on_card("card", snapshot, node, card)
+            final[task] |= _on_card("nominated_card", snapshot, promised, card)
+    return final
 
 
 def _on_card(key: str, snapshot: Snapshot, node: int, card: int) -> dict[str, str]:
