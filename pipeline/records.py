@@ -16,14 +16,14 @@ def replace(record: Record, **values: Any) -> Record:
     TypeError
         For a field that there is not, and for a record with ``__post_init__``: nothing here would call it.
     """
-    kind = type(record)
-    twin = object.__new__(kind)
-    known, made = record.__dict__, twin.__dict__
-    for name in _NAMES.get(kind) or _named(kind):
-        made[name] = known[name]
-    if not values.keys() <= made.keys():
-        raise TypeError(f"{kind.__name__}: expected {', '.join(made)}, found {', '.join(values)}")
+    kind, known = type(record), record.__dict__
+    names, twin = _NAMES.get(kind) or _named(kind), object.__new__(kind)
+    made = twin.__dict__
+    # What was derived from the record (a cached property) does not hold for its twin.
+    made.update(known if len(known) == len(names) else {name: known[name] for name in names})
     made.update(values)
+    if len(made) > len(names):
+        raise TypeError(f"{kind.__name__}: expected {', '.join(names)}, found {', '.join(values)}")
     return twin
 
 

@@ -95,8 +95,8 @@ def assumptions_of(attempt: Attempt, some: Sequence[Statement]) -> list[Assumpti
     of_gone = pairwise(np.cumsum([0, *touched[0][1]]).tolist())
     epoch, known, policy = snapshot.epoch, snapshot.revision, attempt.policy.digest
     return [
-        Assumptions(epoch, known, incarnation[slice(*went)], nodes[slice(*mine)], revision[slice(*mine)], policy)
-        for went, mine in zip(of_gone, of_nodes, strict=True)
+        Assumptions(epoch, known, incarnation[first:last], nodes[begin:end], revision[begin:end], policy)
+        for (first, last), (begin, end) in zip(of_gone, of_nodes, strict=True)
     ]
 
 

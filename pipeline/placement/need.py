@@ -6,6 +6,8 @@ open; upstream asks for all pending tasks at once).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +16,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.records import replace
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """Tasks that share a topology constraint of their own: a subgroup, or a podgroup of a gang group.
 
     Attributes
@@ -83,7 +84,7 @@ class Need:
         summed: Longs = (self.request * self.count[:, None]).sum(axis=0)
         return summed
 
-    @property
+    @cached_property
     def plain(self) -> bool:
         """Whether the domain alone decides: no subgroup, and no podgroup of several, with a topology of its own."""
         inner = (part for part in self.parts if part.subgroup != NONE or len(self.podgroups) > 1)

@@ -48,15 +48,15 @@ def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
         return ()
     nodes = sealed(made.nominated_node[np.searchsorted(made.nominated, every)])
     asked: Longs = snapshot.shapes.request[snapshot.tasks.shape[every[0]]]
-    gone, first = _dealt_victims(snapshot, made.evictions, nodes, start, asked)
+    gone, gone_start = _dealt_victims(snapshot, made.evictions, nodes, start, asked)
     cardless = sealed(np.full(len(every), NONE, np.int64))
-    spans = zip(attempt.podgroups, pairwise(first.tolist()), pairwise(start.tolist()), strict=True)
+    spans = zip(attempt.podgroups, pairwise(gone_start.tolist()), pairwise(start.tolist()), strict=True)
     statements = [
         Statement(
-            attempt.asked_by, attempt.purpose, row, gone[slice(*went)], every[slice(*mine)], nodes[slice(*mine)],
-            cardless[slice(*mine)], NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS,
+            attempt.asked_by, attempt.purpose, row, gone[first:last], every[begin:end], nodes[begin:end],
+            cardless[begin:end], NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS,
         )
-        for row, went, mine in spans
+        for row, (first, last), (begin, end) in spans
     ]  # fmt: skip
     return _plans(attempt, host, whole, statements)
 
@@ -181,10 +181,9 @@ def _taken(
     _, first, many = np.unique(pairs, return_index=True, return_counts=True)
     order = np.argsort(first)
     first = first[order]
-    taken = list(zip(owner[first].tolist(), many[order].tolist(), strict=True))
-    for mine in pairwise(np.searchsorted(of_set[first], np.arange(len(sets) + 1)).tolist()):
-        yield tuple(_part(known[group], tasks) for group, tasks in taken[slice(*mine)] if group in known)
-
-
-def _part(bundle: VictimBundle, tasks: int) -> VictimBundle:
-    return bundle if tasks == bundle.tasks else replace(bundle, tasks=tasks, elsewhere=0)
+    parts = [
+        one if one is None or one.tasks == tasks else replace(one, tasks=tasks, elsewhere=0)
+        for one, tasks in zip(map(known.get, owner[first].tolist()), many[order].tolist(), strict=True)
+    ]
+    for begin, end in pairwise(np.searchsorted(of_set[first], np.arange(len(sets) + 1)).tolist()):
+        yield tuple(one for one in parts[begin:end] if one is not None)

@@ -5,7 +5,7 @@ sought first, as if they were one gang, and each then takes what it needs of tho
 """
 
 from collections.abc import Iterable
-from itertools import islice, takewhile
+from itertools import islice
 
 import numpy as np
 
@@ -62,7 +62,12 @@ def _leading(snapshot: Snapshot, some: Iterable[GangGroup]) -> tuple[list[GangGr
     first, kind = next(kinds, ((), None))
     if kind is None or kind.has_levels:
         return [], None
-    return [first, *(one for one, _ in takewhile(lambda other: other[1] == kind, kinds))], kind
+    found = [first]
+    for one, other in kinds:
+        if other != kind:
+            break
+        found.append(one)
+    return found, kind
 
 
 def as_one(some: Iterable[GangGroup], attempt: Attempt) -> Attempt:

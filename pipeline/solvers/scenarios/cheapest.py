@@ -162,7 +162,7 @@ def _in_turn(scenario: Scenario, groups: VictimUnits, first: Floats) -> Rows:
     """
     priority = scenario.law.host.context.snapshot.podgroups.priority[groups.podgroup]
     keys = -np.arange(len(groups)), first, ~groups.whole, -priority
-    return np.lexsort(tuple(np.broadcast_to(key, first.shape) for key in keys))
+    return np.lexsort(keys if first.ndim == 1 else tuple(np.broadcast_to(key, first.shape) for key in keys))
 
 
 def _with_losses(scenario: Scenario, found: Sequence[Rows]) -> list[_Way]:
