@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, sealed
 from pipeline.cluster.counted.counting import SHARES, count, shares_of
+from pipeline.cluster.growing import copied, extended
 from pipeline.cluster.tables import (
     PENDING,
     TERMINATING,
@@ -247,7 +248,7 @@ def _belong_alike(before: Counted, after: Counted) -> bool:
 
 
 class _WritableTotals:
-    """Totals that are being changed: a column is copied when it is first written."""
+    """Totals that are being changed: a column is copied when it is first written, except to rows behind its own."""
 
     def __init__(self, totals: Totals) -> None:
         self._totals = totals
@@ -259,7 +260,7 @@ class _WritableTotals:
             column = getattr(getattr(self._totals, table), name)
             if len(column) < count:
                 more = np.zeros((count - len(column), *column.shape[1:]), column.dtype)
-                self._columns[table, name] = np.concatenate([column, more])
+                self._columns[table, name] = extended(column, more)
 
     def add(self, tables: Counted, rows: Rows, belong: _Belonging, sign: int) -> None:
         """Add some tasks, as ``tables`` have them, to the totals (``sign`` 1), or take them out (-1)."""
@@ -291,9 +292,11 @@ class _WritableTotals:
                 count(self._column(table, name).reshape(-1, asks.shape[1]), owner, shares, share, asks, sign)
 
     def _column(self, table: str, name: str) -> NDArray[Any]:
-        if (table, name) not in self._columns:
-            self._columns[table, name] = getattr(getattr(self._totals, table), name).copy()
-        return self._columns[table, name]
+        column = self._columns.get((table, name))
+        if column is None or not column.flags.writeable:
+            column = copied(getattr(getattr(self._totals, table), name) if column is None else column)
+            self._columns[table, name] = column
+        return column
 
     def done(self) -> Totals:
         """The totals, read-only."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
 from pipeline.cluster.counted.totals import promised
-from pipeline.cluster.requirements import meaning
+from pipeline.cluster.rules.requirements import meaning
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.cluster.vocabulary import ALL_NAMESPACES, AntiAffinity, Constraint, Requirement, Vocabulary

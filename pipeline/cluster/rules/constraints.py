@@ -10,7 +10,7 @@ Selectors and affinity see labels only. So the code that fills the columns gives
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows, kinds_of
-from pipeline.cluster.requirements import meaning
+from pipeline.cluster.rules.requirements import meaning
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.vocabulary import HARD_EFFECTS, Constraint, Requirement, Taint, Toleration
 

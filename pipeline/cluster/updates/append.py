@@ -40,10 +40,11 @@ def with_new_rows(snapshot: Snapshot, new_rows: NewRows) -> Snapshot:
 def _changed(tasks: Tasks, new_rows: NewRows) -> Rows:
     """Rows of tasks that are new, described anew, or of podgroups described anew."""
     fresh = len(tasks) + np.arange(len(new_rows.tasks))
+    if len(new_rows.podgroups_from) == 0:
+        return np.concatenate([fresh, new_rows.edited])
     anew = np.zeros(int(tasks.podgroup.max(initial=NONE)) + 1, bool)
     anew[new_rows.podgroups_from[new_rows.podgroups_from < len(anew)]] = True
-    moved = np.flatnonzero(anew[tasks.podgroup]) if anew.any() else new_rows.podgroups_from[:0]
-    return np.concatenate([fresh, new_rows.edited, moved])
+    return np.concatenate([fresh, new_rows.edited, np.flatnonzero(anew[tasks.podgroup])])
 
 
 def _podgroups(snapshot: Snapshot, new_rows: NewRows) -> Podgroups:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Generic, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.cluster.growing import copied, extended
 from pipeline.records import replace
 
 Table = TypeVar("Table", bound=Any)
@@ -21,7 +21,7 @@ class WritableTable(Generic[Table]):
 
     def __getitem__(self, column: str) -> NDArray[Any]:
         if column not in self._columns:
-            self._columns[column] = getattr(self._table, column).copy()
+            self._columns[column] = copied(getattr(self._table, column))
         return self._columns[column]
 
     def __setitem__(self, column: str, values: NDArray[Any]) -> None:
@@ -39,7 +39,7 @@ def appended(table: Table, rows: Table) -> Table:
     """``table`` with ``rows`` appended."""
     if len(rows) == 0:
         return table
-    return _columnwise(table, lambda name: np.concatenate([getattr(table, name), getattr(rows, name)]))
+    return _columnwise(table, lambda name: extended(getattr(table, name), getattr(rows, name)))
 
 
 def picked(table: Table, rows: NDArray[Any]) -> Table:
