@@ -21,7 +21,7 @@ from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Site, Terms
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.node_bounds import bound_by_nodes
-from pipeline.solvers.bundles.sum_bounds import bound_by_sums
+from pipeline.solvers.bundles.sum_bounds import Levels, levels_by_sums, work_by_sums
 
 #: Lost work is rounded to this in a price; the bound allows for this and for its own rounding.
 _ROUNDING = 1e-6
@@ -126,13 +126,28 @@ class CostBounds(NamedTuple):
         return CostBounds(self.head[some], self.priority[some], self.work[some])
 
 
-def cost_bounds(search: BundleSearch, domains: Rows, *, heads_only: bool = False) -> CostBounds:
-    """Bound the price of a selection in each domain; ``heads_only``: work is not bounded, which takes half as long."""
-    if len(domains) == 0:  # of the types that the kernel gives, since kernels are compiled for types
-        return CostBounds(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+#: Of no domains, of the types that the kernel gives, since kernels are compiled for types.
+_NOTHING = CostBounds(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+NO_LEVELS = Levels(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+
+def cost_bounds(search: BundleSearch, domains: Rows) -> CostBounds:
+    """Bound the price of a selection in each domain."""
+    return bounds_with_levels(search, domains)[0]
+
+
+def bounds_with_levels(
+    search: BundleSearch, domains: Rows, known: Levels = NO_LEVELS, *, heads_only: bool = False
+) -> tuple[CostBounds, Levels]:
+    """The same with the levels of the sums, which are ``known`` already or worked out.
+
+    ``heads_only``: work is not bounded, which takes half as long.
+    """
+    if len(domains) == 0:
+        return _NOTHING, NO_LEVELS
     topology = search.snapshot.topology
     slices = topology.start[domains], topology.stop[domains]
-    return bound_domains(search.site, *slices, search.terms, search.kinds, search.seats(), heads_only)
+    return bound_domains(search.site, *slices, search.terms, search.kinds, search.seats(), known, heads_only)
 
 
 def least_of_all(bounds: CostBounds, search: BundleSearch) -> LowerBound | None:
@@ -148,16 +163,29 @@ def least_of_all(bounds: CostBounds, search: BundleSearch) -> LowerBound | None:
 
 @kernel
 def bound_domains(
-    site: Site, starts: Longs, stops: Longs, terms: Terms, kinds: GroupKinds, seats: Ids, heads_only: bool
-) -> CostBounds:
-    """Bound each slice of nodes ``starts[i]:stops[i]``; ``seats`` int32[G]: scratch, NONE everywhere."""
+    site: Site, starts: Longs, stops: Longs, terms: Terms, kinds: GroupKinds, seats: Ids, known: Levels,
+    heads_only: bool,
+) -> tuple[CostBounds, Levels]:  # fmt: skip
+    """Bound each slice of nodes ``starts[i]:stops[i]``; ``seats`` int32[G]: scratch, NONE everywhere.
+
+    ``known``: of each slice, or nothing.
+    """
     many, by_node = len(starts), len(terms.groups.node_rank) > 0
     head, priority, work = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many)
+    levels = Levels(np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many))
     for at in range(many):
-        bound = bound_by_sums(site, starts[at], stops[at], terms, kinds, seats, heads_only)
+        if len(known.high) > 0:
+            low, high, missing = known.low[at], known.high[at], known.missing[at]
+        else:
+            low, high, missing = levels_by_sums(site, starts[at], stops[at], terms, kinds, seats)
+        levels.low[at], levels.high[at], levels.missing[at] = low, high, missing
+        least = 0.0
+        if not heads_only:
+            least = work_by_sums(low, high, missing, site, starts[at], stops[at], terms, kinds, seats)
+        bound = high, least
         if by_node and bound[0] < HOPELESS:
             other = bound_by_nodes(site, starts[at], stops[at], terms, kinds, seats, heads_only)
             bound = other if other > bound else bound
         head[at], work[at] = bound[0], max(bound[1] * _MARGIN - _ROUNDING, 0.0)
         priority[at] = kinds.priority[bound[0] % BREAKING] if bound[0] < HOPELESS else 0
-    return CostBounds(head, priority, work)
+    return CostBounds(head, priority, work), levels

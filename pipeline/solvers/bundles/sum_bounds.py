@@ -5,7 +5,7 @@ break: in preempt up to some priority, and at that priority at least the work of
 in reclaim the same from queues up to some rank. Where surplus frees all of it in preempt, the same holds for surplus.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,26 +43,61 @@ class _ByLevel(NamedTuple):
     rest: Floats
 
 
+class Levels(NamedTuple):
+    """Of each domain the levels that must lose tasks, as sums say: ``low`` to ``high``, the leading one.
+
+    Attributes
+    ----------
+    low, high: int64[D]
+        See ``CostBounds.head``.
+    missing: float64[D]
+        What they must free of the scarce resource.
+    """
+
+    low: Longs
+    high: Longs
+    missing: Floats
+
+    def at(self, some: Any) -> "Levels":
+        """Those of some domains."""
+        return Levels(self.low[some], self.high[some], self.missing[some])
+
+
 @inlined
-def bound_by_sums(
-    site: Site, first: int, last: int, terms: Terms, kinds: GroupKinds, seats: Ids, heads_only: bool
-) -> tuple[int, float]:
-    """The leading level and the work of a price on the nodes ``first:last``, at least; see ``CostBounds``."""
-    missing, begin, end = _missing(site, first, last), site.start[first], site.start[last]
+def levels_by_sums(
+    site: Site, first: int, last: int, terms: Terms, kinds: GroupKinds, seats: Ids
+) -> tuple[int, int, float]:
+    """The levels of the price of a selection on the nodes ``first:last``, at least; see ``Levels``."""
+    missing = _missing(site, first, last)
     if missing <= 0:
-        return 0, 0.0
-    here = _DomainTasks(
+        return 0, 0, 0.0
+    here = _tasks_of(site, first, last, terms)
+    return _levels_needed(missing, _summed(here, terms, kinds, seats), terms.rules.by_priority)
+
+
+@inlined
+def work_by_sums(
+    low: int, high: int, missing: float, site: Site, first: int, last: int, terms: Terms, kinds: GroupKinds, seats: Ids
+) -> float:
+    """The work of that price, at least, given its levels; see ``CostBounds``."""
+    if missing <= 0:
+        return 0.0
+    here = _tasks_of(site, first, last, terms)
+    if terms.rules.by_priority and high < BREAKING:
+        some = _of_levels(high, high, True, here, kinds)
+        return _filled_by_surplus(missing, some, _held(some, here, terms, seats), here, terms, seats)
+    some = _of_levels(low % BREAKING, high % BREAKING, False, here, kinds)
+    return _filled(missing, _held(some, here, terms, seats), terms)
+
+
+@inlined
+def _tasks_of(site: Site, first: int, last: int, terms: Terms) -> _DomainTasks:
+    """The tasks of the nodes ``first:last``."""
+    begin, end = site.start[first], site.start[last]
+    return _DomainTasks(
         terms.entries.podgroup[begin:end], terms.entries.shape[begin:end], terms.entries.candidate[begin:end],
         terms.worth.request[:, site.scarce].copy(),
     )  # fmt: skip
-    low, high, missing = _levels_needed(missing, _summed(here, terms, kinds, seats), terms.rules.by_priority)
-    if heads_only or missing <= 0:
-        return high, 0.0
-    if terms.rules.by_priority and high < BREAKING:
-        some = _of_levels(high, high, True, here, kinds)
-        return high, _filled_by_surplus(missing, some, _held(some, here, terms, seats), here, terms, seats)
-    some = _of_levels(low % BREAKING, high % BREAKING, False, here, kinds)
-    return high, _filled(missing, _held(some, here, terms, seats), terms)
 
 
 @inlined

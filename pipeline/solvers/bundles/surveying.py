@@ -22,9 +22,10 @@ from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.selection import estimate
-from pipeline.solvers.bundles.lower_bounds import CostBounds, cost_bounds, hopeless
+from pipeline.solvers.bundles.lower_bounds import NO_LEVELS, CostBounds, bounds_with_levels, cost_bounds, hopeless
 from pipeline.solvers.bundles.nearly import slack_of
 from pipeline.solvers.bundles.pricing import NO_PRICE, Leading, leading, prices_within, reaches
+from pipeline.solvers.bundles.sum_bounds import Levels
 
 #: From this many tasks on, two threads make branch and bound, and bounds: about half a millisecond's work.
 _OUTCOMES_FOR_TWO, _BOUNDS_FOR_TWO = 2_000, 150_000
@@ -60,33 +61,38 @@ def estimates(search: BundleSearch, domains: Rows) -> Survey:
     """Estimates of domains (ascending) that can be estimated."""
     if not priceable(search):
         return _one_by_one(search, domains)
-    heads, leads = _bounds(search, domains, heads_only=True), np.zeros(len(domains), bool)
+    (heads, levels), leads = _bounds(search, domains, heads_only=True), np.zeros(len(domains), bool)
     near = heads.head == heads.head.min(initial=HOPELESS)
-    bounds = _with_work(search, domains, heads, near)
+    bounds = _with_work(search, domains, heads, levels, near)
     leads[np.lexsort((bounds.work, bounds.head))[:1]] = True
     first = prices_within(search, domains[leads], bounds.only(leads), NO_PRICE, 0)
     best = _best(search, first)
-    bounds = _with_work(search, domains, bounds, ~near & (bounds.head <= best.head))
+    bounds = _with_work(search, domains, bounds, levels, ~near & (bounds.head <= best.head))
     # By one thread: most are left out for what is found on the way, and two threads would find it twice.
     others = prices_within(search, domains[~leads], bounds.only(~leads), best, 0)
     return whole_survey([first, others])
 
 
-def _bounds(search: BundleSearch, domains: Rows, *, heads_only: bool = False) -> CostBounds:
-    """The lower bounds of some domains; see ``cost_bounds``."""
-    bounded = partial(cost_bounds, search, heads_only=heads_only)
+def _bounds(
+    search: BundleSearch, domains: Rows, known: Levels = NO_LEVELS, *, heads_only: bool = False
+) -> tuple[CostBounds, Levels]:
+    """The lower bounds of some domains; see ``bounds_with_levels``."""
+    bounded = partial(bounds_with_levels, search, heads_only=heads_only)
     middle = _middle(search, domains, _BOUNDS_FOR_TWO)
     if middle == 0:
-        return bounded(domains)
-    halves = both(partial(bounded, domains[:middle]), partial(bounded, domains[middle:]))
-    head, priority, work = (np.concatenate(columns) for columns in zip(*halves, strict=True))
-    return CostBounds(head, priority, work)
+        return bounded(domains, known)
+    first, rest = slice(middle), slice(middle, None)
+    halves = both(partial(bounded, domains[first], known.at(first)), partial(bounded, domains[rest], known.at(rest)))
+    bounds, levels = (
+        [np.concatenate(columns) for columns in zip(*parts, strict=True)] for parts in zip(*halves, strict=True)
+    )
+    return CostBounds(*bounds), Levels(*levels)
 
 
-def _with_work(search: BundleSearch, domains: Rows, bounds: CostBounds, some: Bools) -> CostBounds:
-    """The bounds with work for ``some`` (bool[D]) of the domains: it costs as much again as the leading levels."""
+def _with_work(search: BundleSearch, domains: Rows, bounds: CostBounds, levels: Levels, some: Bools) -> CostBounds:
+    """The bounds with work for ``some`` (bool[D]) of the domains: it costs half as much again as the leading levels."""
     work = bounds.work.copy()
-    work[some] = _bounds(search, domains[some]).work
+    work[some] = _bounds(search, domains[some], levels.at(some))[0].work
     return bounds._replace(work=work)
 
 
