@@ -21,7 +21,7 @@ from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Site, Terms
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.node_bounds import bound_by_nodes
-from pipeline.solvers.bundles.sum_bounds import Levels, levels_by_sums, work_by_sums
+from pipeline.solvers.bundles.sum_bounds import LevelsNeeded, levels_by_sums, work_by_sums
 
 #: Lost work is rounded to this in a price; the bound allows for this and for its own rounding.
 _ROUNDING = 1e-6
@@ -128,7 +128,7 @@ class CostBounds(NamedTuple):
 
 #: Of no domains, of the types that the kernel gives, since kernels are compiled for types.
 _NOTHING = CostBounds(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-NO_LEVELS = Levels(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+NO_LEVELS = LevelsNeeded(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 def cost_bounds(search: BundleSearch, domains: Rows) -> CostBounds:
@@ -137,8 +137,8 @@ def cost_bounds(search: BundleSearch, domains: Rows) -> CostBounds:
 
 
 def bounds_with_levels(
-    search: BundleSearch, domains: Rows, known: Levels = NO_LEVELS, *, heads_only: bool = False
-) -> tuple[CostBounds, Levels]:
+    search: BundleSearch, domains: Rows, known: LevelsNeeded = NO_LEVELS, *, heads_only: bool = False
+) -> tuple[CostBounds, LevelsNeeded]:
     """The same with the levels of the sums, which are ``known`` already or worked out.
 
     ``heads_only``: work is not bounded, which takes half as long.
@@ -163,16 +163,16 @@ def least_of_all(bounds: CostBounds, search: BundleSearch) -> LowerBound | None:
 
 @kernel
 def bound_domains(
-    site: Site, starts: Longs, stops: Longs, terms: Terms, kinds: GroupKinds, seats: Ids, known: Levels,
+    site: Site, starts: Longs, stops: Longs, terms: Terms, kinds: GroupKinds, seats: Ids, known: LevelsNeeded,
     heads_only: bool,
-) -> tuple[CostBounds, Levels]:  # fmt: skip
+) -> tuple[CostBounds, LevelsNeeded]:  # fmt: skip
     """Bound each slice of nodes ``starts[i]:stops[i]``; ``seats`` int32[G]: scratch, NONE everywhere.
 
     ``known``: of each slice, or nothing.
     """
     many, by_node = len(starts), len(terms.groups.node_rank) > 0
     head, priority, work = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many)
-    levels = Levels(np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many))
+    levels = LevelsNeeded(np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many))
     for at in range(many):
         if len(known.high) > 0:
             low, high, missing = known.low[at], known.high[at], known.missing[at]

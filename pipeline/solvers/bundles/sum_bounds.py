@@ -43,7 +43,7 @@ class _ByLevel(NamedTuple):
     rest: Floats
 
 
-class Levels(NamedTuple):
+class LevelsNeeded(NamedTuple):
     """Of each domain the levels that must lose tasks, as sums say: ``low`` to ``high``, the leading one.
 
     Attributes
@@ -58,16 +58,16 @@ class Levels(NamedTuple):
     high: Longs
     missing: Floats
 
-    def at(self, some: Any) -> "Levels":
+    def at(self, some: Any) -> "LevelsNeeded":
         """Those of some domains."""
-        return Levels(self.low[some], self.high[some], self.missing[some])
+        return LevelsNeeded(self.low[some], self.high[some], self.missing[some])
 
 
 @inlined
 def levels_by_sums(
     site: Site, first: int, last: int, terms: Terms, kinds: GroupKinds, seats: Ids
 ) -> tuple[int, int, float]:
-    """The levels of the price of a selection on the nodes ``first:last``, at least; see ``Levels``."""
+    """The levels of the price of a selection on the nodes ``first:last``, at least; see ``LevelsNeeded``."""
     missing = _missing(site, first, last)
     if missing <= 0:
         return 0, 0, 0.0

@@ -25,7 +25,7 @@ from pipeline.solvers.bundles.covering.selection import estimate
 from pipeline.solvers.bundles.lower_bounds import NO_LEVELS, CostBounds, bounds_with_levels, cost_bounds, hopeless
 from pipeline.solvers.bundles.nearly import slack_of
 from pipeline.solvers.bundles.pricing import NO_PRICE, Leading, leading, prices_within, reaches
-from pipeline.solvers.bundles.sum_bounds import Levels
+from pipeline.solvers.bundles.sum_bounds import LevelsNeeded
 
 #: From this many tasks on, two threads make branch and bound, and bounds: about half a millisecond's work.
 _OUTCOMES_FOR_TWO, _BOUNDS_FOR_TWO = 2_000, 150_000
@@ -74,8 +74,8 @@ def estimates(search: BundleSearch, domains: Rows) -> Survey:
 
 
 def _bounds(
-    search: BundleSearch, domains: Rows, known: Levels = NO_LEVELS, *, heads_only: bool = False
-) -> tuple[CostBounds, Levels]:
+    search: BundleSearch, domains: Rows, known: LevelsNeeded = NO_LEVELS, *, heads_only: bool = False
+) -> tuple[CostBounds, LevelsNeeded]:
     """The lower bounds of some domains; see ``bounds_with_levels``."""
     bounded = partial(bounds_with_levels, search, heads_only=heads_only)
     middle = _middle(search, domains, _BOUNDS_FOR_TWO)
@@ -86,10 +86,12 @@ def _bounds(
     bounds, levels = (
         [np.concatenate(columns) for columns in zip(*parts, strict=True)] for parts in zip(*halves, strict=True)
     )
-    return CostBounds(*bounds), Levels(*levels)
+    return CostBounds(*bounds), LevelsNeeded(*levels)
 
 
-def _with_work(search: BundleSearch, domains: Rows, bounds: CostBounds, levels: Levels, some: Bools) -> CostBounds:
+def _with_work(
+    search: BundleSearch, domains: Rows, bounds: CostBounds, levels: LevelsNeeded, some: Bools
+) -> CostBounds:
     """The bounds with work for ``some`` (bool[D]) of the domains: it costs half as much again as the leading levels."""
     work = bounds.work.copy()
     work[some] = _bounds(search, domains[some], levels.at(some))[0].work
