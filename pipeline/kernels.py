@@ -4,7 +4,7 @@ A kernel is an ordinary Python function over arrays. ``kernel.py_func`` is its u
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
@@ -90,12 +90,13 @@ def both(first: Callable[[], Answer], second: Callable[[], Answer]) -> tuple[Ans
         other = _IDLE.pop()
     except IndexError:
         return first(), second()
+    later = other.submit(first)
     try:
-        later = other.submit(first)
         mine = second()
-        return later.result(), mine
     finally:
+        wait([later])  # even after an error: until then the thread is at work
         _IDLE.append(other)
+    return later.result(), mine
 
 
 def in_halves(part: Callable[[int, int], Answer], rows: int, enough: int) -> tuple[Answer, ...]:

@@ -248,7 +248,7 @@ def _belong_alike(before: Counted, after: Counted) -> bool:
 
 
 class _WritableTotals:
-    """Totals that are being changed: a column is copied when it is first written, except to rows behind its own."""
+    """Totals that are being changed: a column is copied when known rows of it are first written."""
 
     def __init__(self, totals: Totals) -> None:
         self._totals = totals

@@ -1,6 +1,6 @@
 """Two functions at once, by two threads, and one after the other where the second thread is at work."""
 
-from threading import current_thread
+from threading import Event, current_thread
 
 import pytest
 
@@ -27,6 +27,18 @@ def test_the_second_thread_is_free_again_after_an_error() -> None:
     with pytest.raises(ZeroDivisionError):
         both(here, lambda: 1 // 0)
     assert both(here, here)[0].startswith("kernels")
+
+
+def test_an_error_of_one_is_raised_once_the_other_has_ended() -> None:
+    raising, ended = Event(), list[bool]()
+
+    def second() -> None:
+        raising.set()
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        both(lambda: ended.append(raising.wait()), second)
+    assert ended == [True]
 
 
 @pytest.mark.parametrize(("rows", "parts"), [(9, [(0, 9)]), (10, [(0, 5), (5, 10)]), (11, [(0, 5), (5, 11)])])
