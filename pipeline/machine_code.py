@@ -8,11 +8,15 @@ others can be linked with it. Nothing is linked with what Python calls: it is le
 
 from __future__ import annotations
 
+import hashlib
+from functools import cache
+from pickle import UnpicklingError
+from types import CodeType, FunctionType
 from typing import Any
 
 from llvmlite import binding as llvm
 from numba.core import compiler
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.environment import Environment
 from numba.core.runtime import rtsys
@@ -109,10 +113,29 @@ class _StoredKernel(CompileResultCacheImpl):
         )  # fmt: skip
 
 
+class _Index(IndexDataCacheFile):
+    """What is on disk for a kernel. Nothing is, where the classes of its arguments have gone or have other names."""
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except (AttributeError, ImportError, UnpicklingError):
+            return {}
+
+
 class KeptCode(FunctionCache):
-    """Machine code of a kernel on disk, by signature and processor."""
+    """Machine code of a kernel on disk, by signature and processor, for as long as all that it is made from stays.
+
+    Numba asks whether the file of the kernel has changed, not those of the functions that the kernel calls, and knows
+    classes of arguments by name: a working copy would go on with old machine code.
+    """
 
     _impl_class = _StoredKernel
+
+    def __init__(self, py_func: Any) -> None:
+        super().__init__(py_func)
+        stamp = self._impl.locator.get_source_stamp(), _made_from(py_func)
+        self._cache_file: Any = _Index(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel for a signature, or None."""
@@ -123,4 +146,38 @@ class KeptCode(FunctionCache):
 
     def processors(self) -> list[Any]:
         """The processors for which machine code is kept, once for each signature."""
-        return [processor for _, processor, _ in self._cache_file._load_index()]
+        return [processor for _, processor, *_ in self._cache_file._load_index()]
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        return *super()._index_key(sig, codegen), repr(_fields(sig))
+
+
+def _made_from(kernel: Any) -> str:
+    """A digest of what the machine code of a kernel is made from: the functions that it calls, constants, fields."""
+    digest, functions = hashlib.sha256(), [kernel]
+    for function in functions:
+        own, called = _parts(function)
+        digest.update(own)
+        functions += [one for one in called if one not in functions]
+    return digest.hexdigest()
+
+
+@cache
+def _parts(function: Any) -> tuple[bytes, list[Any]]:
+    """What stands in a function with the constants and fields that it names, and the functions that it names."""
+    named = [function.__globals__.get(name) for name in function.__code__.co_names]
+    named = [getattr(one, "py_func", one) for one in named]
+    constants = [one for one in named if isinstance(one, int | float | str | tuple)]
+    fields = [getattr(one, "_fields", None) for one in named if isinstance(one, type)]
+    called = dict.fromkeys(one for one in named if isinstance(one, FunctionType))
+    return _instructions(function.__code__) + repr((constants, fields)).encode(), list(called)
+
+
+def _instructions(code: CodeType) -> bytes:
+    constants = [_instructions(one) if isinstance(one, CodeType) else one for one in code.co_consts]
+    return code.co_code + repr((code.co_names, code.co_varnames, constants)).encode()
+
+
+def _fields(types: Any) -> list[Any]:
+    """The names of the fields of named tuples, which machine code knows by their places only."""
+    return [(getattr(one, "fields", ()), *_fields(getattr(one, "types", ()))) for one in types]
