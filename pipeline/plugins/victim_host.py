@@ -87,6 +87,8 @@ class VictimHost(AskedPlugins):
         for opinion in said:
             if isinstance(opinion, OfPodgroups):
                 may = may & opinion.may
+        if not may.any():
+            return np.zeros(len(tasks), np.bool_)
         result = np.empty(len(tasks), np.bool_)
 
         def judge(begin: int, end: int) -> None:

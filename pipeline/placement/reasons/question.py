@@ -7,7 +7,6 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.placement.need import Need, need_of
@@ -69,13 +68,6 @@ class Question:
         return Preemptor(self.attempt.podgroups, need.total, self.purpose)
 
     @cached_property
-    def others(self) -> Rows:
-        """int64[V]: all tasks of other podgroups that run or are bound."""
-        tasks = self.snapshot.tasks
-        runs = (tasks.status == BOUND) | (tasks.status == RUNNING)
-        return np.flatnonzero(runs & ~np.isin(tasks.podgroup, self.attempt.podgroups))
-
-    @cached_property
     def may_go(self) -> Bools:
         """bool[T]: tasks of others that may be evicted as far as each can be judged alone."""
         if not self.by_task:
@@ -96,8 +88,10 @@ class Question:
     @cached_property
     def room_after(self) -> Longs:
         """int64[N, R]: what nodes will have once all candidates have gone."""
-        snapshot, room = self.snapshot, self.snapshot.room.future.copy()
-        rows = self.candidates
+        snapshot, rows = self.snapshot, self.candidates
+        if len(rows) == 0:
+            return snapshot.room.future
+        room = snapshot.room.future.copy()
         np.add.at(room, snapshot.tasks.node[rows], snapshot.shapes.request[snapshot.tasks.shape[rows]])
         return room
 

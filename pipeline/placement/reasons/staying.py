@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows
-from pipeline.cluster.tables import TERMINATING
+from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
 from pipeline.decision.explanation import Cause, Obstacle, Reason
 from pipeline.placement.reasons.question import Question
 from pipeline.plugins.extension_points import BUNDLE_QUOTA, PACE, SHIELD, TASK_QUOTA, VICTIM_SET, OfPodgroups
@@ -32,13 +32,12 @@ def staying(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
     told
         Plugins whose objection is told already.
     """
-    left = asked.others
-    for cause, name, kept in _rules(asked):
-        some = kept[left]
-        if some.any() and cause is not Cause.WINDOW:  # those are told by their bounds
-            yield Obstacle(cause, name, found=int(some.sum()))
-        left = left[~some]
-        if len(left) == 0:
+    left = _Left(asked)
+    for cause, name, may in _rules(asked):
+        kept = left.narrow(may)
+        if kept and cause is not Cause.WINDOW:  # those are told by their bounds
+            yield Obstacle(cause, name, found=kept)
+        if not left:
             break
     quotas = [one for one in _refused(asked) if one.cause is not Cause.TOGETHER or one.plugin not in told]
     yield from quotas
@@ -52,13 +51,14 @@ def pace(asked: Question) -> Iterator[Obstacle]:
     plugins = asked.host.named(PACE, asked.point)
     if not plugins or asked.purpose is Purpose.ALLOCATE:
         return
-    left = asked.others
-    for cause, _, kept in _rules(asked):
-        left = left if cause is Cause.WINDOW else left[~kept[left]]
-        if len(left) == 0:
+    left = _Left(asked)
+    for cause, _, may in _rules(asked):
+        if cause is not Cause.WINDOW:
+            left.narrow(may)
+        if not left:
             break
     for name, plugin in plugins:
-        for one in plugin.beyond_pace(left):
+        for one in plugin.beyond_pace(left.rows):
             if one.used >= one.most or asked.reason not in _BY_CANDIDATES:
                 until = one.leaves if one.leaves < float("inf") else 0.0
                 what = f"{one.window_s:g} s"
@@ -67,27 +67,63 @@ def pace(asked: Question) -> Iterator[Obstacle]:
                 )  # fmt: skip
 
 
-def _rules(asked: Question) -> Iterator[tuple[Cause, str, Bools]]:
-    """bool[T] for each rule: tasks that it keeps."""
+class _Left:
+    """Running tasks of others that no rule has kept so far; counted by podgroup, as long as rules are about podgroups.
+
+    Attributes
+    ----------
+    rows: int64[V]
+        The tasks.
+    """
+
+    def __init__(self, asked: Question) -> None:
+        self._snapshot = asked.snapshot
+        self._groups = asked.snapshot.counts.running > 0
+        self._groups[list(asked.attempt.podgroups)] = False
+        self._told_apart: Rows | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._groups.any() if self._told_apart is None else len(self._told_apart))
+
+    @property
+    def rows(self) -> Rows:
+        if self._told_apart is None:
+            tasks = self._snapshot.tasks
+            runs = (tasks.status == BOUND) | (tasks.status == RUNNING)
+            self._told_apart = np.flatnonzero(runs & self._groups[tasks.podgroup])
+        return self._told_apart
+
+    def narrow(self, may: OfPodgroups | Bools) -> int:
+        """Leave only tasks that may go as far as a rule says; returns how many it keeps."""
+        if isinstance(may, OfPodgroups) and self._told_apart is None:
+            kept = self._groups & ~may.may
+            self._groups &= may.may
+            return int(self._snapshot.counts.running[kept].sum())
+        before = self.rows
+        go = may.on(self._snapshot.tasks.podgroup[before]) if isinstance(may, OfPodgroups) else may[before]
+        self._told_apart = before[go]
+        return len(before) - len(self._told_apart)
+
+
+def _rules(asked: Question) -> Iterator[tuple[Cause, str, OfPodgroups | Bools]]:
+    """For each rule the tasks, or podgroups whose tasks, may go."""
     snapshot = asked.snapshot
     tasks, groups = snapshot.tasks, snapshot.podgroups
-    owner = tasks.podgroup
-    same = (groups.queue == asked.queue)[owner]
+    same = groups.queue == asked.queue
     if asked.purpose is Purpose.RECLAIM:
-        yield Cause.SAME_QUEUE, "", same
-        yield Cause.UNRECLAIMABLE, "", ~snapshot.queues.reclaimable[groups.queue][owner]
+        yield Cause.SAME_QUEUE, "", OfPodgroups(~same)
+        yield Cause.UNRECLAIMABLE, "", OfPodgroups(snapshot.queues.reclaimable[groups.queue])
     elif asked.purpose is Purpose.PREEMPT:
-        yield Cause.OTHER_QUEUES, "", ~same
+        yield Cause.OTHER_QUEUES, "", OfPodgroups(same)
         if not asked.by_task:  # else the plugins say
             highest = groups.priority[list(asked.attempt.podgroups)].min()
-            yield Cause.PRIORITY, "", (groups.priority >= highest)[owner]
-    yield Cause.UNPREEMPTIBLE, "", ~(tasks.preemptible & groups.preemptible[owner])
+            yield Cause.PRIORITY, "", OfPodgroups(groups.priority < highest)
+    yield Cause.UNPREEMPTIBLE, "", tasks.preemptible & groups.preemptible[tasks.podgroup]
     for name, plugin in asked.host.named(SHIELD, asked.point):
         opinion = plugin.evictable(asked.preemptor)
-        if isinstance(opinion, OfPodgroups):
-            opinion = opinion.on(owner)
         if opinion is not None and opinion is not True:
-            yield _SHIELDS.get(_protected(plugin), Cause.SHIELDED), name, ~np.broadcast_to(opinion, owner.shape)
+            may = opinion if isinstance(opinion, OfPodgroups) else np.broadcast_to(opinion, len(tasks))
+            yield _SHIELDS.get(_protected(plugin), Cause.SHIELDED), name, may
 
 
 def _protected(plugin: object) -> Protects:

@@ -44,6 +44,22 @@ def test_running_tasks_that_stay_are_counted_by_the_first_cause(more: dict[str, 
     assert {"cause": cause, "found": 2.0} in found["preempt"]
 
 
+def test_each_task_that_stays_counts_once_though_rules_are_about_podgroups_and_about_tasks() -> None:
+    mixed = job("mixed", 1, "n0")
+    mixed["tasks"] = [
+        {"name": f"mixed{at}", "request": {"gpu": 1}, "status": "Running", "node": "n0", "preemptible": at > 0}
+        for at in range(3)
+    ]
+    found = told(
+        mixed, job("firm", 1, "n0", preemptible=False), job("high", 4, "n0", priority=9, preemptible=False),
+        job("other", 8, "n1", queue="b", priority=9, preemptible=False), job("want", 8, priority=5),
+    )["preempt"]  # fmt: skip
+    causes = ("in other queues", "not of lower priority", "not preemptible")
+    assert [(one["cause"], one["found"]) for one in found if one["cause"] in causes] == [
+        ("in other queues", 1.0), ("not of lower priority", 1.0), ("not preemptible", 2.0),
+    ]  # fmt: skip
+
+
 def test_a_task_that_no_node_can_hold_is_named() -> None:
     found = told(job("low", 8, "n0"), job("want", 16, priority=5))
     assert {
