@@ -126,7 +126,7 @@ class Settings(BaseSettings):
     """None: Ray is started in this process."""
     searchers: Annotated[int, Field(ge=1, le=4096)] | None = 2
     """How many searchers. None, written ``auto``: one for each processor of the Ray cluster, later ones included."""
-    debounce_ms: Annotated[int, Field(ge=0, le=10_000)] = 1
+    debounce_ms: Annotated[int, Field(ge=0, le=10_000)] = 0
     events_per_entry: Annotated[int, Field(ge=1, le=10_000)] = 500
     """At most how many events a simulated fleet puts into one entry."""
     entries_per_read: Annotated[int, Field(ge=1, le=10_000)] = 500
