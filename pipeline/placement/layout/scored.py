@@ -6,6 +6,7 @@ of all.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,13 +54,8 @@ class ScoredPlacement:
         self.tasks = tasks
         kinds, self._shapes, self._open, self._repelling = _kinds(host, self._snapshot, tasks)
         self._kind: Ids = kinds
-        room = self._snapshot.room
-        self._future = room.future.copy()
-        self._idle = np.minimum(room.idle, self._future)
-        self._used = self._snapshot.nodes.allocatable - self._idle
-        cards = self._snapshot.card_room
-        self._future_cards = cards.future.copy()
-        self._idle_cards = np.minimum(cards.idle, self._future_cards)
+        # The snapshot's own columns, read-only, until a task is placed: mostly there is no room for any.
+        self._future, self._future_cards = self._snapshot.room.future, self._snapshot.card_room.future
         queue = self._snapshot.queue_of(tasks)
         #: By queue: headroom of all work, and of work that can never be evicted.
         self._headroom = {(int(q), False): host.headroom[q].copy() for q in np.unique(queue)}
@@ -71,6 +67,21 @@ class ScoredPlacement:
         self.now = np.zeros(len(tasks), bool)
         self._columns: dict[tuple[int, int, int], tuple[Bools, Bools, Floats]] = {}
         self.score = 0.0
+
+    @cached_property
+    def _idle(self) -> Longs:
+        """int64[N, R]: what is there now of what will be there."""
+        return np.minimum(self._snapshot.room.idle, self._snapshot.room.future)
+
+    @cached_property
+    def _used(self) -> Longs:
+        room = self._snapshot.room
+        return self._snapshot.nodes.allocatable - np.minimum(room.idle, room.future)
+
+    @cached_property
+    def _idle_cards(self) -> Longs:
+        cards = self._snapshot.card_room
+        return np.minimum(cards.idle, cards.future)
 
     def save(self) -> "Saved":
         """What ``restore`` needs to undo later placements."""
@@ -173,6 +184,8 @@ class ScoredPlacement:
 
     def _take(self, task: int, node: int, now: bool, request: Longs) -> None:
         self.node[task], self.now[task] = node, now
+        if not self._future.flags.writeable:
+            self._future, self._future_cards = self._future.copy(), self._future_cards.copy()
         for room in (self._future, self._idle):
             room[node] -= request
         self._used[node] += request
