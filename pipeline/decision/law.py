@@ -33,7 +33,7 @@ def why_not_taken(host: Host, preemptor: Preemptor, victims: Rows, counted: Rows
     """
     if not host.keeps_pace(victims):
         return TOO_FAST
-    if not host.candidates(preemptor)[victims].all():
+    if not host.may_go(preemptor, victims).all():
         return "a victim may not be evicted any more"
     if not host.validate_set(preemptor, counted):
         return "the victims are not lawful together any more"

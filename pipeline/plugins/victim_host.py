@@ -42,6 +42,13 @@ def _takeable(may: Bools, podgroup: Ids, preemptible: Bools, status: Bytes, clea
         result[task] = runs & (preemptible[task] | clears) & may[podgroup[task]]
 
 
+def _marked(rows: Rows, tasks: int) -> Bools:
+    """bool[T]: whether each task is one of ``rows``."""
+    result = np.zeros(tasks, np.bool_)
+    result[rows] = True
+    return result
+
+
 class VictimHost(AskedPlugins):
     """What the policy's plugins say about victims on one snapshot."""
 
@@ -62,7 +69,11 @@ class VictimHost(AskedPlugins):
             self._last_candidates = asked, sealed(self._candidates(preemptor))
         return self._last_candidates[1]
 
-    def _candidates(self, preemptor: Preemptor) -> Bools:
+    def may_go(self, preemptor: Preemptor, rows: Rows) -> Bools:
+        """bool[K]: which of some tasks are ``candidates``, without judging all others."""
+        return self._candidates(preemptor, rows)
+
+    def _candidates(self, preemptor: Preemptor, rows: Rows | None = None) -> Bools:
         snapshot = self.context.snapshot
         groups = snapshot.podgroups
         clears = preemptor.purpose is Purpose.CLEAR
@@ -75,35 +86,37 @@ class VictimHost(AskedPlugins):
             may &= (groups.queue != queues) & snapshot.queues.reclaimable[groups.queue]
         said = self._shields(preemptor, ExtensionPoint.EVICTABLE)
         if not said and not self.has_quota(preemptor):
-            return np.zeros(len(snapshot.tasks), bool)
-        return self._running_of(may, said, clears=clears)
+            may[:] = False
+        return self._running_of(may, said, rows, clears=clears)
 
-    def _running_of(self, may: Bools, said: list[OnTasks], *, clears: bool = False) -> Bools:
+    def _running_of(self, may: Bools, said: list[OnTasks], rows: Rows | None = None, *, clears: bool = False) -> Bools:
         """bool[T]: tasks of the podgroups ``may`` (bool[G]) that run or are bound and that the context lets go.
 
-        As far as all opinions permit them.
+        As far as all opinions permit them. With ``rows`` (int64[K]) bool[K]: those of them.
         """
-        tasks = self.context.snapshot.tasks
         for opinion in said:
             if isinstance(opinion, OfPodgroups):
                 may = may & opinion.may
+        tasks = self.context.snapshot.tasks
+        result = np.zeros(len(tasks) if rows is None else len(rows), np.bool_)
         if not may.any():
-            return np.zeros(len(tasks), np.bool_)
-        result = np.empty(len(tasks), np.bool_)
+            return result
+        some = slice(None) if rows is None else rows
+        podgroup, preemptible, status = tasks.podgroup[some], tasks.preemptible[some], tasks.status[some]
 
         def judge(begin: int, end: int) -> None:
-            some = slice(begin, end)
-            _takeable(may, tasks.podgroup[some], tasks.preemptible[some], tasks.status[some], clears, result[some])
+            _takeable(
+                may, podgroup[begin:end], preemptible[begin:end], status[begin:end], clears, result[begin:end]
+            )  # fmt: skip
 
-        in_halves(judge, len(tasks), _TASKS_FOR_TWO)
-        result[self.context.starting] = False
+        in_halves(judge, len(result), _TASKS_FOR_TWO)
+        if len(self.context.starting):
+            result &= ~_marked(self.context.starting, len(tasks))[some]
         if self.context.among is not None:
-            spared = np.ones(len(result), bool)
-            spared[self.context.among] = False
-            result[spared] = False
+            result &= _marked(self.context.among, len(tasks))[some]
         for opinion in said:
             if opinion is not True and not isinstance(opinion, OfPodgroups):
-                result &= opinion
+                result &= opinion if isinstance(opinion, bool) else opinion[some]
         return result
 
     def _shields(self, preemptor: Preemptor, point: ExtensionPoint) -> list[OnTasks]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from actors.configuration.profiles import load_profile
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.host import Host
@@ -70,3 +70,15 @@ def test_a_host_stays_as_it_was_when_another_grows_from_it() -> None:
     before = answers(host, np.arange(8))
     host.on(WhatIf.of(snapshot).evicting(np.array([4, 5])), np.array([4, 5])).headroom.fill(0)
     assert answers(host, np.arange(8)) == before
+
+
+@pytest.mark.parametrize("chosen", POLICIES, ids=["default", "volcano", "all"])
+@pytest.mark.parametrize("purpose", list(Purpose))
+def test_asked_about_some_tasks_the_answers_are_those_about_all(chosen: Policy, purpose: Purpose) -> None:
+    preemptor, some = Preemptor((2,), np.ones(len(AXIS), np.int64), purpose), np.array([7, 0, 5, 1])
+    seen = []
+    for starting, among in ((NO_ROWS, None), (np.array([0, 6]), None), (NO_ROWS, np.array([1, 5, 6]))):
+        host = Host(Context(state(), chosen, 0.0, starting, among))
+        seen.append(host.candidates(preemptor).tolist())
+        assert host.may_go(preemptor, some).tolist() == np.array(seen[-1])[some].tolist()
+    assert purpose is not Purpose.PREEMPT or any(map(any, seen))
