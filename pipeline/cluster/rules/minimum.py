@@ -217,20 +217,18 @@ def _parts_reach(minima: Minima, have: Have) -> Bools:
     # Taking a column out of a record for each podgroup would cost twenty times as much as all the rest.
     binds, start, least, has = minima.binds, minima.role_start, minima.role_least, have.role
     part_start, on_top = minima.part_start, minima.wanted_on_top
-    # How many of the roles before each are below their minimum: a loop over the roles of each podgroup takes three
-    # times as long, because processors guess wrongly how many these are.
-    short = np.zeros(len(least) + 1, np.int64)
+    result = on_top <= 0
+    if part_start[-1] > 0:
+        for group in range(len(result)):
+            if part_start[group] < part_start[group + 1]:
+                result[group] = subgroups_reach(minima, have, group)
+    # Mostly no role is short, or few are: a loop over the roles of each podgroup takes three times as long.
+    group = 0
     for role in range(len(least)):
-        short[role + 1] = short[role] + (has[role] < least[role])
-    if short[-1] == 0 and part_start[-1] == 0:  # mostly no role is short, and no podgroup has subgroups
-        return on_top <= 0
-    result = np.empty(len(minima.least), np.bool_)
-    for group in range(len(result)):
-        result[group] = (not binds[group]) | (short[start[group]] == short[start[group + 1]])
-        if part_start[group] == part_start[group + 1]:
-            result[group] &= on_top[group] <= 0
-        else:
-            result[group] = result[group] and subgroups_reach(minima, have, group)
+        if has[role] < least[role]:
+            while start[group + 1] <= role:
+                group += 1
+            result[group] &= not binds[group]
     return result
 
 
