@@ -11,7 +11,7 @@ from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
-from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Ground, Outcome, Site, Terms, Units
+from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Ground, Outcome, Rules, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.splitting import split
 from pipeline.solvers.bundles.covering.branch_and_bound import costs_of
 from pipeline.solvers.bundles.covering.cover import ground_of, lead, reprieve, units_of
@@ -116,10 +116,23 @@ def solved(site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort:
     """
     best = _permitted_of(indifferent(site.start[nodes[0]]), site, nodes, terms, seats, effort)
     if effort > 0 and (not best.found or best.cost.victims > 0) and _any_surplus(site, nodes, terms):
-        other = _permitted_of(favour_of(site, nodes, terms), site, nodes, terms, seats, effort)
+        # Where surplus suffices in the one way, podgroups that break would cost more in the other.
+        spares = best.found and best.cost.gangs_broken == 0 and best.cost.queue_rank == 0
+        some = _whole_kept(terms) if spares else terms
+        other = _permitted_of(favour_of(site, nodes, terms), site, nodes, some, seats, effort)
         if other.found and (not best.found or is_cheaper(other.cost, best.cost)):
             best = other
     return best
+
+
+@inlined
+def _whole_kept(terms: Terms) -> Terms:
+    """The same where no podgroup may break."""
+    of = terms.rules
+    rules = Rules(
+        False, of.cluster_wide, of.sorted_surplus, of.keep_order, of.by_priority, of.efficiency_step, of.tolerance
+    )  # fmt: skip
+    return Terms(terms.entries, terms.groups, terms.surplus, terms.worth, rules, terms.quota)
 
 
 @inlined
