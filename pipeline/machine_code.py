@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from pickle import UnpicklingError
+from re import Pattern
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -21,8 +22,27 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.environment import Environment
 from numba.core.runtime import rtsys
 
+from pipeline import reference_counts
 
-class Linked(JITCodeLibrary):
+
+class _Code(JITCodeLibrary):
+    """The code of one function, in which references to arguments are not counted."""
+
+    def add_llvm_module(self, ll_module: Any) -> None:
+        """Take code in, its variables turned from memory into values: once for all kernels that are linked with it."""
+        ll_module.data_layout = self._codegen._data_layout
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.run(ll_module, self._cheaply())
+        self._final_module.link_in(reference_counts.uncounted(ll_module))
+
+    def _cheaply(self) -> Any:
+        return self._codegen._pass_builder(opt=0, loop_vectorize=False, slp_vectorize=False)
+
+
+class Linked(_Code):
     """The code of a function that only kernels call, until it is optimized with them."""
 
     def finalize(self) -> None:
@@ -45,24 +65,9 @@ class Linked(JITCodeLibrary):
         """What a kernel is linked with that calls this: this, and all that this calls."""
         return [self, *self._linking_libraries]
 
-    def _optimize_functions(self, ll_module: Any) -> None:
-        """Turn variables in memory into values, once for all kernels that are linked with this."""
-        ll_module.data_layout = self._codegen._data_layout
-        passes = llvm.create_new_module_pass_manager()
-        passes.add_sroa_pass()
-        passes.add_instruction_combine_pass()
-        passes.add_simplify_cfg_pass()
-        passes.run(ll_module, self._cheaply())
 
-    def _cheaply(self) -> Any:
-        return self._codegen._pass_builder(opt=0, loop_vectorize=False, slp_vectorize=False)
-
-
-class MachineCode(JITCodeLibrary):
+class MachineCode(_Code):
     """The code of a kernel that Python calls, with all that it calls."""
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout  # all of it is optimized at once, below
 
     def _optimize_final_module(self) -> None:
         """Optimize all at once, as a program that is entered at the kernel and nowhere else."""
@@ -154,12 +159,21 @@ class KeptCode(FunctionCache):
 
 def _made_from(kernel: Any) -> str:
     """A digest of what the machine code of a kernel is made from: the functions that it calls, constants, fields."""
-    digest, functions = hashlib.sha256(), [kernel]
+    digest, functions = hashlib.sha256(_compiler()), [kernel]
     for function in functions:
         own, called = _parts(function)
         digest.update(own)
         functions += [one for one in called if one not in functions]
     return digest.hexdigest()
+
+
+@cache
+def _compiler() -> bytes:
+    """What makes machine code of kernels, beside Numba."""
+    kinds = [vars(one) for one in (_Code, Linked, MachineCode)]
+    made = [one for some in (*kinds, vars(reference_counts)) for one in some.values()]
+    patterns = repr([one.pattern for one in made if isinstance(one, Pattern)]).encode()
+    return patterns + b"".join(_instructions(one.__code__) for one in made if isinstance(one, FunctionType))
 
 
 @cache

@@ -1,0 +1,157 @@
+"""Kernels count no references to arguments where these only lend them, and neither leak nor free what others hold."""
+
+import gc
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from llvmlite import binding as llvm
+from numba.core.runtime import _nrt_python, rtsys
+
+from pipeline.reference_counts import uncounted
+
+SOURCE = """
+from typing import NamedTuple
+import numpy as np
+from pipeline.kernels import inlined, kernel, linked
+
+class Pair(NamedTuple):
+    left: np.ndarray
+    right: np.ndarray
+
+@inlined
+def _at(pair, at):
+    some = pair.left[at:]
+    return some[0] + pair.right[at]
+
+@linked
+def _kept(pair, at):
+    return pair.right[at:] if at % 2 else pair.left
+
+@kernel
+def lent(pair):
+    total = 0
+    for at in range(len(pair.left)):
+        total += _at(pair, at)
+    return total
+
+@kernel
+def chosen(pair):
+    total, some = 0, pair.left
+    for at in range(len(pair.left)):
+        some = pair.right if at % 3 else some[:-1]
+        total += some.sum() + _kept(pair, at)[0]
+    return total
+
+@kernel
+def shortened(pair):
+    left, total = pair.left, 0
+    while len(left) > 0:
+        left = left[1:]
+        total += len(left) + pair.right[0]
+    return total
+
+@kernel
+def returned(pair):
+    return _kept(pair, 0), pair.right
+
+@kernel
+def made_of(pair):
+    other = Pair(pair.right.copy(), pair.left)
+    return Pair(other.left[1:], other.right)
+
+@kernel
+def refused(pair):
+    for at in range(len(pair.left)):
+        if _kept(pair, at)[0] == 3:
+            raise ValueError(at)
+    return 0
+"""
+
+
+@pytest.fixture(scope="module")
+def lending(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    folder = tmp_path_factory.mktemp("lending")
+    (folder / "lending.py").write_text(SOURCE)
+    sys.path.insert(0, str(folder))
+    _nrt_python.memsys_enable_stats()
+    yield importlib.import_module("lending")
+    _nrt_python.memsys_disable_stats()
+    sys.path.remove(str(folder))
+    sys.modules.pop("lending", None)
+
+
+def settled(call: Callable[[], object]) -> tuple[int, int]:
+    """By how many a hundred calls change what is allocated by kernels and not freed: memory, and records of it."""
+    call()
+    gc.collect()
+    before = rtsys.get_allocation_stats()
+    for _ in range(100):
+        call()
+    gc.collect()
+    after = rtsys.get_allocation_stats()
+    live = [(some.alloc - some.free, some.mi_alloc - some.mi_free) for some in (before, after)]
+    return live[1][0] - live[0][0], live[1][1] - live[0][1]
+
+
+@pytest.mark.parametrize("name", ["lent", "chosen", "shortened", "returned", "made_of"])
+def test_the_answer_is_that_of_python_and_nothing_is_left(lending: ModuleType, name: str) -> None:
+    function: Any = getattr(lending, name)
+    pair = lending.Pair(np.arange(5, 12), np.arange(20, 27))
+    counts = [sys.getrefcount(one) for one in pair]
+    np.testing.assert_equal(function(pair), function.py_func(pair))
+    assert settled(lambda: function(pair)) == (0, 0)
+    assert [sys.getrefcount(one) for one in pair] == counts
+
+
+def test_what_is_returned_lives_on_when_the_arguments_have_gone(lending: ModuleType) -> None:
+    pair = lending.Pair(np.arange(5, 5000), np.arange(20, 5015))
+    first, second = lending.returned(pair)
+    made = lending.made_of(pair)
+    del pair
+    others = [np.full(4995, -1) for _ in range(50)]
+    assert (first[0], second[0], made.left[0], made.right[-1], len(others)) == (5, 20, 21, 4999, 50)
+
+
+def test_an_error_leaves_arguments_as_they_were(lending: ModuleType) -> None:
+    pair = lending.Pair(np.array([1, 1, 1]), np.array([2, 3, 3]))
+    counts = [sys.getrefcount(one) for one in pair]
+    for _ in range(100):
+        with pytest.raises(ValueError, match="1"):
+            lending.refused(pair)
+    gc.collect()
+    assert [sys.getrefcount(one) for one in pair] == counts
+
+
+CODE = """
+declare void @NRT_incref(ptr)
+declare void @NRT_decref(ptr)
+declare i32 @other(ptr)
+
+define i32 @lends(ptr %arg.a.0, ptr %arg.b.0, ptr %arg.b.00) {
+  tail call void @NRT_incref(ptr nonnull %arg.a.0)
+  %x = call i32 @other(ptr %arg.a.0)
+  call void @NRT_decref(ptr %arg.a.0)
+  call void @NRT_incref(ptr %arg.b.00)
+  ret i32 %x
+}
+
+define ptr @keeps(ptr %arg.a.0, ptr %arg.b.0, i1 %c) {
+  call void @NRT_incref(ptr %arg.a.0)
+  call void @NRT_incref(ptr %arg.b.0)
+  %one = select i1 %c, ptr %arg.a.0, ptr null
+  ret ptr %one
+}
+"""
+
+
+def test_counts_stay_where_an_argument_is_kept_and_in_no_other_function() -> None:
+    made = str(uncounted(llvm.parse_assembly(CODE)))
+    lends, keeps = made.split("define")[1:]
+    assert "ref(" not in lends
+    assert keeps.count("@NRT_incref(ptr %arg.a.0)") == 1
+    assert "%arg.b.0)" not in keeps.split("{")[1]
