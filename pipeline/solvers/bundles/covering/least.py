@@ -196,12 +196,16 @@ def indifferent(begin: int) -> Favour:
 
 @kernel
 def favour_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Favour:
-    """Favour tasks that free a slot by themselves, the smallest first; then those whose node then lacks least."""
+    """Favour tasks that free a slot by themselves, the smallest first; then those whose node then lacks least.
+
+    Tasks of podgroups without surplus are not ranked, unless all candidates are sorted.
+    """
     begin, end = site.start[nodes[0]], site.start[nodes[1]]
+    podgroup, candidate, surplus = terms.entries.podgroup, terms.entries.candidate, terms.surplus.gang
     ground, rank = ground_of(site, nodes, terms), np.empty(end - begin, np.int64)
     asked = max(site.request[0, site.scarce], 1)
     for entry in range(begin, end):
-        if not terms.entries.candidate[entry]:
+        if not candidate[entry] or (surplus[podgroup[entry]] <= 0 and not terms.rules.sorted_surplus):
             rank[entry - begin] = _LAST
             continue
         n, shape = ground.node[entry] - ground.first, ground.shape[entry]
