@@ -1,4 +1,4 @@
-"""References to arguments need not be counted: whoever calls a function keeps what it gives until the function returns.
+"""References to arguments need not be counted: the caller of a function keeps them until the function returns.
 
 Numba counts a reference each time that an array is taken out of an argument, with two atomic instructions, in every
 round of a loop. Its own pass removes counts that it finds in pairs; among branches it finds few of them.

@@ -198,14 +198,17 @@ def indifferent(begin: int) -> Favour:
 def favour_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Favour:
     """Favour tasks that free a slot by themselves, the smallest first; then those whose node then lacks least.
 
-    Tasks of podgroups without surplus are not ranked, unless all candidates are sorted.
+    Tasks of podgroups that are never sorted are not ranked: nothing of them is surplus, or all is and no quota counts.
     """
     begin, end = site.start[nodes[0]], site.start[nodes[1]]
     podgroup, candidate, surplus = terms.entries.podgroup, terms.entries.candidate, terms.surplus.gang
+    in_order, counted = terms.rules.sorted_surplus, terms.quota.counted
     ground, rank = ground_of(site, nodes, terms), np.empty(end - begin, np.int64)
     asked = max(site.request[0, site.scarce], 1)
     for entry in range(begin, end):
-        if not candidate[entry] or (surplus[podgroup[entry]] <= 0 and not terms.rules.sorted_surplus):
+        spare = surplus[podgroup[entry]]
+        is_sorted = in_order or spare > 0 or (spare < 0 and counted)
+        if not (candidate[entry] and is_sorted):
             rank[entry - begin] = _LAST
             continue
         n, shape = ground.node[entry] - ground.first, ground.shape[entry]
