@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from pickle import UnpicklingError
 from re import Pattern
 from types import CodeType, FunctionType
 from typing import Any
@@ -124,7 +123,7 @@ class _Index(IndexDataCacheFile):
     def _load_index(self) -> Any:
         try:
             return super()._load_index()
-        except (AttributeError, ImportError, UnpicklingError):
+        except (AttributeError, ImportError):
             return {}
 
 
