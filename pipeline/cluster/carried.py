@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Ids, Rows, distinct
+from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Rows, distinct
 from pipeline.cluster.counted.parts import Parts, parts_of
 from pipeline.cluster.counted.relaid_totals import on_nodes, on_queues
 from pipeline.cluster.counted.task_index import Occupancy, TaskIndex, index_of, renumbered
@@ -107,6 +107,11 @@ class CarriedTables:
         """Where the parts of podgroups are: carried on while there are no others."""
         return parts_of(len(self.podgroups), self.roles, self.subgroups)
 
+    @cached_property
+    def roles_bind(self) -> Bools:
+        """bool[G]: role minima count; not in an elastic podgroup, whose minimum is below their sum."""
+        return np.asarray(self.podgroups.min_available >= self.parts.role_minimum)
+
     def following(self, before: Self, rows: Rows) -> Self:
         """These tables, with the totals, the index and the parts of ``before`` brought up to date.
 
@@ -125,9 +130,13 @@ class CarriedTables:
         return self._following_index(before, rows)
 
     def _following_parts(self, before: Self) -> None:
+        """Where parts are, and which roles bind, while podgroups, their parts and minima are the same."""
         same = self.roles is before.roles and self.subgroups is before.subgroups
         if same and len(self.podgroups) == len(before.podgroups) and "parts" in before.__dict__:
             self.__dict__["parts"] = before.parts
+            least = self.podgroups.min_available
+            if "roles_bind" in before.__dict__ and least is before.podgroups.min_available:
+                self.__dict__["roles_bind"] = before.roles_bind
 
     def _following_index(self, before: Self, rows: Rows) -> Self:
         known: _Behind | None = before.__dict__.get("_index_before")

@@ -186,11 +186,6 @@ class Snapshot(CarriedTables):
         return self.podgroups.order
 
     @cached_property
-    def roles_bind(self) -> Bools:
-        """bool[G]: role minima count; not in an elastic podgroup, whose minimum is below their sum."""
-        return np.asarray(self.podgroups.min_available >= self.role_minimum)
-
-    @cached_property
     def request(self) -> Longs:
         """int64[T, R]: what each task asks for; for small tables and slices of them only."""
         return self.shapes.request[self.tasks.shape]

@@ -78,14 +78,24 @@ class _Others:
         priced = groups[: PRICED if len(self._made.statement.nominated) > 1 else PRICED_FOR_ONE]
         if len(priced) == 0:
             return (), len(groups)
-        of = owner[here]
-        told = self._told(priced, [here[of == group] for group in priced.tolist()])
+        at = np.empty(len(snapshot.podgroups), np.int64)
+        at[groups], at[priced] = NONE, np.arange(len(priced))
+        told = self._told(priced, self._in_order(here, at[owner[here]]))
         return told, len(groups) - len(told)
 
+    def _in_order(self, here: Rows, at: Rows) -> list[Rows]:
+        """The candidates of each podgroup that is priced, the least important first; ``at`` int64[C]: NONE if not."""
+        tasks, here, at = self._snapshot.tasks, here[at != NONE], at[at != NONE]
+        order = np.lexsort((-tasks.order[here], tasks.priority[here], at))
+        return np.split(here[order], np.flatnonzero(np.diff(at[order])) + 1)
+
     def _told(self, groups: Rows, here: list[Rows]) -> tuple[Spared, ...]:
-        """What each of the podgroups would have lost, given its candidates in the domain, and why it does not."""
+        """What each of the podgroups would have lost, given its candidates in order, and why it does not.
+
+        It would lose as many of these as the plan evicts, or all that it has.
+        """
         snapshot = self._snapshot
-        taken = [self._least(mine) for mine in here]
+        taken = [mine[: len(self._made.statement.evictions)] for mine in here]
         safe = whole_without(snapshot, groups, np.concatenate(taken))
         everywhere = self._asked.attempt.policy.whole_gangs_everywhere
         rows = [
@@ -95,11 +105,6 @@ class _Others:
         prices = prices_of(snapshot, rows, self._requested, self._lost, self._rank, self._made.domain)
         every = zip(groups.tolist(), safe.tolist(), rows, self._reasons(rows, prices), prices, strict=True)
         return tuple(Spared(group, whole, len(some), reason, price) for group, whole, some, reason, price in every)
-
-    def _least(self, here: Rows) -> Rows:
-        """As many of a podgroup's candidates as the plan evicts, the least important first."""
-        tasks = self._snapshot.tasks
-        return here[np.lexsort((-tasks.order[here], tasks.priority[here]))[: len(self._made.statement.evictions)]]
 
     def _all_of(self, group: int) -> Rows:
         members = self._snapshot.tasks_of(group)

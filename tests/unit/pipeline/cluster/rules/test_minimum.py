@@ -1,8 +1,10 @@
 """One podgroup at a time: whether it would have its minimum with some more tasks placed."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from pipeline.cluster.arrays import NONE
+from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.rules.minimum import has_minimum, is_pipelined, is_ready, starts_with
 from tests.support.builders import Gang, Task, cluster
 from tests.support.task_centric import nominated, with_tasks
@@ -46,6 +48,16 @@ def test_roles_bind_unless_the_podgroup_is_elastic():
     assert not has_minimum(rigid, 0, NONE, rows(1))
     assert has_minimum(rigid, 0, NONE, rows(2))
     assert has_minimum(elastic, 0)
+
+
+def test_which_roles_bind_follows_a_snapshot_until_minima_change():
+    before = cluster([{}], [Gang([Task(0, cpu=1, role=0), Task(cpu=1, role=1)], 2, roles=(1, 1))])
+    assert before.roles_bind.tolist() == [True]
+    same = replace(before, revision=before.revision + 1).following(before, rows(1))
+    assert same.roles_bind is before.roles_bind
+    groups = replace(before.podgroups, min_available=frozen([1], np.int32))
+    elastic = replace(before, podgroups=groups).following(before, rows())
+    assert elastic.roles_bind.tolist() == [False]
 
 
 def test_a_subgroup_is_asked_about_alone_inner_ones_by_their_children():
