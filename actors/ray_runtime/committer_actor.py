@@ -6,21 +6,21 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import ray
 from ray.exceptions import RayActorError, RayError
 
 from actors.broker.redis_ledger import RedisLedger
-from actors.columns.name_directory import Directory
+from actors.columns.name_directory import Additions, Directory
 from actors.commit.committer import Committer, TimeLimits
-from actors.contracts import Ack, CommitResult, Leadership, PendingReport
+from actors.contracts import Ack, CommitResult, Leadership, Offer, PendingReport
 from actors.ingestion.loop import REPEAT_S
 from actors.protocol.outcomes import Reports
 from actors.ray_runtime.limits import FETCH_LIMIT_S, STANDBY_S
 from actors.ray_runtime.process import RoleProcess, Wiring
-from actors.ray_runtime.transport.pickled import unpickled
-from actors.ray_runtime.transport.snapshot_feed import Mark, SnapshotReader, arrived
+from actors.ray_runtime.transport.snapshot_feed import Mark, SnapshotReader, Told
 from actors.ray_runtime.transport.snapshot_store import SnapshotStore
 from actors.search.pending_reasons import StarvingReasons
 from actors.search.wakeup import WakeUp
@@ -61,15 +61,8 @@ class CommitterActor(RoleProcess):
         self._asked: Any = None
         self.begin("tend", self._tend)
 
-    def hear(self, said: bytes, whole: tuple[Any, ...]) -> Ack:
-        """Take a newer state with its names; if earlier news or names are missing, the answer says so instead.
-
-        Parameters
-        ----------
-        said, whole
-            See ``snapshot_feed.sent``: the state, and the names that it adds.
-        """
-        told, more = arrived(said, whole)
+    def hear(self, told: Told, more: Additions) -> Ack:
+        """Take a newer state with its names; if earlier news or names are missing, the answer says so instead."""
         with self._lock:
             self._heard_at = time.time()
             named, known = self._directory.take(more), self._reader.hear(told)
@@ -90,9 +83,8 @@ class CommitterActor(RoleProcess):
             self._turned.wait_for(lambda: self._committer.leadership.is_news(leads), limit_s)
         return self._committer.leadership
 
-    def commit(self, said: bytes) -> list[CommitResult]:
-        """See `Committer.commit`; the offers are pickled."""
-        (offers,) = unpickled(said)
+    def commit(self, offers: Sequence[Offer]) -> list[CommitResult]:
+        """See `Committer.commit`."""
         with self._lock:
             self._fetch()
             led = self._committer.leads

@@ -17,7 +17,7 @@ from actors.contracts import Ack, Intake, SnapshotUpdate
 from actors.ingestion.loop import IngestLoop, unlike_any_other
 from actors.ray_runtime.limits import CALL_LIMIT_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
-from actors.ray_runtime.transport.snapshot_feed import SnapshotFeed, Told, sent
+from actors.ray_runtime.transport.snapshot_feed import SnapshotFeed, Told
 
 log = logging.getLogger(__name__)
 
@@ -91,9 +91,9 @@ class IngestorActor(RoleProcess):
         if news.for_cycles:
             told = self._feed.told("dispatcher", newest, news.snapshot)
             took = replace(news.preparation, publish_ms=(time.perf_counter() - begun) * 1e3)
-            self._told = told, self._dispatcher.hear.remote(*sent(told, news.links, news.closed, took))
+            self._told = told, self._dispatcher.hear.remote((told, news.links, news.closed, took))
         told = self._feed.told("committer", newest, news.snapshot)
-        heard = self._committer.hear.remote(*sent(told, self._loop.additions(since=self._said)))
+        heard = self._committer.hear.remote(told, self._loop.additions(since=self._said))
         try:
             answer: Ack = ray.get(heard, timeout=CALL_LIMIT_S)
         except (RayActorError, GetTimeoutError) as lost:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from actors.ingestion.known.news_log import NewsLog
-from actors.ray_runtime.transport.pickled import pickled, unpickled
 from actors.ray_runtime.transport.snapshot_store import SnapshotStore
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.fold import fold
@@ -42,21 +41,6 @@ class Told:
     follows: Mark | None = None
     news: tuple[LeanNews, ...] = ()
     whole: tuple[Any, ...] = ()
-
-
-Sent = tuple[bytes, tuple[Any, ...]]
-"""The arguments of a call that tells a state: bytes, and the reference of the snapshot if it is sent whole."""
-
-
-def sent(told: Told, *more: Any) -> Sent:
-    """A state, and more, as arguments of a call."""
-    return pickled(replace(told, whole=()), *more), told.whole
-
-
-def arrived(said: bytes, whole: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The state that was sent, and more."""
-    told, *more = unpickled(said)
-    return replace(told, whole=whole), *more
 
 
 class SnapshotFeed:

@@ -55,23 +55,9 @@ def barred(tree: ast.AST) -> list[str]:
     return found
 
 
-#: What roles of one service say to each other in a call of Ray, which pickles all that calls carry.
-BETWEEN_ROLES = ROOT / "actors/ray_runtime/transport/pickled.py"
-
-
-@pytest.mark.parametrize(
-    "path", [one for one in SOURCES if one != BETWEEN_ROLES], ids=lambda path: str(path.relative_to(ROOT))
-)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_source_makes_objects_out_of_bytes(path: Path) -> None:
     assert barred(ast.parse(path.read_text())) == []
-
-
-def test_only_arguments_of_calls_between_roles_are_unpickled() -> None:
-    users = {path for path in SOURCES if "transport.pickled" in path.read_text()}
-    assert {path.relative_to(ROOT).as_posix() for path in users} == {
-        "actors/ray_runtime/transport/snapshot_feed.py", "actors/ray_runtime/dispatcher_actor.py",
-        "actors/ray_runtime/committer_actor.py",
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
