@@ -52,17 +52,23 @@ class EndSignals:
         self.listen()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        """Leave nothing behind, however the block ended. A handler of Ray's may have ended it by `SystemExit`."""
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Leave nothing behind, however the block ended.
+
+        A handler of Ray's ends it by `SystemExit` if the signal came while Ray connected. The process ends here then:
+        a connection that is half made crashes the interpreter's own end.
+        """
+        self._ignore()
         self._done.set()
         kill_descendants(os.getpid())
         scratch.remove_all()
-        return kind is SystemExit and self.told.is_set()
+        if kind is SystemExit and self.told.wait(QUICK_S):
+            logging.shutdown()
+            os._exit(0)
 
     def listen(self) -> None:
         """Hear SIGTERM and SIGINT, and refuse SIGHUP. Call it again after a library has set handlers of its own."""
-        for number in _ENDING:
-            signal.signal(number, _heard_elsewhere)
+        self._ignore()
         signal.signal(signal.SIGHUP, _refuse)
         signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
         if not self._ear.is_alive():
@@ -71,6 +77,12 @@ class EndSignals:
     def settle(self, settled: bool = True) -> None:
         """Say whether everything may be killed without harm: before there are roles, and after they ended in order."""
         self._settled = settled
+
+    @staticmethod
+    def _ignore() -> None:
+        """Keep SIGTERM and SIGINT from ending the process by themselves."""
+        for number in _ENDING:
+            signal.signal(number, _heard_elsewhere)
 
     def _hear(self) -> None:
         """Wait for a signal that ends the process."""

@@ -7,11 +7,13 @@ with our cluster. Ours listens on the loopback interface alone.
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import math
 import os
 import secrets
 import shutil
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +22,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 import ray
+from ray import _raylet
 from ray._private import ray_constants
 from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined] # compiled, without types
 from ray.exceptions import RayError
@@ -31,6 +34,8 @@ from actors.processes.scratch import make, remove
 _STORE_LEAST, _STORE_MOST = 512 << 20, 4 << 30
 _OF_MEMORY, _OF_SHARED = 0.3, 0.9
 _LOOPBACK = "127.0.0.1"
+#: ``ray::RayLog::InstallFailureSignalHandler(const char*, bool)`` in Ray's library.
+_CRASH_HANDLER = "_ZN3ray6RayLog27InstallFailureSignalHandlerEPKcb"
 #: Seconds for which roles and cluster are silent until the cluster counts as ended; seconds that a connection may take.
 GONE_S, _CONNECT_S = 5.0, 1.0
 #: What the roles tell glibc (mallopt(3)). Columns of some MB come and go with every fold: where memory goes back to the
@@ -124,6 +129,7 @@ def ray_cluster(address: str | None, namespace: str) -> Iterator[None]:
 
 
 def _begin(address: str | None, namespace: str, scratch: Path | None) -> None:
+    _set_crash_handler()
     try:
         if scratch is None:
             ray.init(address=address, namespace=namespace, log_to_driver=False, logging_level=logging.ERROR)
@@ -135,6 +141,16 @@ def _begin(address: str | None, namespace: str, scratch: Path | None) -> None:
     except (RayError, ConnectionError, ValueError, RuntimeError, OSError) as refusal:
         where = f"joined at {address}" if address is not None else "started"
         raise RayRefused(f"Ray cannot be {where}: {_why(refusal)}") from refusal
+
+
+def _set_crash_handler() -> None:
+    """Let Ray set its handler for crashes now; it does so once in a process, otherwise while it connects.
+
+    The handler is for SIGTERM too, and ends the process on the spot: what it started would live on for a minute.
+    """
+    ours = signal.getsignal(signal.SIGTERM)
+    ctypes.CDLL(_raylet.__file__)[_CRASH_HANDLER](None, False)
+    signal.signal(signal.SIGTERM, ours)
 
 
 def _store_bytes() -> int:

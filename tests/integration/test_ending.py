@@ -6,6 +6,8 @@ How one that leads ends is told in `test_service.py`, and in `test_standby.py` h
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from actors.ray_runtime.service_process import ServiceProcess
-from tests.integration.services import LIMIT_S, SIGNAL_S, Ending
+from tests.integration.services import LIMIT_S, ROOT, SIGNAL_S, Ending
 
 
 class Started(Ending):
@@ -59,3 +61,35 @@ def test_a_service_that_starts_ends_at_one_signal(one: Started, delay_s: float) 
     assert took_s < SIGNAL_S, one.said()
     assert one.folders() == set()
     assert "Traceback" not in one.said()
+
+
+PROGRAM = """
+import os, signal
+from ray import _raylet
+from actors.processes.ending import EndSignals
+from actors.ray_runtime.cluster import ray_cluster
+
+connect = _raylet.CoreWorker
+
+def told_meanwhile(*given, **named):
+    connected = connect(*given, **named)
+    print("told", flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+    return connected
+
+_raylet.CoreWorker = told_meanwhile
+with EndSignals(limit_s=600.0) as ending, ray_cluster(None, "ending"):
+    ending.listen()
+    ending.told.wait()
+"""
+
+
+def test_a_signal_while_ray_connects_ends_the_process_in_order(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w+b") as log:
+        process = subprocess.Popen([sys.executable, "-c", PROGRAM], cwd=ROOT, stdout=log, stderr=log)
+        ending = Ending(process)
+        code = process.wait(LIMIT_S)
+        log.seek(0)
+        said = log.read().decode()
+    assert (code, said) == (0, "told\n")
+    assert ending.folders() == set()
