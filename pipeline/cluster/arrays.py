@@ -121,6 +121,9 @@ def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
     if values.ndim > 1:
         kinds, kind = np.unique(values, axis=0, return_inverse=True)
         return kinds, kind.reshape(-1)
+    counted = _counted(values)
+    if counted is not None:
+        return counted
     order = np.argsort(values, kind="stable")
     ordered, kind = values[order], np.empty(len(values), np.int64)
     first = np.ones(len(values), bool)
@@ -153,24 +156,24 @@ def dense_rank(*keys: NDArray[Any]) -> Longs:
     int64[M], smallest first.
     """
     if len(keys) == 1 and (counted := _counted(keys[0])) is not None:
-        return counted
+        return counted[1]
     order, equal = _arranged(keys)
     result = np.empty(len(order), np.int64)
     result[order] = np.cumsum(~equal) - 1
     return result
 
 
-def _counted(key: NDArray[Any]) -> Longs | None:
-    """The same for one key of integers that are closer together than there are rows: marked and counted, not sorted."""
-    if len(key) == 0 or key.dtype.kind != "i":
+def _counted(values: NDArray[Any]) -> tuple[NDArray[Any], Rows] | None:
+    """``kinds_of`` integers that are closer together than there are of them: marked and counted, not sorted."""
+    if len(values) == 0 or values.dtype.kind != "i":
         return None
-    low, high = int(key.min()), int(key.max())
-    if high - low >= len(key):
+    low, high = int(values.min()), int(values.max())
+    if high - low >= len(values):
         return None
-    at = key.astype(np.int64) - low
+    at = values.astype(np.int64) - low
     present = np.zeros(high - low + 1, np.int64)
     present[at] = 1
-    return np.asarray((np.cumsum(present) - 1)[at])
+    return (np.flatnonzero(present) + low).astype(values.dtype), (np.cumsum(present) - 1)[at]
 
 
 def comparable(key: NDArray[Any]) -> Longs:

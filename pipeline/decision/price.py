@@ -13,12 +13,15 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, kinds_of
 from pipeline.cluster.resources import PODS
-from pipeline.cluster.rules.minimum import breaks_without, is_pipelined
+from pipeline.cluster.rules.standing import breaks_without, is_pipelined
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Podgroups
+from pipeline.kernels import kernel
 
 #: The highest priority where there are no victims.
 NO_PRIORITY = -(1 << 31)
+
+#: Hours of lost work are rounded to a part of this.
+_MICRO = 1e6
 
 Work = tuple[tuple[int, float], ...]
 """Lost work by level, the highest first."""
@@ -153,14 +156,19 @@ def lost_work(snapshot: Snapshot, now: float) -> Floats:
     """float64[G]: weight of lost work: 1 for the restart, and the hours since the last checkpoint. Shared."""
     known = snapshot.answers(lost_work)
     if now not in known:
-        known[now] = _lost_work(snapshot.podgroups, now)
+        groups = snapshot.podgroups
+        known[now] = _lost_work(groups.last_checkpoint, groups.started, now)
     return known[now]
 
 
-def _lost_work(groups: Podgroups, now: float) -> Floats:
-    since = np.where(np.isnan(groups.last_checkpoint), groups.started, groups.last_checkpoint)
-    hours = np.fmax(now - since, 0.0) / 3600.0  # 0 where nothing is known: the other of a number and NaN
-    return np.asarray(1.0 + np.round(hours, 6), np.float64)
+@kernel
+def _lost_work(checkpoint: Floats, started: Floats, now: float) -> Floats:
+    result = np.empty(len(started), np.float64)
+    for group in range(len(started)):
+        since = started[group] if np.isnan(checkpoint[group]) else checkpoint[group]
+        hours = 0.0 if np.isnan(since) else max(now - since, 0.0) / 3600.0
+        result[group] = 1.0 + np.rint(hours * _MICRO) / _MICRO
+    return result
 
 
 def needed_by(requested: Longs) -> Longs:

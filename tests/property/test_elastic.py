@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.cluster.rules.minimum import breaks_without, has_minimum
+from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.rules.standing import breaks_without
 from pipeline.cycle import cycle
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan

@@ -108,3 +108,19 @@ def count(total: Longs | Counts, owner: Ids | Rows, shares: Longs, share: int, a
             by = 0 if alike else at
             for a in range(total.shape[1]):
                 total[owner[at], a] += sign * asks[by, a]
+
+
+@kernel
+def coming(capacity: Longs, used: Longs, terminating: Longs, nominated: Longs) -> Longs:
+    """int64[N, R]: what will be there once what ends is gone and what is promised has come."""
+    result = np.empty(capacity.shape, np.int64)
+    there, held, ends, promised, left = (
+        capacity.ravel(),
+        used.ravel(),
+        terminating.ravel(),
+        nominated.ravel(),
+        result.ravel(),
+    )
+    for at in range(len(left)):
+        left[at] = there[at] - held[at] + ends[at] - promised[at]
+    return result

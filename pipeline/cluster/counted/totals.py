@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, sealed
-from pipeline.cluster.counted.counting import SHARES, count, shares_of
+from pipeline.cluster.counted.counting import SHARES, coming, count, shares_of
 from pipeline.cluster.growing import copied, extended
 from pipeline.cluster.tables import (
     PENDING,
@@ -55,10 +55,7 @@ class Room:
     @cached_property
     def future(self) -> Longs:
         """int64[N, R], read-only: idle + terminating - nominated; negative where more was promised than comes free."""
-        result = self.capacity - self.used
-        result += self.terminating
-        result -= self.nominated
-        return sealed(result)
+        return sealed(coming(self.capacity, self.used, self.terminating, self.nominated))
 
     def idle_of(self, nodes: Rows) -> Longs:
         """int64[M, R]: what no task holds of some nodes."""

@@ -1,8 +1,6 @@
 """Whether a podgroup has its minimum: as a whole, in its roles (unless it is elastic) and in its subgroups.
 
-There is one answer, asked with different counts. *Valid*: enough tasks exist. *Ready*: bound, running and succeeded
-tasks, and pending ones without requests, reach the minimum. *Pipelined*: promised tasks count too. *Starving*: promised
-and ready tasks do not reach it; best-effort tasks do not count towards the podgroup's own minimum here.
+Here it is asked of one podgroup or of some, with changes; ``standing`` answers for all podgroups of a snapshot.
 """
 
 from typing import NamedTuple
@@ -55,70 +53,6 @@ class Have(NamedTuple):
     leaf: Counts
 
 
-def is_valid(snapshot: Snapshot) -> Bools:
-    """bool[G]: enough tasks exist for the roles, the subgroups and the whole."""
-    return parts_valid(snapshot) & (snapshot.counts.valid >= snapshot.podgroups.min_available)
-
-
-def parts_valid(snapshot: Snapshot) -> Bools:
-    """bool[G]: enough tasks exist for the roles and the subgroups."""
-    counts, role, leaf = snapshot.counts, snapshot.role_counts, snapshot.subgroup_counts
-    return _parts_reach(snapshot.once(minima_of), Have(counts.valid, role.valid, leaf.valid))
-
-
-def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
-    """bool[G]: valid if the Pending tasks ``rows`` int64[K], without nominations, did not exist."""
-    tasks = snapshot.tasks
-    group, role, leaf = (
-        sealed(counts.valid - np.bincount(owner[rows][owner[rows] != NONE], minlength=len(counts.valid)))
-        for counts, owner in (
-            (snapshot.counts, tasks.podgroup),
-            (snapshot.role_counts, tasks.role),
-            (snapshot.subgroup_counts, tasks.subgroup),
-        )
-    )
-    return _parts_reach(snapshot.once(minima_of), Have(group, role, leaf)) & (group >= snapshot.podgroups.min_available)
-
-
-def parts_run(snapshot: Snapshot) -> Bools:
-    """bool[G]: what is bound, running or succeeded is enough for the roles and the subgroups."""
-    role, leaf = snapshot.role_counts, snapshot.subgroup_counts
-    return _parts_reach(snapshot.once(minima_of), Have(snapshot.counts.ready, role.ready, leaf.ready))
-
-
-def is_whole(snapshot: Snapshot) -> Bools:
-    """bool[G]: what is bound, running or succeeded is at least one task, and enough for all minima."""
-    return parts_run(snapshot) & (snapshot.counts.ready >= np.maximum(snapshot.podgroups.min_available, 1))
-
-
-def begins_late(snapshot: Snapshot) -> bool:
-    """Whether some podgroup is whole, and not known since when: the next news of its tasks begins its history."""
-    unknown = np.isnan(snapshot.podgroups.started)
-    return bool(unknown.any() and (unknown & is_whole(snapshot)).any())
-
-
-def is_ready(snapshot: Snapshot) -> Bools:
-    """bool[G]: could run now."""
-    have = _have(snapshot, promised=False)
-    return _parts_reach(snapshot.once(minima_of), have) & (have.group >= snapshot.podgroups.min_available)
-
-
-def is_pipelined(snapshot: Snapshot) -> Bools:
-    """bool[G]: could run once its promised room is free."""
-    return snapshot.once(_parts_pipelined) & (_pipelined(snapshot).group >= snapshot.podgroups.min_available)
-
-
-def is_starving(snapshot: Snapshot) -> Bools:
-    """bool[G]: below the minimum even with promised tasks; best-effort tasks do not count.
-
-    Upstream looks at the podgroup's minimum only, so a podgroup that lacks tasks of a role or subgroup never preempts
-    (notes on Volcano, 1.8, item 20); here such a podgroup starves too.
-    """
-    counts, groups = snapshot.counts, snapshot.podgroups
-    below: Bools = counts.waiting + counts.ready < groups.min_available
-    return (below | ~snapshot.once(_parts_pipelined)) & groups.alive
-
-
 def has_minimum(state: Snapshot | WhatIf, podgroup: int, subgroup: int = NONE, placed: Rows = NO_ROWS) -> bool:
     """Whether the minimum is reached, counting what is ready, promised, without requests, or ``placed``.
 
@@ -144,26 +78,9 @@ def whole_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
     )
 
 
-def breaks_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
-    """bool[P]: which of ``podgroups`` have their minimum now and lose it once ``rows`` are evicted.
-
-    See ``whole_without``. A task that moves is not lost; it does not belong to ``rows``.
-    """
-    return np.asarray(snapshot.once(is_pipelined)[podgroups] & ~whole_without(snapshot, podgroups, rows))
-
-
 def starts_with(state: Snapshot | WhatIf, podgroup: int, rows: Rows) -> bool:
     """Whether the podgroup can start once ``rows`` are bound; what is merely promised does not count."""
     return _has(state, podgroup, NONE, rows, promised=False)
-
-
-def _parts_pipelined(snapshot: Snapshot) -> Bools:
-    """bool[G]: once promised room is free, what there is is enough for the roles and the subgroups."""
-    return _parts_reach(snapshot.once(minima_of), _pipelined(snapshot))
-
-
-def _pipelined(snapshot: Snapshot) -> Have:
-    return Have(*snapshot.once(towards_all)[1])
 
 
 def _has(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows, *, promised: bool) -> bool:
@@ -209,27 +126,6 @@ def minima_of(snapshot: Snapshot) -> Minima:
         groups.min_available, snapshot.roles_bind, snapshot.role_start, snapshot.roles.min_available,
         snapshot.subgroup_start, table.parent, table.min_available, table.min_subgroups, groups.min_subgroups,
     )  # fmt: skip
-
-
-@kernel
-def _parts_reach(minima: Minima, have: Have) -> Bools:
-    """bool[G]: no role that binds is below its minimum, and enough subgroups are whole, level by level."""
-    # Taking a column out of a record for each podgroup would cost twenty times as much as all the rest.
-    binds, start, least, has = minima.binds, minima.role_start, minima.role_least, have.role
-    part_start, on_top = minima.part_start, minima.wanted_on_top
-    result = on_top <= 0
-    if part_start[-1] > 0:
-        for group in range(len(result)):
-            if part_start[group] < part_start[group + 1]:
-                result[group] = subgroups_reach(minima, have, group)
-    # Mostly no role is short, or few are: a loop over the roles of each podgroup takes three times as long.
-    group = 0
-    for role in range(len(least)):
-        if has[role] < least[role]:
-            while start[group + 1] <= role:
-                group += 1
-            result[group] &= not binds[group]
-    return result
 
 
 @kernel

@@ -8,7 +8,7 @@ above it that still has its ``min_subgroups`` keeps them. A role without a minim
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Rows, frozen, sealed
-from pipeline.cluster.rules.minimum import parts_run
+from pipeline.cluster.rules.standing import parts_run
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import wholeness
 from pipeline.kernels import kernel, linked
@@ -25,10 +25,9 @@ def surplus_of(snapshot: Snapshot) -> Surplus:
     """
     groups, roles, table = snapshot.podgroups, snapshot.roles, snapshot.subgroups
     parts = wholeness(table, groups, snapshot.subgroup_counts.ready)
-    gang = snapshot.counts.ready - groups.min_available
     return Surplus(
-        gang=frozen(np.where(parts_run(snapshot), gang, np.minimum(gang, NONE)), np.int32),
-        role=sealed(_spare(snapshot.role_counts.ready, roles.min_available, roles.podgroup, snapshot.roles_bind)),
+        gang=sealed(_of_groups(snapshot.counts.ready, groups.min_available, parts_run(snapshot))),
+        role=sealed(_of_roles(snapshot.role_counts.ready, roles.min_available, roles.podgroup, snapshot.roles_bind)),
         role_start=frozen(snapshot.role_start, np.int64),
         leaf=frozen(np.where(parts.whole, snapshot.subgroup_counts.ready - table.min_available, NONE), np.int32),
         slack=frozen(parts.slack, np.int32),
@@ -37,7 +36,17 @@ def surplus_of(snapshot: Snapshot) -> Surplus:
 
 
 @kernel
-def _spare(ready: Counts, least: Counts, podgroup: Ids, bind: Bools) -> Counts:
+def _of_groups(ready: Counts, least: Counts, parts_run: Bools) -> Counts:
+    """int32[G]: the surplus of each podgroup; negative unless its parts have their minima (``parts_run`` bool[G])."""
+    result = np.empty(len(ready), np.int32)
+    for group in range(len(ready)):
+        spare = ready[group] - least[group]
+        result[group] = spare if parts_run[group] else min(spare, NONE)
+    return result
+
+
+@kernel
+def _of_roles(ready: Counts, least: Counts, podgroup: Ids, bind: Bools) -> Counts:
     """int32[L]: the surplus of each role; ``bind`` bool[G]: whether roles bind in a podgroup."""
     result = np.empty(len(ready), np.int32)
     for role in range(len(ready)):

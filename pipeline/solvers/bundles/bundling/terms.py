@@ -15,10 +15,10 @@ from pipeline.cluster.arrays import (
     Ids,
     Longs,
     Rows,
-    dense_rank,
     frozen,
     sealed,
 )
+from pipeline.cluster.arrays import kinds_of as kinds_among
 from pipeline.cluster.counted.counting import runs
 from pipeline.cluster.rules.sparing import Quota, no_quota
 from pipeline.cluster.snapshot import Snapshot
@@ -262,14 +262,16 @@ def judged(task: Rows, candidate: Bools, status: Bytes, result: Bools) -> Rows:
     return fixed
 
 
+def _priority_kinds(snapshot: Snapshot) -> tuple[Longs, Rows]:
+    """The priorities of podgroups in rising order, and which of them each has."""
+    return kinds_among(snapshot.podgroups.priority)
+
+
 def _priority_levels(snapshot: Snapshot) -> Longs:
     """int64[G]: 1 for the lowest priority, without gaps."""
-    return dense_rank(snapshot.podgroups.priority) + 1
+    return snapshot.once(_priority_kinds)[1] + 1
 
 
 def _priorities(snapshot: Snapshot) -> Longs:
     """int64[highest level + 1]: the priority of each level; 0 of level 0, which no podgroup has."""
-    level = snapshot.once(_priority_levels)
-    result = np.zeros(int(level.max(initial=0)) + 1, np.int64)
-    result[level] = snapshot.podgroups.priority
-    return result
+    return np.append(0, snapshot.once(_priority_kinds)[0])

@@ -1,0 +1,183 @@
+"""How all podgroups of a snapshot stand towards their minima: as a whole, in roles that bind, and in subgroups.
+
+There is one answer, given with different counts. *Valid*: enough tasks exist. *Ready*: bound, running and succeeded
+tasks, and pending ones without requests, reach the minimum. *Pipelined*: promised tasks count too. *Starving*: promised
+and ready tasks do not reach it; best-effort tasks do not count towards the podgroup's own minimum here.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Rows
+from pipeline.cluster.counted.totals import TaskCounts
+from pipeline.cluster.rules.minimum import Have, Minima, minima_of, subgroups_reach, whole_without
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.kernels import inlined, kernel, linked
+
+
+class Standing(NamedTuple):
+    """How podgroups stand, bool[G] each, read-only.
+
+    Attributes
+    ----------
+    exists, runs
+        Of the tasks that there are, or that are bound, running or succeeded: enough for the roles and the subgroups.
+    valid, ready, pipelined, starving
+        See above; with the minimum of the whole.
+    """
+
+    exists: Bools
+    runs: Bools
+    valid: Bools
+    ready: Bools
+    pipelined: Bools
+    starving: Bools
+
+
+def standing(snapshot: Snapshot) -> Standing:
+    """How its podgroups stand: all answers in one pass, since each search asks for most of them."""
+    tables = snapshot.counts, snapshot.role_counts, snapshot.subgroup_counts
+    answers = _standing(snapshot.once(minima_of), snapshot.podgroups.alive, *map(_counted, tables))
+    for answer in answers:
+        answer.flags.writeable = False
+    return answers
+
+
+def is_valid(snapshot: Snapshot) -> Bools:
+    """bool[G]: enough tasks exist for the roles, the subgroups and the whole."""
+    return snapshot.once(standing).valid
+
+
+def parts_valid(snapshot: Snapshot) -> Bools:
+    """bool[G]: enough tasks exist for the roles and the subgroups."""
+    return snapshot.once(standing).exists
+
+
+def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
+    """bool[G]: valid if the Pending tasks ``rows`` int64[K], without nominations, did not exist."""
+    tasks = snapshot.tasks
+    less = (
+        _counted(counts)._replace(pending=counts.pending - _counts_of(owner[rows], len(counts.pending)))
+        for counts, owner in (
+            (snapshot.counts, tasks.podgroup),
+            (snapshot.role_counts, tasks.role),
+            (snapshot.subgroup_counts, tasks.subgroup),
+        )
+    )
+    return _standing(snapshot.once(minima_of), snapshot.podgroups.alive, *less).valid
+
+
+def parts_run(snapshot: Snapshot) -> Bools:
+    """bool[G]: what is bound, running or succeeded is enough for the roles and the subgroups."""
+    return snapshot.once(standing).runs
+
+
+def is_whole(snapshot: Snapshot) -> Bools:
+    """bool[G]: what is bound, running or succeeded is at least one task, and enough for all minima."""
+    return parts_run(snapshot) & (snapshot.counts.ready >= np.maximum(snapshot.podgroups.min_available, 1))
+
+
+def begins_late(snapshot: Snapshot) -> bool:
+    """Whether some podgroup is whole, and not known since when: the next news of its tasks begins its history."""
+    unknown = np.isnan(snapshot.podgroups.started)
+    return bool(unknown.any() and (unknown & is_whole(snapshot)).any())
+
+
+def is_ready(snapshot: Snapshot) -> Bools:
+    """bool[G]: could run now."""
+    return snapshot.once(standing).ready
+
+
+def is_pipelined(snapshot: Snapshot) -> Bools:
+    """bool[G]: could run once its promised room is free."""
+    return snapshot.once(standing).pipelined
+
+
+def is_starving(snapshot: Snapshot) -> Bools:
+    """bool[G]: there, and below the minimum even with promised tasks; best-effort tasks do not count.
+
+    Upstream looks at the podgroup's minimum only, so a podgroup that lacks tasks of a role or subgroup never preempts
+    (notes on Volcano, 1.8, item 20); here such a podgroup starves too.
+    """
+    return snapshot.once(standing).starving
+
+
+def breaks_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
+    """bool[P]: which of ``podgroups`` have their minimum now and lose it once ``rows`` are evicted.
+
+    See ``whole_without``. A task that moves is not lost; it does not belong to ``rows``.
+    """
+    return np.asarray(snapshot.once(is_pipelined)[podgroups] & ~whole_without(snapshot, podgroups, rows))
+
+
+class _Counted(NamedTuple):
+    """Tasks by status (see ``TaskCounts``) of podgroups, roles or leaf subgroups, for kernels."""
+
+    ready: Counts
+    waiting: Counts
+    pending: Counts
+    pending_best_effort: Counts
+
+
+def _counted(counts: TaskCounts) -> _Counted:
+    return _Counted(counts.ready, counts.waiting, counts.pending, counts.pending_best_effort)
+
+
+def _counts_of(owner: Ids, many: int) -> Counts:
+    """int32[M]: how many tasks of each owner, of which there are ``many``, are among those with these owners."""
+    return np.bincount(owner[owner != NONE], minlength=many).astype(np.int32)
+
+
+@kernel
+def _standing(minima: Minima, alive: Bools, group: _Counted, role: _Counted, leaf: _Counted) -> Standing:
+    """How podgroups stand, see ``standing``."""
+    # Taking a column out of a record for each podgroup would cost twenty times as much as all the rest.
+    least, ready, waiting = minima.least, group.ready, group.waiting
+    pending, for_nothing = group.pending, group.pending_best_effort
+    exists = minima.wanted_on_top <= 0
+    runs, starts, comes = exists.copy(), exists.copy(), exists.copy()
+    if minima.part_start[-1] > 0:
+        _of_subgroups(minima, leaf, exists, runs, starts, comes)
+    _of_roles(minima, role, exists, runs, starts, comes)
+    valid, pipelined, starving = np.empty_like(exists), np.empty_like(exists), np.empty_like(exists)
+    for at in range(len(least)):
+        promised = ready[at] + waiting[at]
+        valid[at] = exists[at] & (promised + pending[at] >= least[at])
+        starts[at] &= ready[at] + for_nothing[at] >= least[at]
+        pipelined[at] = comes[at] & (promised + for_nothing[at] >= least[at])
+        starving[at] = alive[at] & ((not comes[at]) | (promised < least[at]))
+    return Standing(exists, runs, valid, starts, pipelined, starving)
+
+
+@linked
+def _of_subgroups(minima: Minima, leaf: _Counted, exists: Bools, runs: Bools, starts: Bools, comes: Bools) -> None:
+    """Whether enough subgroups of the podgroups that have any are whole, by each kind of count."""
+    start, none = minima.part_start, leaf.ready[:0]
+    now = leaf.ready + leaf.pending_best_effort
+    all_there, later = leaf.ready + leaf.waiting + leaf.pending, now + leaf.waiting
+    for group in range(len(exists)):
+        if start[group] < start[group + 1]:
+            exists[group] = subgroups_reach(minima, Have(none, none, all_there), group)
+            runs[group] = subgroups_reach(minima, Have(none, none, leaf.ready), group)
+            starts[group] = subgroups_reach(minima, Have(none, none, now), group)
+            comes[group] = subgroups_reach(minima, Have(none, none, later), group)
+
+
+@inlined
+def _of_roles(minima: Minima, role: _Counted, exists: Bools, runs: Bools, starts: Bools, comes: Bools) -> None:
+    """Strike out podgroups that have too few tasks of a role that binds, by each kind of count."""
+    binds, start, least, ready = minima.binds, minima.role_start, minima.role_least, role.ready
+    group = 0
+    for at in range(len(least)):
+        # Mostly no role is short, or few are, and no count is below this one.
+        if ready[at] >= least[at]:
+            continue
+        while start[group + 1] <= at:
+            group += 1
+        if binds[group]:
+            now = ready[at] + role.pending_best_effort[at]
+            runs[group] = False
+            starts[group] &= now >= least[at]
+            comes[group] &= now + role.waiting[at] >= least[at]
+            exists[group] &= ready[at] + role.waiting[at] + role.pending[at] >= least[at]
