@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Rows, is_among
+from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.rules.minimum import has_minimum
-from pipeline.cluster.rules.standing import breaks_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.cluster.what_if import WhatIf

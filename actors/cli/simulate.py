@@ -24,7 +24,7 @@ from actors.fleets.prompt import started, victims_gone
 from actors.imports.manifest_files import is_manifests, text_to_read
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Longs
 from pipeline.cluster.resources import CPU
-from pipeline.cluster.rules.standing import is_ready
+from pipeline.cluster.rules.minima_met import is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import (
     GONE,

@@ -73,9 +73,9 @@ class Rehearsal:
         """One round of all roles, which takes one second; the number of decisions."""
         self._committer.lead()
         while (news := self._ingest.turn(block_ms=0)) is not None:
-            self._news = news
+            self._news = news.of(self._ingest.snapshot)
             self._directory.take(self._ingest.additions(None))
-            self._committer.hear(news.snapshot)
+            self._committer.hear(self._news.snapshot)
             self._committer.tend()
         assert self._news is not None
         answers = self._dispatcher.cycle(self._news).answers

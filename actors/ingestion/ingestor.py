@@ -170,12 +170,12 @@ class Ingestor:
 
     def poll(self, block_ms: int = 0) -> bool:
         """Fold new entries, waiting up to ``block_ms`` milliseconds for an event; whether the state has changed."""
-        before = self.snapshot
+        log, many = self.state.log, self.state.log.count
         self._turn(block_ms)
         self._end_checkpoint()
         self._note()
         self._requests.repeat(self._list_revision, self._reading.at[EVENTS])
-        return self.snapshot is not before
+        return self.state.log is not log or log.count != many
 
     def _turn(self, block_ms: int = 0) -> bool:
         """Fold new entries; returns whether there were any."""

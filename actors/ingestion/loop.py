@@ -12,7 +12,7 @@ from collections.abc import Callable
 from actors.broker.bus import Bus
 from actors.columns.name_directory import Additions
 from actors.configuration.settings import Settings
-from actors.contracts import Intake, Preparation, SnapshotUpdate
+from actors.contracts import Intake, Preparation, TurnTold
 from actors.ingestion.by_kind.decision_events import closed
 from actors.ingestion.checkpointing import Packs, at_once
 from actors.ingestion.ingestor import Ingestor
@@ -108,7 +108,7 @@ class IngestLoop:
     @property
     def revision(self) -> int:
         """Of the newest state; -1 as long as no fleet was listed."""
-        return self.snapshot.revision if self._ingestor.state.listed else -1
+        return self._ingestor.state.revision if self._ingestor.state.listed else -1
 
     @property
     def unlisted(self) -> bool:
@@ -121,12 +121,12 @@ class IngestLoop:
         for_s = 0.0 if math.isinf(self._unlisted_since) else max(0.0, self._now_s() - self._unlisted_since)
         return Intake(self._started and not self.unlisted, for_s, self._lags.seen)
 
-    def turn(self, block_ms: int = BLOCK_MS, busy: Callable[[], bool] = _never) -> SnapshotUpdate | None:
+    def turn(self, block_ms: int = BLOCK_MS, busy: Callable[[], bool] = _never) -> TurnTold | None:
         """Fold new entries, many for up to `GATHER_S`; an update if the state changed or was not sent lately.
 
         While the dispatcher is ``busy`` with a cycle, news gathers for as long: an update that came in the middle would
         be old at the end. What it lacks comes as soon as it is free; until then updates are for the committer alone
-        (`SnapshotUpdate.for_cycles`).
+        (`TurnTold.for_cycles`).
         """
         self._begin()
         until, worked = self._now_s() + GATHER_S, time.thread_time()
@@ -164,7 +164,7 @@ class IngestLoop:
             set_figures(self._telemetry.figures, self._ingestor.state)
         self._say_whether_listed(now)
 
-    def _update(self, now: float, busy: Callable[[], bool]) -> SnapshotUpdate | None:
+    def _update(self, now: float, busy: Callable[[], bool]) -> TurnTold | None:
         """What is to be told now, if anything."""
         repeats, late = now >= self._told_at + REPEAT_S, now >= self._told_at + GATHER_S
         if not (self._untold or self._owed or repeats):
@@ -176,7 +176,7 @@ class IngestLoop:
         took = Preparation(fold_ms=self._folded_ms)
         self._told_at, self._untold, self._owed = now, False, not free
         self._folded_ms = 0.0 if free else self._folded_ms
-        return SnapshotUpdate(self.snapshot, links, closed(self._ingestor.state), took, free)
+        return TurnTold(links, closed(self._ingestor.state), took, free)
 
     def _say_whether_listed(self, now: float) -> None:
         """Report it as a metric, and in the log from time to time."""

@@ -13,7 +13,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError
 
 from actors.broker.checkpoints import packed
-from actors.contracts import Ack, Intake, SnapshotUpdate
+from actors.contracts import Ack, Intake, TurnTold
 from actors.ingestion.loop import IngestLoop, unlike_any_other
 from actors.ray_runtime.limits import CALL_LIMIT_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
@@ -86,13 +86,13 @@ class IngestorActor(RoleProcess):
         if not known:
             self._loop.repeat()
 
-    def _tell(self, news: SnapshotUpdate) -> None:
-        begun, asked_at, newest = time.perf_counter(), time.time(), self._loop.ingestor.state.log
+    def _tell(self, news: TurnTold) -> None:
+        begun, asked_at, newest = time.perf_counter(), time.time(), self._loop.ingestor.state
         if news.for_cycles:
-            told = self._feed.told("dispatcher", newest, news.snapshot)
+            told = self._feed.told("dispatcher", newest)
             took = replace(news.preparation, publish_ms=(time.perf_counter() - begun) * 1e3)
             self._told = told, self._dispatcher.hear.remote((told, news.links, news.closed, took))
-        told = self._feed.told("committer", newest, news.snapshot)
+        told = self._feed.told("committer", newest)
         heard = self._committer.hear.remote(told, self._loop.additions(since=self._said))
         try:
             answer: Ack = ray.get(heard, timeout=CALL_LIMIT_S)

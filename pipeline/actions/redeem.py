@@ -12,8 +12,8 @@ from pipeline.actions.backoff import GangGroup
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.rules.match_policy import to_start
+from pipeline.cluster.rules.minima_met import is_pipelined
 from pipeline.cluster.rules.minimum import has_minimum, starts_with
-from pipeline.cluster.rules.standing import is_pipelined
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.explanation import Reason

@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NO_ROWS, Floats, Rows, is_among
-from pipeline.cluster.rules.standing import is_pipelined
+from pipeline.cluster.rules.minima_met import is_pipelined
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.law import why_unlawful

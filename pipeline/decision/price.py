@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, kinds_of
 from pipeline.cluster.resources import PODS
-from pipeline.cluster.rules.standing import breaks_without, is_pipelined
+from pipeline.cluster.rules.minima_met import breaks_without, is_pipelined
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import kernel
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows
-from pipeline.cluster.rules.standing import is_ready, is_valid, is_valid_without, parts_valid
+from pipeline.cluster.rules.minima_met import is_ready, is_valid, is_valid_without, parts_valid
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, PENDING, PHASE_PENDING, TERMINATING
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Bools
-from pipeline.cluster.rules.standing import begins_late
+from pipeline.cluster.rules.minima_met import begins_late
 from pipeline.plugins.extension_points import ShieldsAnew, ShieldsTasks
 from pipeline.plugins.plugin import Plugin, Preemptor, Protects
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Longs
-from pipeline.cluster.rules.standing import is_pipelined
+from pipeline.cluster.rules.minima_met import is_pipelined
 from pipeline.plugins.extension_points import OrdersJobs
 from pipeline.plugins.plugin import Follows, Plugin
 

@@ -5,8 +5,8 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
 from pipeline.cluster.rules.gang_groups import gang_groups
 from pipeline.cluster.rules.match_policy import starts_freely, to_make_room, to_start
+from pipeline.cluster.rules.minima_met import is_pipelined, is_ready, is_starving, is_valid
 from pipeline.cluster.rules.sparing import TaskQuota, task_quota
-from pipeline.cluster.rules.standing import is_pipelined, is_ready, is_starving, is_valid
 from pipeline.kernels import kernel
 from pipeline.plugins.extension_points import (
     CountsTasks,

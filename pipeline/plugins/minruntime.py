@@ -11,8 +11,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Rows, distinct
 from pipeline.cluster.queue_tree import chain
+from pipeline.cluster.rules.minima_met import begins_late
 from pipeline.cluster.rules.minimum import has_minimum
-from pipeline.cluster.rules.standing import begins_late
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import DURATION, SWITCH, choice
 from pipeline.plugins.extension_points import OfPodgroups, ShieldsAnew, ShieldsTasks, ValidatesVictims

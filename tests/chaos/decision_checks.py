@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.rules.standing import breaks_without
+from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import TERMINATING
 from pipeline.decision.law import UPKEEP

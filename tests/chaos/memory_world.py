@@ -225,9 +225,9 @@ class World:
                 self._start_ingestor()
             assert self.ingest is not None
             last = None
-            while (news := self.ingest.turn(block_ms=0)) is not None and news.snapshot is not last:
-                self._tell(news)
-                last = news.snapshot
+            while (told := self.ingest.turn(block_ms=0)) is not None and self.ingest.snapshot is not last:
+                last = self.ingest.snapshot
+                self._tell(told.of(last))
             if self.ingest.unlisted:
                 for seat in self.seats:
                     if not seat.frozen:

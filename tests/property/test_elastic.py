@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.rules.minimum import has_minimum
-from pipeline.cluster.rules.standing import breaks_without
 from pipeline.cycle import cycle
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import Bools, Rows
-from pipeline.cluster.rules.standing import is_ready
+from pipeline.cluster.rules.minima_met import is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.price import Price, price_of

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.rules.standing import is_ready
+from pipeline.cluster.rules.minima_met import is_ready
 from pipeline.cluster.what_if import WhatIf
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles

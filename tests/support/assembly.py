@@ -125,14 +125,14 @@ class Assembly:
 
     def hear(self) -> bool:
         """Fold what has come and tell everybody; whether the fleet is known."""
-        news = self.ingest.turn(block_ms=0)
-        while news is not None:
-            self.news = news
+        told = self.ingest.turn(block_ms=0)
+        while told is not None:
+            self.news = told.of(self.ingest.snapshot)
             self.directory.take(self.ingest.additions(None))
-            self.committer.hear(news.snapshot)
+            self.committer.hear(self.news.snapshot)
             self.committer.tend()
             self.reports.write(self.committer.fulfilled())
-            news = self.ingest.turn(block_ms=0)
+            told = self.ingest.turn(block_ms=0)
         return self.ingest.revision >= 0
 
     def cycle(self) -> Cycled:

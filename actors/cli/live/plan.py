@@ -21,7 +21,7 @@ from actors.imports.manifest_files import text_to_read
 from actors.ingestion.exported import cluster_document
 from actors.ingestion.spectating import Onlooker
 from actors.protocol.presence import present
-from pipeline.cluster.rules.standing import is_ready
+from pipeline.cluster.rules.minima_met import is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import Cycle, cycle
 from pipeline.plugins.host import Host

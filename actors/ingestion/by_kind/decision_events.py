@@ -196,7 +196,7 @@ def take_unknown_parts(state: LiveState, at: float) -> None:
     decisions.unknown = {}
     if promised or any(row != NONE for row, _ in evicted):
         news = _decided(decided, at, evicted, [], list(promised.values()), [])
-        state.snapshot = fold(replace(state.snapshot, decided=decided - 1), Changes(decided=news))
+        state.known = fold(replace(state.snapshot, decided=decided - 1), Changes(decided=news))
 
 
 def forget_what_is_over(state: LiveState) -> None:
@@ -239,7 +239,10 @@ def _still_overdue(overdue: Mapping[str, tuple[int, float]], now: float | None) 
 
 def closed(state: LiveState) -> Closed:
     """What our decisions close to some podgroups, in rows."""
-    snapshot, names, decisions = state.snapshot, state.names, state.decisions
+    names, decisions = state.names, state.decisions
+    if not decisions.overdue and not decisions.claims:
+        return Closed()
+    snapshot = state.snapshot
     late = ((_overdue_node(snapshot, names, task, life), until) for task, (life, until) in decisions.overdue.items())
     domains = {name: row for row, name in reversed(list(enumerate(names.domains)))} if decisions.claims else {}
     claims = tuple(

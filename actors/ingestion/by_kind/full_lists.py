@@ -104,7 +104,7 @@ def state_of_list(
     documents = _documents(cluster, before.documents)
     documents.revisions["fleet"] = message.revision
     state = LiveState(
-        snapshot=fold(numbered, news),
+        known=fold(numbered, news),
         names=RowNames.of(names),
         documents=documents,
         decisions=before.decisions,

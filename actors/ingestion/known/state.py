@@ -21,7 +21,7 @@ from actors.protocol.envelopes import Message
 from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.updates.events import News, NodesRelaid, QueuesRelaid, TaskNews
+from pipeline.cluster.updates.events import Changes, NewRows, News, NodesRelaid, QueuesRelaid, TaskNews
 from pipeline.cluster.updates.fold import fold
 from pipeline.errors import StateRefused
 
@@ -52,9 +52,12 @@ class LiveState:
         Measures how much text its vocabulary holds.
     log
         What was folded since this state began.
+    known, ahead
+        The newest snapshot without new rows, and these. They are folded when the newest snapshot is first asked for:
+        readers that fold the same news get it before that, and need not wait.
     """
 
-    snapshot: Snapshot
+    known: Snapshot
     names: RowNames
     documents: KeptDocuments = field(default_factory=KeptDocuments)
     decisions: ActiveDecisions = field(default_factory=ActiveDecisions)
@@ -65,6 +68,19 @@ class LiveState:
     refused: list[tuple[Message, str]] = field(default_factory=list)
     measured: MeasuredWords = field(default_factory=MeasuredWords)
     log: NewsLog = field(default_factory=NewsLog)
+    ahead: NewRows | None = None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest snapshot."""
+        if self.ahead is not None:
+            self.known, self.ahead = fold(self.known, Changes(new_rows=self.ahead)), None
+        return self.known
+
+    @property
+    def revision(self) -> int:
+        """Its revision, without folding anything."""
+        return self.known.revision + (self.ahead.news if self.ahead is not None else 0)
 
     def begin_epoch(self, relaid: NodesRelaid | QueuesRelaid, names: RowNames) -> None:
         """Go on with other rows; names that readers of older snapshots hold do not change."""
@@ -73,10 +89,15 @@ class LiveState:
 
     def fold(self, news: News) -> None:
         """Fold news, and note it."""
-        after = fold(self.snapshot, news)
-        if after is not self.snapshot:
-            self.log.add(news, self.snapshot)
-        self.snapshot = after
+        before = self.snapshot
+        self.known = fold(before, news)
+        if self.known is not before:
+            self.log.add(news, before)
+
+    def append(self, rows: NewRows) -> None:
+        """Note new rows, which are folded once the snapshot is asked for."""
+        self.log.add(Changes(new_rows=rows), self.snapshot)
+        self.ahead = rows
 
     def refuse(self, message: Message, reason: str) -> None:
         """Refuse a message."""
@@ -128,8 +149,8 @@ class LiveState:
     def copied(self) -> LiveState:
         """A copy that can be changed independently."""
         return replace(
-            self, names=self.names.copied(), documents=self.documents.copied(), decisions=self.decisions.copied(),
-            log=NewsLog(),
+            self, known=self.snapshot, ahead=None, log=NewsLog(),
+            names=self.names.copied(), documents=self.documents.copied(), decisions=self.decisions.copied(),
         )  # fmt: skip
 
     # -- checkpoints -------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from actors.ingestion.known.news_log import NewsLog
 from actors.ray_runtime.transport.snapshot_store import SnapshotStore
@@ -43,6 +43,22 @@ class Told:
     whole: tuple[Any, ...] = ()
 
 
+class Followed(Protocol):
+    """A state with the news of it. Its snapshot may have to be made first, so it is asked for only where it is sent."""
+
+    log: NewsLog
+
+    @property
+    def revision(self) -> int:
+        """Of the snapshot."""
+        ...
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The state itself."""
+        ...
+
+
 class SnapshotFeed:
     """What one process tells its readers.
 
@@ -58,15 +74,16 @@ class SnapshotFeed:
         #: By reader, how much it is known to have; None: it needs a whole snapshot.
         self._known: dict[str, int | None] = {}
 
-    def told(self, reader: str, news: NewsLog, snapshot: Snapshot) -> Told:
-        """The newest snapshot, whose log is ``news``, for a reader: what it lacks, as far as is known."""
+    def told(self, reader: str, state: Followed) -> Told:
+        """The newest state, for a reader: what it lacks, as far as is known."""
+        news = state.log
         if news is not self._log:
             self._log, self._logs, self._known = news, self._logs + 1, {}
         known = self._known.setdefault(reader, None)
         since = news.since(known) if known is not None else None
         if known is None or since is None:
-            return Told(self._mark(news.count), snapshot.revision, whole=(self._store.publish(snapshot),))
-        return Told(self._mark(news.count), snapshot.revision, self._mark(known), since)
+            return Told(self._mark(news.count), state.revision, whole=(self._store.publish(state.snapshot),))
+        return Told(self._mark(news.count), state.revision, self._mark(known), since)
 
     def heard(self, reader: str, told: Told, *, known: bool) -> None:
         """Whether a reader has what it was told; if not, it is told all next time."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, kinds_of, offsets, sealed
 from pipeline.cluster.rules.anti_affinity import concerns
-from pipeline.cluster.rules.standing import breaks_without
+from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import VictimBundle

@@ -1,6 +1,6 @@
 """Whether a podgroup has its minimum: as a whole, in its roles (unless it is elastic) and in its subgroups.
 
-Here it is asked of one podgroup or of some, with changes; ``standing`` answers for all podgroups of a snapshot.
+Here it is asked of one podgroup or of some, with changes; ``minima_met`` answers for all podgroups of a snapshot.
 """
 
 from typing import NamedTuple

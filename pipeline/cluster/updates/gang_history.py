@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Floats, Ids
+from pipeline.cluster.rules.minima_met import is_whole
 from pipeline.cluster.rules.minimum import Have, Minima, minima_of, subgroups_reach
-from pipeline.cluster.rules.standing import is_whole
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_RUNNING, Podgroups
 from pipeline.cluster.updates.copy_on_write import WritableTable

@@ -8,17 +8,33 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Budgets
-from pipeline.cluster.updates.events import Changes, News, NodesRelaid
+from pipeline.cluster.tables import Budgets, Podgroups, Roles, Shapes, Subgroups, Tasks
+from pipeline.cluster.updates.bundled import BundledColumns, bundled, opened
+from pipeline.cluster.updates.events import Changes, NewRows, News, NodesRelaid
 from pipeline.cluster.vocabulary import Vocabulary
 from pipeline.records import replace
 
 _NO_WORDS = Vocabulary(())
-_NO_BUDGETS = Budgets(frozen([], np.int32), frozen(np.zeros((0, 0, 0)), np.bool_))
 #: A field of the vocabulary, how many of the known entries come first, and those behind them.
 Words = tuple[str, int, tuple[Any, ...]]
+#: The tables of new rows by field, and the fields that are columns.
+_TABLES: dict[str, Any] = {
+    "shapes": Shapes, "podgroups": Podgroups, "roles": Roles, "subgroups": Subgroups, "tasks": Tasks, "edits": Tasks,
+}  # fmt: skip
+_COLUMNS = tuple(
+    one.name for one in fields(NewRows) if one.name not in {*_TABLES, "vocabulary", "budgets", "at", "news"}
+)
+
+
+@dataclass(frozen=True)
+class LeanRows:
+    """``NewRows`` but for its vocabulary, all columns as one; no budgets if they are the known ones."""
+
+    columns: BundledColumns
+    budgets: Budgets | None
+    at: float
+    news: int
 
 
 @dataclass(frozen=True)
@@ -28,16 +44,16 @@ class LeanNews:
     Attributes
     ----------
     news
-        With no vocabulary, and with no budgets if they are the known ones.
+        Without vocabulary and new rows.
     words
         What its vocabulary has beyond the known one.
-    budgets
-        Whether its budgets are the known ones.
+    rows
+        Its new rows.
     """
 
     news: News
     words: tuple[Words, ...] = ()
-    budgets: bool = False
+    rows: LeanRows | None = None
 
 
 def lean(news: News, before: Snapshot) -> LeanNews:
@@ -47,22 +63,31 @@ def lean(news: News, before: Snapshot) -> LeanNews:
         return LeanNews(replace(news, vocabulary=_NO_WORDS), words)
     if not isinstance(news, Changes) or news.new_rows is None:
         return LeanNews(news)
-    rows, known = news.new_rows, before.budgets
-    same = _equal(rows.budgets, known)
-    less = replace(rows, vocabulary=_NO_WORDS, budgets=_NO_BUDGETS if same else rows.budgets)
-    return LeanNews(replace(news, new_rows=less), _beyond(before.vocabulary, rows.vocabulary), same)
+    rows = news.new_rows
+    tables = [getattr(getattr(rows, name), one.name) for name, kind in _TABLES.items() for one in fields(kind)]
+    columns = bundled([*tables, *(getattr(rows, name) for name in _COLUMNS)])
+    budgets = None if _equal(rows.budgets, before.budgets) else rows.budgets
+    words = _beyond(before.vocabulary, rows.vocabulary)
+    return LeanNews(replace(news, new_rows=None), words, LeanRows(columns, budgets, rows.at, rows.news))
 
 
 def full(said: LeanNews, before: Snapshot) -> News:
     """The news that ``lean`` made this from, given the same snapshot."""
-    news = said.news
+    news, rows = said.news, said.rows
     if isinstance(news, NodesRelaid):
         return replace(news, vocabulary=_with(before.vocabulary, said.words))
-    if not isinstance(news, Changes) or news.new_rows is None:
+    if not isinstance(news, Changes) or rows is None:
         return news
-    rows = news.new_rows
-    budgets = before.budgets if said.budgets else rows.budgets
-    whole = replace(rows, vocabulary=_with(before.vocabulary, said.words), budgets=budgets)
+    columns = opened(rows.columns)
+    made: dict[str, Any] = {name: kind(*(next(columns) for _ in fields(kind))) for name, kind in _TABLES.items()}
+    made |= zip(_COLUMNS, columns, strict=True)
+    whole = NewRows(
+        vocabulary=_with(before.vocabulary, said.words),
+        budgets=before.budgets if rows.budgets is None else rows.budgets,
+        at=rows.at,
+        news=rows.news,
+        **made,
+    )
     return replace(news, new_rows=whole)
 
 

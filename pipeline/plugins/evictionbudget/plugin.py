@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.recent_evictions import HORIZON_S
-from pipeline.cluster.rules.standing import breaks_without
+from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.tables import TERMINATING
 from pipeline.plugins.arguments import COUNT, NUMBER, WINDOW
 from pipeline.plugins.evictionbudget.window import NO_BOUND, EvictionWindow

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, is_among
+from pipeline.cluster.rules.minima_met import is_ready
 from pipeline.cluster.rules.minimum import has_minimum
-from pipeline.cluster.rules.standing import is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel

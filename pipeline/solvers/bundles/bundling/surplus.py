@@ -8,7 +8,7 @@ above it that still has its ``min_subgroups`` keeps them. A role without a minim
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Rows, frozen, sealed
-from pipeline.cluster.rules.standing import parts_run
+from pipeline.cluster.rules.minima_met import parts_run
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import wholeness
 from pipeline.kernels import kernel, linked

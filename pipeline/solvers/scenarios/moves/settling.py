@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
+from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.rules.minimum import whole_without
-from pipeline.cluster.rules.standing import breaks_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import kernel
 from pipeline.placement.filters import repelled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from actors.broker.bus import EVENTS
-from actors.contracts import SnapshotUpdate
+from actors.contracts import TurnTold
 from actors.ingestion.loop import GATHER_S, REPEAT_S
 from actors.protocol.envelopes import pack
 from tests.support.assembly import Assembly, gang, rack_cluster
@@ -25,15 +25,15 @@ class Told(Assembly):
         for entry in pack(self.fleet.submit(gang(f"gang-{self._arrived}", 1, 8)), carrier):
             self.bus.publish(EVENTS, entry)
 
-    def turn_once(self) -> SnapshotUpdate | None:
+    def turn_once(self) -> TurnTold | None:
         """What one turn of the ingestor tells."""
         return self.ingest.turn(0, lambda: self.busy)
 
-    def groups(self, news: SnapshotUpdate | None) -> int:
+    def groups(self, news: TurnTold | None) -> int:
         """How many podgroups an update that the dispatcher gets has."""
         assert news is not None
         assert news.for_cycles
-        return len(news.snapshot.podgroups)
+        return len(self.ingest.snapshot.podgroups)
 
 
 def test_news_is_told_at_once_while_the_dispatcher_waits() -> None:
@@ -62,7 +62,7 @@ def test_in_a_long_cycle_the_committer_alone_is_told_and_the_dispatcher_at_its_e
     alone = told.turn_once()
     assert alone is not None
     assert not alone.for_cycles
-    assert len(alone.snapshot.podgroups) == 1
+    assert len(told.ingest.snapshot.podgroups) == 1
     assert told.turn_once() is None
     told.clock.now += GATHER_S
     assert told.turn_once() is None, "nothing is new since"

@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.rules.standing import is_pipelined, is_ready, is_starving, is_valid
+from pipeline.cluster.rules.minima_met import is_pipelined, is_ready, is_starving, is_valid
 from pipeline.cluster.tables import BOUND, FAILED, SUCCEEDED, TERMINATING
 from tests.support.asking import host_on, with_groups
 from tests.support.builders import Gang, Task, cluster, gang

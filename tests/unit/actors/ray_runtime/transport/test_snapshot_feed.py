@@ -56,7 +56,11 @@ class Source:
         self.snapshot = fold(self.snapshot, news)
 
     def told(self, reader: str = "mine") -> Told:
-        return self.feed.told(reader, self.log, self.snapshot)
+        return self.feed.told(reader, self)
+
+    @property
+    def revision(self) -> int:
+        return self.snapshot.revision
 
     def tell(self) -> Told:
         told = self.told()

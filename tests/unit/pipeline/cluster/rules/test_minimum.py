@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.rules.minima_met import is_pipelined, is_ready
 from pipeline.cluster.rules.minimum import has_minimum, starts_with
-from pipeline.cluster.rules.standing import is_pipelined, is_ready
 from tests.support.builders import Gang, Task, cluster
 from tests.support.task_centric import nominated, with_tasks
 

@@ -42,7 +42,8 @@ def test_news_without_new_words_brings_none(state: Snapshot) -> None:
     same = replace(state.vocabulary)
     said = lean(arriving(state, same), state)
     assert said.words == ()
-    assert said.budgets
+    assert said.rows is not None
+    assert said.rows.budgets is None
     assert arrives_whole(state, arriving(state, same))
 
 
@@ -63,8 +64,18 @@ def test_words_that_do_not_begin_with_the_known_ones_are_sent_whole(state: Snaps
 
 def test_other_budgets_are_sent(state: Snapshot) -> None:
     other = Budgets(frozen([2], np.int32), frozen(np.ones((1, 1, 1)), np.bool_))
-    assert not lean(arriving(state, state.vocabulary, other), state).budgets
+    said = lean(arriving(state, state.vocabulary, other), state)
+    assert said.rows is not None
+    assert said.rows.budgets is other
     assert arrives_whole(state, arriving(state, state.vocabulary, other))
+
+
+def test_all_columns_of_new_rows_are_sent_as_one_array_for_each_type(state: Snapshot) -> None:
+    said = lean(arriving(state, state.vocabulary), state)
+    assert said.rows is not None
+    kinds = [values.dtype for values in said.rows.columns.values]
+    assert len(set(kinds)) == len(kinds) < 8
+    assert arrives_whole(state, arriving(state, state.vocabulary))
 
 
 def test_news_of_tasks_is_what_it_was(state: Snapshot) -> None:

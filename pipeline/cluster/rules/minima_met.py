@@ -16,7 +16,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import inlined, kernel, linked
 
 
-class Standing(NamedTuple):
+class MinimaMet(NamedTuple):
     """How podgroups stand, bool[G] each, read-only.
 
     Attributes
@@ -35,10 +35,10 @@ class Standing(NamedTuple):
     starving: Bools
 
 
-def standing(snapshot: Snapshot) -> Standing:
+def minima_met(snapshot: Snapshot) -> MinimaMet:
     """How its podgroups stand: all answers in one pass, since each search asks for most of them."""
     tables = snapshot.counts, snapshot.role_counts, snapshot.subgroup_counts
-    answers = _standing(snapshot.once(minima_of), snapshot.podgroups.alive, *map(_counted, tables))
+    answers = _minima_met(snapshot.once(minima_of), snapshot.podgroups.alive, *map(_counted, tables))
     for answer in answers:
         answer.flags.writeable = False
     return answers
@@ -46,12 +46,12 @@ def standing(snapshot: Snapshot) -> Standing:
 
 def is_valid(snapshot: Snapshot) -> Bools:
     """bool[G]: enough tasks exist for the roles, the subgroups and the whole."""
-    return snapshot.once(standing).valid
+    return snapshot.once(minima_met).valid
 
 
 def parts_valid(snapshot: Snapshot) -> Bools:
     """bool[G]: enough tasks exist for the roles and the subgroups."""
-    return snapshot.once(standing).exists
+    return snapshot.once(minima_met).exists
 
 
 def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
@@ -65,12 +65,12 @@ def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
             (snapshot.subgroup_counts, tasks.subgroup),
         )
     )
-    return _standing(snapshot.once(minima_of), snapshot.podgroups.alive, *less).valid
+    return _minima_met(snapshot.once(minima_of), snapshot.podgroups.alive, *less).valid
 
 
 def parts_run(snapshot: Snapshot) -> Bools:
     """bool[G]: what is bound, running or succeeded is enough for the roles and the subgroups."""
-    return snapshot.once(standing).runs
+    return snapshot.once(minima_met).runs
 
 
 def is_whole(snapshot: Snapshot) -> Bools:
@@ -86,12 +86,12 @@ def begins_late(snapshot: Snapshot) -> bool:
 
 def is_ready(snapshot: Snapshot) -> Bools:
     """bool[G]: could run now."""
-    return snapshot.once(standing).ready
+    return snapshot.once(minima_met).ready
 
 
 def is_pipelined(snapshot: Snapshot) -> Bools:
     """bool[G]: could run once its promised room is free."""
-    return snapshot.once(standing).pipelined
+    return snapshot.once(minima_met).pipelined
 
 
 def is_starving(snapshot: Snapshot) -> Bools:
@@ -100,7 +100,7 @@ def is_starving(snapshot: Snapshot) -> Bools:
     Upstream looks at the podgroup's minimum only, so a podgroup that lacks tasks of a role or subgroup never preempts
     (notes on Volcano, 1.8, item 20); here such a podgroup starves too.
     """
-    return snapshot.once(standing).starving
+    return snapshot.once(minima_met).starving
 
 
 def breaks_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
@@ -125,13 +125,13 @@ def _counted(counts: TaskCounts) -> _Counted:
 
 
 def _counts_of(owner: Ids, many: int) -> Counts:
-    """int32[M]: how many tasks of each owner, of which there are ``many``, are among those with these owners."""
+    """int32[M]: how many tasks each of the ``many`` owners has among those with these owners."""
     return np.bincount(owner[owner != NONE], minlength=many).astype(np.int32)
 
 
 @kernel
-def _standing(minima: Minima, alive: Bools, group: _Counted, role: _Counted, leaf: _Counted) -> Standing:
-    """How podgroups stand, see ``standing``."""
+def _minima_met(minima: Minima, alive: Bools, group: _Counted, role: _Counted, leaf: _Counted) -> MinimaMet:
+    """How podgroups stand, see ``minima_met``."""
     # Taking a column out of a record for each podgroup would cost twenty times as much as all the rest.
     least, ready, waiting = minima.least, group.ready, group.waiting
     pending, for_nothing = group.pending, group.pending_best_effort
@@ -147,7 +147,7 @@ def _standing(minima: Minima, alive: Bools, group: _Counted, role: _Counted, lea
         starts[at] &= ready[at] + for_nothing[at] >= least[at]
         pipelined[at] = comes[at] & (promised + for_nothing[at] >= least[at])
         starving[at] = alive[at] & ((not comes[at]) | (promised < least[at]))
-    return Standing(exists, runs, valid, starts, pipelined, starving)
+    return MinimaMet(exists, runs, valid, starts, pipelined, starving)
 
 
 @linked
