@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Rows, is_among
+from pipeline.cluster.arrays import NONE, Bools, Ids, Rows, counted_off, distinct, is_among
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
@@ -19,7 +19,7 @@ from pipeline.decision.law import UPKEEP, why_unlawful
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
-from pipeline.placement.feasibility import against_anti_affinity, asked, feasible, leftover
+from pipeline.placement.feasibility import Leftover, against_anti_affinity, asked, feasibly_left
 from pipeline.placement.filters import well_placed
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
@@ -47,7 +47,8 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
     repaired = made.evicting_only(made.evictions[alive & same])
     if repaired.empty:
         return Stale("nothing is left to do")
-    if not feasible(snapshot, repaired):
+    left = feasibly_left(snapshot, repaired)
+    if left is None:
         return _without_room(plan, snapshot, made.evictions[alive & ~same])
     host = Host(Context(snapshot, policy, now))
     if not well_placed(host, repaired):
@@ -57,7 +58,7 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
     unlawful = _unlawful(plan, repaired, host) if len(repaired.evictions) else _unpaid(repaired, host)
     if unlawful is not None:
         return Stale(unlawful)
-    repaired = repaired.evicting_only(_still_needed(repaired, host))
+    repaired = repaired.evicting_only(_still_needed(repaired, left, host))
     return Accepted(repaired, len(made.evictions) - len(repaired.evictions))
 
 
@@ -72,7 +73,7 @@ def _stale(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> str | 
         return "the plan expired"
     if made.preemptor != NONE and not snapshot.podgroups.alive[made.preemptor]:
         return "the preemptor is gone"
-    waiting = np.concatenate([np.setdiff1d(made.nominated, made.evictions), made.bound])
+    waiting = np.concatenate([made.nominated[~is_among(made.nominated, made.evictions)], made.bound])
     if (tasks.status[waiting] != PENDING).any() or tasks.gated[waiting].any():
         return "a task of the gang does not wait any more"
     placed = np.concatenate([made.nominated_node[made.nominated_node >= 0], made.bound_node])
@@ -98,13 +99,13 @@ def _starts(made: Statement, snapshot: Snapshot) -> bool:
         return True
     after = WhatIf.of(snapshot).evicting(made.evictions).nominating(made.nominated, made.nominated_node)
     after = after.binding(made.bound, made.bound_node)
-    return all(has_minimum(after, group) for group in np.unique(snapshot.tasks.podgroup[placed]).tolist())
+    return all(has_minimum(after, group) for group in distinct(snapshot.tasks.podgroup[placed]).tolist())
 
 
 def _preemptor(made: Statement, snapshot: Snapshot) -> Preemptor:
     """The preemptor for which the statement evicts; a gang group as a whole."""
     request = snapshot.shapes.request[snapshot.tasks.shape[made.placed]].sum(axis=0)
-    others = np.unique(snapshot.tasks.podgroup[made.placed]).tolist()
+    others = distinct(snapshot.tasks.podgroup[made.placed]).tolist()
     unit = (made.preemptor, *(podgroup for podgroup in others if podgroup != made.preemptor))
     return Preemptor(unit, request, made.purpose)
 
@@ -132,7 +133,7 @@ def _unpaid(made: Statement, host: Host) -> str | None:
     return None if takes(host, rows) else "the queue may not take more"
 
 
-def _still_needed(made: Statement, host: Host) -> Rows:
+def _still_needed(made: Statement, left: Leftover, host: Host) -> Rows:
     """The victims, less those whose return leaves every nomination feasible and lawful.
 
     Podgroups return whole, the largest first; then single tasks that were surplus or would move, since those break no
@@ -143,14 +144,14 @@ def _still_needed(made: Statement, host: Host) -> Rows:
     snapshot, solver = host.context.snapshot, solver_of(host.context.policy, made.action)
     preemptor = _preemptor(made, snapshot)
     owner = snapshot.tasks.podgroup[made.evictions]
-    groups, sizes = np.unique(owner, return_counts=True)
+    groups, sizes = counted_off(owner)
 
-    kept = _Kept(host, made, lambda victims: solver.lawful(host, preemptor, victims))
+    kept = _Kept(host, made, left, lambda victims: solver.lawful(host, preemptor, victims))
     for group in groups[np.lexsort((groups, -sizes))]:
         kept.reprieve(owner == group)
     singles = kept.fitting()
     if singles.any():
-        moves, losing = is_among(made.evictions, made.moved), np.unique(owner[singles]).astype(np.int64)
+        moves, losing = is_among(made.evictions, made.moved), distinct(owner[singles]).astype(np.int64)
         broken = losing[breaks_without(snapshot, losing, made.evictions[~moves])]
         spare = moves | ~is_among(owner, broken)
         for at in np.flatnonzero(singles & spare).tolist():
@@ -161,11 +162,10 @@ def _still_needed(made: Statement, host: Host) -> Rows:
 class _Kept:
     """Victims that are still needed as far as is known (``mask`` bool[V])."""
 
-    def __init__(self, host: Host, made: Statement, lawful: Callable[[Rows], bool]) -> None:
+    def __init__(self, host: Host, made: Statement, left: Leftover, lawful: Callable[[Rows], bool]) -> None:
         self._host, self._made, self._victims, self._lawful = host, made, made.evictions, lawful
         self._snapshot = snapshot = host.context.snapshot
         card = snapshot.tasks.card[made.evictions]
-        left = leftover(snapshot, made)
         self._touched, self._left = left.node, left.room
         self._asks, self._at = asked(snapshot, self._victims, card), self._places(snapshot.tasks.node[made.evictions])
         to = np.full(len(self._victims), NONE, np.int64)  # the new nodes of victims that move; they need no card

@@ -110,6 +110,18 @@ def is_among(values: NDArray[Any], some: Any) -> Bools:
     return np.asarray(ordered[at] == values)
 
 
+def without(rows: NDArray[Whole], some: NDArray[Any]) -> NDArray[Whole]:
+    """The ``distinct`` rows (integers [K]) that are not among ``some``."""
+    return distinct(rows[~is_among(rows, some)])
+
+
+def counted_off(rows: NDArray[Whole]) -> tuple[NDArray[Whole], Longs]:
+    """The ``distinct`` rows (integers [K]), and how often each is there (int64)."""
+    ordered = np.sort(rows)
+    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else NO_ROWS
+    return ordered[begins], np.diff(np.append(begins, len(ordered)))
+
+
 def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
     """The different values in rising order (or rows, of a table), and which of them each is.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, frozen, sealed
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, counted_off, frozen, sealed
 
 #: How far a policy may look back, in seconds.
 HORIZON_S = 3600
@@ -69,7 +69,7 @@ def with_evictions(known: RecentEvictions, queue: Ids, at: float) -> RecentEvict
         return known
     second = whole_second(at)
     low, here, after, high = np.searchsorted(known.at, [second - HORIZON_S, second, second + 1, second + HORIZON_S + 1])
-    queues, count = np.unique(queue, return_counts=True)
+    queues, count = counted_off(queue)
     now = in_order(
         np.concatenate([known.queue[here:after], queues]),
         np.full(after - here + len(queues), second, np.int64),

@@ -6,7 +6,7 @@ room comes together. Both ask the plugins which tasks are protected, as every ev
 
 import numpy as np
 
-from pipeline.cluster.arrays import Rows
+from pipeline.cluster.arrays import Rows, distinct
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.headroom import takes
@@ -70,7 +70,7 @@ def why_unlawful(host: Host, made: Statement) -> str | None:
 def _not_to_clear(snapshot: Snapshot, made: Statement) -> str | None:
     if len(made.nominated) or len(made.bound):
         return "clearing places no tasks"
-    owners = np.unique(snapshot.tasks.podgroup[made.evictions]).tolist()
+    owners = distinct(snapshot.tasks.podgroup[made.evictions]).tolist()
     if any(has_minimum(snapshot, podgroup) for podgroup in owners):
         return "a gang has its minimum again"
     return None

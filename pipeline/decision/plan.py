@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows, distinct, frozen, sealed
+from pipeline.cluster.arrays import NONE, Longs, Rows, counted_off, distinct, frozen, sealed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
@@ -122,7 +122,7 @@ def upkeep(attempt: Attempt, made: Statement) -> Plan:
 
 def _cleared(snapshot: Snapshot, made: Statement) -> tuple[VictimBundle, ...]:
     """For each podgroup that loses tasks, its victims."""
-    groups, counts = np.unique(snapshot.tasks.podgroup[made.evictions], return_counts=True)
+    groups, counts = counted_off(snapshot.tasks.podgroup[made.evictions])
     return tuple(
         VictimBundle(group, False, count, 0, int(snapshot.podgroups.priority[group]), 0.0)
         for group, count in zip(groups.tolist(), counts.tolist(), strict=True)

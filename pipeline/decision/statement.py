@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, frozen, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, frozen, is_among, without
 from pipeline.policy import Purpose
 from pipeline.records import replace
 
@@ -58,7 +58,7 @@ class Statement:
     @property
     def moved(self) -> Rows:
         """int64[M]: task rows that are evicted and promised another node."""
-        return np.intersect1d(self.evictions, self.nominated)
+        return self.evictions[is_among(self.evictions, self.nominated)]
 
     @property
     def placed(self) -> Rows:
@@ -70,10 +70,12 @@ class Statement:
 
         A task that would have moved stays, and is promised nothing.
         """
-        kept = ~is_among(self.nominated, np.setdiff1d(self.evictions, victims))
+        if len(victims) == len(self.evictions):
+            return self
+        kept = ~is_among(self.nominated, without(self.evictions, victims))
         return replace(
             self,
-            evictions=frozen(np.unique(victims), np.int64),
+            evictions=frozen(distinct(victims), np.int64),
             nominated=frozen(self.nominated[kept], np.int64),
             nominated_node=frozen(self.nominated_node[kept], np.int64),
             nominated_card=frozen(self.nominated_card[kept], np.int64),
@@ -136,7 +138,7 @@ def together(some: Sequence[Statement]) -> Statement:
 
 def taking_back(made: Statement, promised: Rows) -> Statement:
     """The statement that also withdraws those nominations of the tasks ``promised`` that it does not make anew."""
-    left = np.setdiff1d(promised, np.union1d(made.nominated, made.bound))
+    left = without(promised, np.concatenate([made.nominated, made.bound]))
     nowhere = np.full(len(left), NONE, np.int64)
     return statement(
         made.action,

@@ -42,20 +42,25 @@ def feasible(snapshot: Snapshot, made: Statement) -> bool:
     Bound tasks must fit the idle room; bound and nominated tasks together must fit the future room. A task that asks
     for a card has one. Anti-affinity holds.
     """
+    return feasibly_left(snapshot, made) is not None
+
+
+def feasibly_left(snapshot: Snapshot, made: Statement) -> Leftover | None:
+    """What a feasible statement leaves (see ``leftover``), None if it is not feasible."""
     tasks = snapshot.tasks
     status = tasks.status[made.evictions]
     if not ((status == BOUND) | (status == RUNNING)).all():
-        return False
+        return None
     if (tasks.status[made.bound] != PENDING).any() or not _waits_or_moves(snapshot, made).all():
-        return False
+        return None
     placed = made.nominated_node >= 0
     asks, has = np.concatenate([made.nominated[placed], made.bound]), made.nominated_card[placed]
     if ((snapshot.shapes.on_card[tasks.shape[asks]] > 0) != (np.concatenate([has, made.bound_card]) != NONE)).any():
-        return False
+        return None
     left = leftover(snapshot, made)
     idle = np.concatenate([snapshot.room.idle_of(left.node), snapshot.card_room.idle_of(left.node)], axis=1)
     fits = ((left.room >= 0) | (left.placed == 0)).all() and ((left.bound <= idle) | (left.bound == 0)).all()
-    return bool(fits) and not against_anti_affinity(snapshot, made, made.evictions)
+    return left if fits and not against_anti_affinity(snapshot, made, made.evictions) else None
 
 
 def against_anti_affinity(snapshot: Snapshot, made: Statement, victims: Rows) -> bool:
@@ -112,6 +117,8 @@ def summed(snapshot: Snapshot, touched: Rows, rows: Rows, nodes: Rows | Ids, on:
         return total
     at = np.minimum(np.searchsorted(touched, nodes), len(touched) - 1)
     here = touched[at] == nodes
+    if not here.any():
+        return total
     np.add.at(total, at[here], asked(snapshot, rows[here], on[here]))
     return total
 

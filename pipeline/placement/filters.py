@@ -128,8 +128,8 @@ def _outside(snapshot: Snapshot, level: int, nodes: Longs, stays: Longs) -> Bool
         inside = (at >= 0) & (rows < topology.stop[order[np.maximum(at, 0)]]) if len(order) else np.zeros(len(at), bool)
         return np.where(inside, at, NONE)
 
-    mine, fixed = domain_of(nodes), np.unique(domain_of(stays))
-    wanted = fixed if len(fixed) else np.unique(mine)
+    mine, fixed = domain_of(nodes), distinct(domain_of(stays))
+    wanted = fixed if len(fixed) else distinct(mine)
     if len(wanted) != 1 or wanted[0] == NONE:
         return np.ones(len(nodes), bool)
     return np.asarray(mine != wanted[0])
