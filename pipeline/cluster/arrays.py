@@ -122,6 +122,14 @@ def counted_off(rows: NDArray[Whole]) -> tuple[NDArray[Whole], Longs]:
     return ordered[begins], np.diff(np.append(begins, len(ordered)))
 
 
+def first_of(values: NDArray[Any]) -> tuple[Rows, Longs]:
+    """Where each of the different integers is first (int64), in rising order, and how often it is there (int64)."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else NO_ROWS
+    return order[begins], np.diff(np.append(begins, len(ordered)))
+
+
 def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
     """The different values in rising order (or rows, of a table), and which of them each is.
 

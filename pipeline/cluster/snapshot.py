@@ -13,6 +13,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, sealed
 from pipeline.cluster.carried import CarriedTables
+from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.counted.parts import Parts
 from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex
 from pipeline.cluster.counted.totals import Room, TaskCounts, Totals
@@ -184,6 +185,13 @@ class Snapshot(CarriedTables):
     def seniority(self) -> Longs:
         """int64[G]: rank of the podgroups by age, then by name: the last tie-break."""
         return self.podgroups.order
+
+    def add_requests(self, rows: Rows, to: Longs, at: Rows | Ids, sign: int = 1) -> None:
+        """Add what the tasks ``rows`` int64[K] ask for to the rows ``at`` int[K] of ``to`` int64[M, R].
+
+        ``sign`` -1 takes it off instead.
+        """
+        add_requests(to, at.astype(np.int64, copy=False), self.tasks.shape[rows], self.shapes.request, sign)
 
     @cached_property
     def request(self) -> Longs:

@@ -29,5 +29,5 @@ def takes_lasting(host: Host, rows: Rows) -> bool:
 
 def _within(host: Host, rows: Rows, room: Longs) -> bool:
     snapshot, asks = host.context.snapshot, np.zeros_like(room)
-    np.add.at(asks, snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]])
+    snapshot.add_requests(rows, asks, snapshot.queue_of(rows))
     return bool(fits(asks, room).all())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, FAILED, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING
 from pipeline.decision.statement import Statement
@@ -118,6 +118,6 @@ def _of(rows: Rows, column: NDArray[Any], unknown: int) -> NDArray[Any]:
 
 def held_for(made: Statement, snapshot: Snapshot, policy: Policy) -> float:
     """For how many seconds room is held: as long as the first podgroup that says so waits, else as the policy says."""
-    stated = snapshot.podgroups.wait_s[np.unique(snapshot.tasks.podgroup[made.placed])]
+    stated = snapshot.podgroups.wait_s[distinct(snapshot.tasks.podgroup[made.placed])]
     stated = stated[~np.isnan(stated)]
     return float(stated.min()) if len(stated) else policy.reservation_ttl_s

@@ -7,7 +7,7 @@ that saves running work.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, is_among
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
@@ -47,7 +47,7 @@ def outranked(attempt: Attempt) -> Rows:
 
 def _held_whole(snapshot: Snapshot, moving: Rows) -> Rows:
     """int64[K]: podgroups that run and have their minimum, and would not without the promises of ``moving``."""
-    owner = np.unique(snapshot.tasks.podgroup[moving]).astype(np.int64)
+    owner = distinct(snapshot.tasks.podgroup[moving]).astype(np.int64)
     after = WhatIf.of(snapshot).nominating(moving, np.full(len(moving), NONE, np.int64))
     return owner[[
         bool(snapshot.counts.running[row]) and has_minimum(snapshot, row) and not has_minimum(after, row)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.filters import misplaced
@@ -30,7 +30,7 @@ def _within_headroom(snapshot: Snapshot, rows: Rows, headroom: Longs) -> Bools:
     """bool[K]: tasks that their queues may take, in order, each after those before it."""
     queue, request = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]]
     result = np.ones(len(rows), bool)
-    for owner in np.unique(queue).tolist():
+    for owner in distinct(queue).tolist():
         mine = np.flatnonzero(queue == owner)
         total = np.cumsum(request[mine], axis=0)
         result[mine] = ((total <= headroom[owner]) | (request[mine] == 0)).all(axis=1)
@@ -41,7 +41,7 @@ def fitting(snapshot: Snapshot, rows: Rows, node: Rows, card: Rows, room: Longs,
     """bool[K]: which tasks fit the ``room`` of their nodes and cards, each beside those before it."""
     shapes, shape = snapshot.shapes, snapshot.tasks.shape[rows]
     left, left_on = room.copy(), on_cards.copy()
-    np.subtract.at(left, node, shapes.request[shape])
+    snapshot.add_requests(rows, left, node, -1)
     carded = np.flatnonzero(shapes.on_card[shape] > 0)
     if (card[carded] == NONE).any():
         return _one_by_one(snapshot, rows, node, card, room, on_cards)

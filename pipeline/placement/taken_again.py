@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows, is_among, with_rows
+from pipeline.cluster.arrays import NONE, Rows, distinct, first_of, is_among, with_rows
 from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
@@ -61,12 +61,12 @@ def _rivals(snapshot: Snapshot, host: Host, made: Statement) -> Iterator[int]:
     after = after.nominating(made.nominated, made.nominated_node, made.nominated_card)
     then, groups, tasks = host.on(after, made.evictions), snapshot.podgroups, snapshot.tasks
     waits = (tasks.status == PENDING) & (tasks.nominated == NONE)
-    asking = np.unique(tasks.podgroup[waits | ((tasks.status == TERMINATING) & ~tasks.gone_when_evicted)])
+    asking = distinct(tasks.podgroup[waits | ((tasks.status == TERMINATING) & ~tasks.gone_when_evicted)])
     asking = asking[groups.queue[asking] != groups.queue[made.preemptor]]
     asking = asking[np.argsort(~groups.preemptible[asking], kind="stable")]
-    queues, first = np.unique(groups.queue[asking], return_index=True)
+    asking = asking[first_of(groups.queue[asking])[0]]
     nothing = np.zeros(len(snapshot.vocabulary.resources), np.int64)
-    for queue, podgroup in zip(queues.tolist(), asking[first].tolist(), strict=True):
+    for queue, podgroup in zip(groups.queue[asking].tolist(), asking.tolist(), strict=True):
         if then.validate_set(Preemptor((podgroup,), nothing, Purpose.RECLAIM), made.placed[:1]):
             yield queue
 

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows, dense_rank
+from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows, dense_rank, kinds_of
 from pipeline.cluster.queue_tree import chain
 from pipeline.plugins.extension_points import FiltersTasks, OrdersJobs, OrdersQueues
 from pipeline.plugins.plugin import Context, Follows, Plugin, Preemptor, Protects
@@ -109,7 +109,7 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
             return self._reclaimable(preemptor, rows) if self._tree else None
         tasks = self._base.tasks
         mine = float(self._share(self._state.held_of(np.array(preemptor.podgroups[:1]))[0] + preemptor.request))
-        owners, owner = np.unique(tasks.podgroup[rows], return_inverse=True)
+        owners, owner = kinds_of(tasks.podgroup[rows])
         left, request = self._state.held_of(owners), self._base.shapes.request[tasks.shape[rows]]
         result = np.zeros(len(rows), bool)
         for position, at in enumerate(owner.tolist()):

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, kinds_of, offsets, sealed
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, first_of, kinds_of, offsets, sealed
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.snapshot import Snapshot
@@ -178,7 +178,7 @@ def _taken(
     known, owner = {bundle.podgroup: bundle for bundle in bundles}, snapshot.tasks.podgroup[np.concatenate(sets)]
     of_set = np.repeat(np.arange(len(sets)), [len(some) for some in sets])
     pairs = of_set * len(snapshot.podgroups) + owner
-    _, first, many = np.unique(pairs, return_index=True, return_counts=True)
+    first, many = first_of(pairs)
     order = np.argsort(first)
     first = first[order]
     parts = [

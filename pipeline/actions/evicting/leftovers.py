@@ -12,7 +12,7 @@ import numpy as np
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, kinds_of
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, kinds_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.plan import Plan
@@ -98,7 +98,7 @@ def _victim_returns(progress: Progress, host: Host, gang_group: GangGroup) -> bo
     groups, owner = progress.snapshot.podgroups, progress.snapshot.tasks.podgroup
     gone = np.concatenate([made.evictions for made in progress.statements])
     gone = gone[groups.queue[owner[gone]] != groups.queue[gang_group[0]]]
-    for row in np.unique(owner[gone]).tolist():
+    for row in distinct(owner[gone]).tolist():
         lacks, mine = 1 if host.ready[row] else int(groups.min_available[row]), gone[owner[gone] == row]
         if _may_reclaim(progress, host, (row,), mine[np.argsort(host.task_ranks(mine))][:lacks]):
             return True

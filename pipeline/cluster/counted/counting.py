@@ -111,6 +111,17 @@ def count(total: Longs | Counts, owner: Ids | Rows, shares: Longs, share: int, a
 
 
 @kernel
+def add_requests(total: Longs, at: Rows, shape: Ids, request: Longs, sign: int) -> None:
+    """Add what tasks of shapes int32[K] ask for (``request`` int64[S, R]) to the rows ``at`` int64[K] of ``total``.
+
+    NumPy's ``add.at`` takes six to fifty times as long for rows of amounts.
+    """
+    for task in range(len(at)):
+        for r in range(total.shape[1]):
+            total[at[task], r] += sign * request[shape[task], r]
+
+
+@kernel
 def coming(capacity: Longs, used: Longs, terminating: Longs, nominated: Longs) -> Longs:
     """int64[N, R]: what will be there once what ends is gone and what is promised has come."""
     result = np.empty(capacity.shape, np.int64)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Rows, kinds_of
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Rows, distinct, first_of, kinds_of
 from pipeline.cluster.cards import best_card, fits_card, slots_on_cards
 from pipeline.cluster.resources import fits, slots
 from pipeline.cluster.rules.anti_affinity import concerned, exclusions
@@ -58,9 +58,9 @@ class ScoredPlacement:
         self._future, self._future_cards = self._snapshot.room.future, self._snapshot.card_room.future
         queue = self._snapshot.queue_of(tasks)
         #: By queue: headroom of all work, and of work that can never be evicted.
-        self._headroom = {(int(q), False): host.headroom[q].copy() for q in np.unique(queue)}
+        self._headroom = {(int(q), False): host.headroom[q].copy() for q in distinct(queue)}
         self._lasts = ~self._snapshot.podgroups.preemptible[self._snapshot.tasks.podgroup[tasks]]
-        for q in np.unique(queue[self._lasts]):
+        for q in distinct(queue[self._lasts]):
             self._headroom[int(q), True] = host.lasting_headroom[q].copy()
         self._queue = queue
         self.node, self.card = np.full((2, len(tasks)), NONE, np.int64)
@@ -136,7 +136,7 @@ class ScoredPlacement:
         Each kind is counted alone, at present.
         """
         total = np.zeros(len(start), np.int64)
-        _, first, count = np.unique(self._kind, return_index=True, return_counts=True)
+        first, count = first_of(self._kind)
         for task, many in zip(first.tolist(), count.tolist(), strict=True):
             there = np.minimum(self._slots(task, 0, len(self._future)), many)
             upto = np.append(0, np.cumsum(there))
@@ -145,7 +145,7 @@ class ScoredPlacement:
 
     def enough(self, tasks: Rows, start: int, stop: int) -> bool:
         """Whether the nodes ``start:stop`` take the tasks (positions, int64[K]), each kind counted alone."""
-        _, first, count = np.unique(self._kind[tasks], return_index=True, return_counts=True)
+        first, count = first_of(self._kind[tasks])
         return all(
             self.slots(task, start, stop) >= many
             for task, many in zip(tasks[first].tolist(), count.tolist(), strict=True)

@@ -92,7 +92,7 @@ class Question:
         if len(rows) == 0:
             return snapshot.room.future
         room = snapshot.room.future.copy()
-        np.add.at(room, snapshot.tasks.node[rows], snapshot.shapes.request[snapshot.tasks.shape[rows]])
+        snapshot.add_requests(rows, room, snapshot.tasks.node[rows])
         return room
 
     @cached_property

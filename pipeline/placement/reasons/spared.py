@@ -149,7 +149,7 @@ class _Others:
         keys, at = kinds_of(each[inside] * wide + on[inside])
         of_set, node = keys // wide, keys % wide
         room, here, enough = snapshot.room.future_of(node), node - self._first, np.ones(len(sets), bool)
-        np.add.at(room, at, snapshot.shapes.request[snapshot.tasks.shape[rows[inside]]])
+        snapshot.add_requests(rows[inside], room, at)
         for request, wanted, may, there in self._wanted:
             more = slots(request, room) * may[here] - there[here]
             enough &= there.sum() + np.bincount(of_set, weights=more, minlength=len(sets)) >= wanted

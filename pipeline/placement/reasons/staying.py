@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.arrays import Bools, Rows, counted_off
 from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
 from pipeline.decision.explanation import Cause, Obstacle, Reason
 from pipeline.placement.reasons.question import Question
@@ -154,7 +154,7 @@ def _of_quota(asked: Question, plugin: str, protects: Protects, refused: Rows) -
     if protects is Protects.BUDGETS:
         yield from _budgets(asked, plugin, refused)
     elif protects is Protects.SHARES:
-        queues, count = np.unique(asked.snapshot.queue_of(refused), return_counts=True)
+        queues, count = counted_off(asked.snapshot.queue_of(refused))
         for queue, many in sorted(zip(queues.tolist(), count.tolist(), strict=True), key=lambda one: -one[1])[:_NAMED]:
             yield Obstacle(Cause.QUOTA, plugin, int(queue), found=many)
     else:
@@ -185,7 +185,7 @@ def _breaking(asked: Question) -> Iterator[Obstacle]:
     if asked.by_task or asked.attempt.policy.allow_whole_bundle:
         return
     snapshot, rows = asked.snapshot, asked.candidates
-    owner, count = np.unique(snapshot.tasks.podgroup[rows], return_counts=True)
+    owner, count = counted_off(snapshot.tasks.podgroup[rows])
     spare = np.maximum(snapshot.counts.ready[owner] - snapshot.podgroups.min_available[owner], 0)
     if (kept := int(np.maximum(count - spare, 0).sum())) > 0:
         yield Obstacle(Cause.BREAKS, found=kept)

@@ -222,7 +222,7 @@ class Capacity(
         if not keeps_shares and not (self._allocated[line] + preemptor.request > shares.ceiling[line])[:, asked].any():
             return True  # even if nothing goes
         lost = np.zeros_like(shares.deserved)
-        np.add.at(lost, snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]])
+        snapshot.add_requests(rows, lost, snapshot.queue_of(rows))
         taken = np.zeros_like(lost)
         taken[queue] = preemptor.request
         lost, taken = with_descendants(shares.parent, lost), with_descendants(shares.parent, taken)

@@ -136,7 +136,7 @@ class ElasticQuota(
         if self._queues.state[queue] != OPEN:
             return False
         lost, taken = np.zeros_like(terms.base), np.zeros_like(terms.base)
-        np.add.at(lost, snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]])
+        snapshot.add_requests(rows, lost, snapshot.queue_of(rows))
         taken[queue] = preemptor.request
         lost, taken = with_descendants(terms.parent, lost), with_descendants(terms.parent, taken)
         after, line = self._state.allocated + taken - lost, chain(terms.parent, queue)

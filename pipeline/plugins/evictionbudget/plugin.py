@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.arrays import Bools, Rows, distinct
 from pipeline.cluster.recent_evictions import HORIZON_S
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.tables import TERMINATING
@@ -102,7 +102,7 @@ class EvictionBudget(Plugin, ShieldsTasks, ShieldsAnew, FiltersTasks, ValidatesV
     def _breaks_few(self, rows: Rows) -> bool:
         if self._breaks == NO_BOUND:
             return True
-        podgroups = np.unique(self._base.tasks.podgroup[rows]).astype(np.int64)
+        podgroups = distinct(self._base.tasks.podgroup[rows]).astype(np.int64)
         return bool(breaks_without(self._base, podgroups, rows).sum() <= self._breaks)
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Rows, sealed
+from pipeline.cluster.arrays import Rows, distinct, sealed
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.resources import fits
 from pipeline.cluster.rules.minimum import starts_with
@@ -69,7 +69,7 @@ def _within_quota(host: Host, need: Need, surplus_limit: int | None) -> int:
     queue, asks = snapshot.queue_of(need.tasks), snapshot.shapes.request[snapshot.tasks.shape[need.tasks]]
     lasts = ~snapshot.podgroups.preemptible[snapshot.tasks.podgroup[need.tasks]]
     within = len(queue) if surplus_limit is None else min(len(queue), need.minimum + surplus_limit)
-    for owner in np.unique(queue).tolist():
+    for owner in distinct(queue).tolist():
         mine = np.flatnonzero(queue == owner)
         for some, room in ((mine, host.headroom), (mine[lasts[mine]], host.lasting_headroom)):
             beyond = some[~fits(np.cumsum(asks[some], axis=0), room[owner])]

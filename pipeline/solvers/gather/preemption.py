@@ -7,7 +7,7 @@ anyway.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows, is_among
+from pipeline.cluster.arrays import NONE, Rows, distinct, is_among
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.rules.match_policy import to_make_room
@@ -160,8 +160,8 @@ def _statement(attempt: Attempt, host: Host, room: MadeRoom) -> Statement:
 def _on_its_nodes(snapshot: Snapshot, outdone: Rows, made: Statement) -> Rows:
     """Promises of podgroups of lower priority on nodes of the plan, and of all podgroups that start with them."""
     tasks = snapshot.tasks
-    nodes = np.union1d(made.nominated_node, tasks.node[made.evictions])
-    losers = np.unique(tasks.podgroup[outdone[is_among(tasks.nominated[outdone], nodes)]])
+    nodes = np.concatenate([made.nominated_node, tasks.node[made.evictions]])
+    losers = distinct(tasks.podgroup[outdone[is_among(tasks.nominated[outdone], nodes)]])
     units = {podgroup for loser in losers.tolist() for podgroup in together(snapshot, loser)}
     return outdone[is_among(tasks.podgroup[outdone], sorted(units))]
 

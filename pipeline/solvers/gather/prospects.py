@@ -26,7 +26,6 @@ def hopeful(search: GatherSearch, domains: Rows, limit: int) -> list[Prospect]:
     snapshot, need = search.snapshot, search.need
     rows = np.flatnonzero(search.candidate)
     node, priority = snapshot.tasks.node[rows], snapshot.podgroups.priority[snapshot.tasks.podgroup[rows]]
-    held = snapshot.shapes.request[snapshot.tasks.shape[rows]]
     free = snapshot.room.future.copy()
     slots, enough = _slots(search, free)
     missing = np.maximum(need.minimum - slots[domains], 0)
@@ -35,7 +34,7 @@ def hopeful(search: GatherSearch, domains: Rows, limit: int) -> list[Prospect]:
         if (level < np.iinfo(np.int64).max).all():
             break
         leaving = priority == value
-        np.add.at(free, node[leaving], held[leaving])
+        snapshot.add_requests(rows[leaving], free, node[leaving])
         slots, enough = _slots(search, free)
         level = np.where((level == np.iinfo(np.int64).max) & enough[domains], value, level)
     reachable = np.flatnonzero(level < np.iinfo(np.int64).max)

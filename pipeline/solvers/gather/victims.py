@@ -173,7 +173,7 @@ def _leaving(search: GatherSearch, pool: Pool, order: Rows, domain: int) -> Bool
 def _gathered(search: GatherSearch, pool: Pool, leaves: Bools, domain: int) -> Gathered | None:
     snapshot, need = search.snapshot, search.need
     room = snapshot.room.future.copy()
-    np.add.at(room, pool.node[leaves], snapshot.shapes.request[snapshot.tasks.shape[pool.rows[leaves]]])
+    snapshot.add_requests(pool.rows[leaves], room, pool.node[leaves])
     site = GatherSite(snapshot, need, room, search.allowed, search.existing, pool.rows[leaves], search.steps)
     return gathered(site, need.tasks[: need.minimum], np.array([domain]))
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Floats, Longs, Rows, distinct, is_among, sealed
+from pipeline.cluster.arrays import NO_ROWS, Floats, Longs, Rows, distinct, is_among, kinds_of, sealed
 from pipeline.cluster.rules.breaking import breaking
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.policy import Purpose
@@ -182,5 +182,5 @@ def _losses(scenario: Scenario, sets: Sequence[Rows]) -> list[_Loss]:
 
 def _levels(snapshot: Snapshot) -> tuple[Longs, int]:
     """int64[G]: the rank of each podgroup's priority among all priorities, the lowest first; and how many there are."""
-    levels, level = np.unique(snapshot.podgroups.priority, return_inverse=True)
-    return sealed(level.astype(np.int64)), len(levels)
+    levels, level = kinds_of(snapshot.podgroups.priority)
+    return sealed(level), len(levels)

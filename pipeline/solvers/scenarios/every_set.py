@@ -9,7 +9,7 @@ from itertools import chain, combinations, product
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Rows
+from pipeline.cluster.arrays import NO_ROWS, Rows, distinct
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
@@ -45,7 +45,7 @@ def first_of_all(scenario: Scenario) -> WorkingScenario | None:
 def _sets(snapshot: Snapshot, candidates: Rows) -> list[tuple[int, ...]]:
     """Sets of candidates after which each podgroup has its minimum, or nothing left; the smallest first."""
     owner = snapshot.tasks.podgroup[candidates]
-    each = [_parts(snapshot, group, candidates[owner == group]) for group in np.unique(owner).tolist()]
+    each = [_parts(snapshot, group, candidates[owner == group]) for group in distinct(owner).tolist()]
     return sorted((tuple(chain.from_iterable(some)) for some in product(*each)), key=lambda some: (len(some), some))
 
 

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import UNLIMITED, Longs, Rows
+from pipeline.cluster.arrays import UNLIMITED, Longs, Rows, without
 from pipeline.cluster.resources import fits
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.headroom import headroom_of
@@ -85,4 +85,4 @@ def moves_are_free(policy: Policy, purpose: Purpose) -> bool:
 
 def taken(policy: Policy, made: Statement) -> Rows:
     """int64[V]: the victims of a statement that count as taken."""
-    return np.setdiff1d(made.evictions, made.moved) if moves_are_free(policy, made.purpose) else made.evictions
+    return without(made.evictions, made.moved) if moves_are_free(policy, made.purpose) else made.evictions

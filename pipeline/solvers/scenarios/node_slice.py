@@ -63,7 +63,7 @@ class NodeSlice:
         snapshot, room = self.snapshot, self.snapshot.room.future[self.start : self.stop].copy()
         at = snapshot.tasks.node[leaving].astype(np.int64) - self.start
         inside = (at >= 0) & (at < len(room))
-        np.add.at(room, at[inside], snapshot.shapes.request[snapshot.tasks.shape[leaving[inside]]])
+        snapshot.add_requests(leaving[inside], room, at[inside])
         return room
 
     def useful(self, units: VictimUnits) -> Bools:

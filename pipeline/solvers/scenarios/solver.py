@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, first_of
 from pipeline.cluster.resources import fits
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
@@ -153,8 +153,7 @@ def _would_be_taken(host: Host, podgroups: tuple[int, ...], need: Need) -> bool:
     mine, waiting = groups.queue[podgroups[0]], np.flatnonzero(host.starving & host.valid)
     waiting = waiting[host.queue_rank[groups.queue[waiting]] < host.queue_rank[mine]]
     waiting = waiting[np.argsort(host.job_rank[waiting])]
-    _, first = np.unique(groups.queue[waiting], return_index=True)
-    for row in waiting[first].tolist():
+    for row in waiting[first_of(groups.queue[waiting])[0]].tolist():
         asks = asked_for(host, (row,))
         if len(asks.tasks) and host.preemptive(Preemptor((row,), asks.total, Purpose.RECLAIM)):
             return True

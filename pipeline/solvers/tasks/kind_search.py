@@ -219,7 +219,7 @@ class KindSearch:
         kind, fleet, tasks, shapes = self._columns, self._fleet, self._snapshot.tasks, self._snapshot.shapes
         freed, cards = np.zeros_like(fleet.future), np.zeros_like(fleet.cards)
         for rows in (np.flatnonzero(kind.may & ~fleet.gone), kind.releasable[kind.released_from >= 0]):
-            np.add.at(freed, self._snapshot.place_of(rows), shapes.request[tasks.shape[rows]])
+            self._snapshot.add_requests(rows, freed, self._snapshot.place_of(rows))
             freed_on_cards(tasks, shapes, rows, 0, cards)
         return freed, cards
 

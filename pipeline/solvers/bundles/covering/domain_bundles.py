@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from pipeline.cluster.arrays import distinct
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
@@ -47,7 +48,7 @@ class DomainBundles:
     @cached_property
     def queue_ranks(self) -> list[int]:
         """The ranks of the bundles' queues, ascending; none where a price compares none or the order is kept."""
-        ranks = [] if self.search.keep_order else np.unique(self.search.queue_rank[self.ordered.podgroup]).tolist()
+        ranks = [] if self.search.keep_order else distinct(self.search.queue_rank[self.ordered.podgroup]).tolist()
         return ranks if len(ranks) > 1 else []
 
     @cached_property

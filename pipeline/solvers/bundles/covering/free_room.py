@@ -11,6 +11,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.cards import freed_on_cards, slots_on_cards
+from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.resources import slots
 from pipeline.placement.layout.packing import place_classes
 from pipeline.placement.layout.topology_packing import pack
@@ -92,7 +93,7 @@ class FreeRoom:
             nodes = self.arranged(leaving.victims)
             if nodes is None:
                 return False
-            np.add.at(used, nodes - self._first, need.request[need.shape[: need.minimum]])
+            add_requests(used, nodes - self._first, need.shape[: need.minimum], need.request, 1)
         if not self._carded:  # ``used`` does not include cards, so every return is in doubt
             self._used = used
         return True

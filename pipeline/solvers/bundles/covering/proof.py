@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Longs
+from pipeline.cluster.arrays import Longs, kinds_of
 from pipeline.decision.price import Price
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.lower_bounds import cost_bounds, least_of_all
@@ -43,7 +43,7 @@ def _fewest(here: DomainBundles, price: Price) -> bool:
     if price.budgets_violated or price.highest_priority > entries.priority[rows].min():
         return False
     amount = search.terms.worth.request[entries.shape[rows], site.scarce]
-    _, owner = np.unique(entries.podgroup[rows], return_inverse=True)
+    _, owner = kinds_of(entries.podgroup[rows])
     held = np.zeros(owner.max() + 1, np.int64)
     np.add.at(held, owner, amount)
     open_here = site.allowed[:, begin:end].any(axis=0)

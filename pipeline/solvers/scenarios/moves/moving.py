@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, kinds_of, paired, unpaired
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, kinds_of, paired, unpaired, without
 from pipeline.cluster.rules.anti_affinity import concerned, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
@@ -60,12 +60,12 @@ def new_nodes(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs) -
         return result
     movers, owner = _movers(host, rows[may], rows), snapshot.tasks.podgroup[rows[may]]
     bound = _levelled(snapshot)[owner]
-    for podgroup in owner[bound][np.sort(np.unique(owner[bound], return_index=True)[1])].tolist():
+    for podgroup in dict.fromkeys(owner[bound].tolist()):
         mine = np.flatnonzero(owner == podgroup)
-        members = np.setdiff1d(snapshot.tasks_of(podgroup), np.concatenate([rows, staying]))
+        members = without(snapshot.tasks_of(podgroup), np.concatenate([rows, staying]))
         kept = np.concatenate([members, staying[snapshot.tasks.podgroup[staying] == podgroup]])
         where = np.concatenate([place_of(snapshot, members), nodes[snapshot.tasks.podgroup[staying] == podgroup]])
-        whole = _MovingPart(movers, int(podgroup), NONE, kept[where != NONE], where[where != NONE])
+        whole = _MovingPart(movers, podgroup, NONE, kept[where != NONE], where[where != NONE])
         found = whole.placed(mine, left, 0, len(left))
         if found is not None:
             result[may[mine]], left[:] = found

@@ -52,15 +52,16 @@ def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_firs
     order = np.lexsort((host.task_ranks(victims), rank, share))
     rows = victims[order]
     left = snapshot.room.future.copy()
-    np.add.at(left, tasks.node[rows], held[order])
-    np.subtract.at(left, places, request[tasks.shape[need.tasks[: need.minimum]]])
+    snapshot.add_requests(rows, left, tasks.node[rows])
+    snapshot.add_requests(need.tasks[: need.minimum], left, places, -1)
     cardless = snapshot.shapes.on_card[tasks.shape[rows]] == 0
     stays = _stay(tasks.node[rows].astype(np.int64), held[order], cardless, left)
     nodes = np.where(stays, tasks.node[rows], NONE).astype(np.int64)
     nodes[~stays] = new_nodes(host, rows[~stays], rows[stays], nodes[stays], left)
     nodes[~stays & _repelled(snapshot, need, places, rows, nodes)] = NONE
     owner = tasks.podgroup[rows]
-    torn = np.intersect1d(owner[nodes == NONE], owner[nodes != NONE])
+    torn = distinct(owner[nodes == NONE])
+    torn = torn[is_among(torn, owner[nodes != NONE])]
     broken = torn[breaks_without(snapshot, torn, rows[(nodes == NONE) & is_among(owner, torn)])]
     nodes[is_among(owner, broken)] = NONE
     moving = distinct(owner[(nodes != NONE) & (nodes != tasks.node[rows])]).astype(np.int64)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Longs, Rows, distinct
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, lost_work, needed_by
 from pipeline.placement.need import Need
@@ -128,7 +128,7 @@ def _worth(scenario: Scenario, found: Settled) -> bool:
     law = scenario.law
     snapshot, policy = law.host.context.snapshot, law.host.context.policy
     owner = snapshot.tasks.podgroup[found.moved]
-    if 0 <= policy.consolidation_max_victims < len(np.unique(owner)):
+    if 0 <= policy.consolidation_max_victims < len(distinct(owner)):
         return False
     if policy.consolidation_cost_limit <= 0:
         return True

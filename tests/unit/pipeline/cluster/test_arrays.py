@@ -3,9 +3,20 @@
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import NONE, dense_rank, kinds_of, ordered_by, paired, unpaired
+from pipeline.cluster.arrays import (
+    NONE,
+    counted_off,
+    dense_rank,
+    distinct,
+    first_of,
+    kinds_of,
+    ordered_by,
+    paired,
+    unpaired,
+    without,
+)
 
-LINES = ([], [3], [3, 3, 3], [5, 3, 5, 1], [-1, 0])
+LINES = ([], [3], [3, 3, 3], [5, 3, 5, 1], [-1, 0], [2, 90, 2, 7])
 TABLES = ([[1, 2]], [[1, 2], [1, 2]], [[1, 2], [1, 1], [0, 9], [1, 2]], [[7], [7]], [[7], [3]])
 
 
@@ -18,6 +29,18 @@ def test_kinds_are_those_that_numpy_finds(values: list[int] | list[list[int]]) -
     assert kinds.tolist() == expected.tolist()
     assert kind.tolist() == which.reshape(-1).tolist()
     assert kinds[kind].tolist() == values
+
+
+@pytest.mark.parametrize("values", LINES, ids=str)
+def test_sets_of_rows_are_those_that_numpy_finds(values: list[int]) -> None:
+    rows, some = np.array(values, np.int32), np.array([3, 90, -1])
+    expected, first, count = np.unique(rows, return_index=True, return_counts=True)
+    assert distinct(rows).tolist() == expected.tolist()
+    assert [one.tolist() for one in counted_off(rows)] == [expected.tolist(), count.tolist()]
+    assert [one.tolist() for one in first_of(rows)] == [first.tolist(), count.tolist()]
+    assert without(rows, some).tolist() == np.setdiff1d(rows, some).tolist()
+    assert without(rows, some[:0]).tolist() == expected.tolist()
+    assert distinct(rows).dtype == counted_off(rows)[0].dtype == without(rows, some).dtype == rows.dtype
 
 
 def test_pairs_are_told_apart_and_found_again() -> None:
