@@ -122,6 +122,16 @@ def add_requests(total: Longs, at: Rows, shape: Ids, request: Longs, sign: int) 
 
 
 @kernel
+def free(room: Longs) -> Longs:
+    """int64[R]: what all nodes have left together; one on which more was promised than comes free has nothing."""
+    result = np.zeros(room.shape[1], np.int64)
+    for n in range(room.shape[0]):
+        for r in range(room.shape[1]):
+            result[r] += max(room[n, r], 0)
+    return result
+
+
+@kernel
 def coming(capacity: Longs, used: Longs, terminating: Longs, nominated: Longs) -> Longs:
     """int64[N, R]: what will be there once what ends is gone and what is promised has come."""
     result = np.empty(capacity.shape, np.int64)

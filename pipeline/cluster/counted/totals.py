@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, sealed
-from pipeline.cluster.counted.counting import SHARES, coming, count, shares_of
+from pipeline.cluster.counted.counting import SHARES, coming, count, free, shares_of
 from pipeline.cluster.growing import copied, extended
 from pipeline.cluster.tables import (
     PENDING,
@@ -56,6 +56,11 @@ class Room:
     def future(self) -> Longs:
         """int64[N, R], read-only: idle + terminating - nominated; negative where more was promised than comes free."""
         return sealed(coming(self.capacity, self.used, self.terminating, self.nominated))
+
+    @cached_property
+    def free(self) -> Longs:
+        """int64[R], read-only: what will be there on all nodes together."""
+        return sealed(free(self.future))
 
     def idle_of(self, nodes: Rows) -> Longs:
         """int64[M, R]: what no task holds of some nodes."""

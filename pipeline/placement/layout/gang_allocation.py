@@ -65,11 +65,14 @@ def allocate(
 def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> Statement | None:
     """Place one way to make up the minimum, and then the surplus."""
     snapshot, podgroups = host.to_start, need.podgroups
+    least = _fewest(snapshot, podgroups) if host.binding else 0
+    if not _in_reach(snapshot, need, least):
+        return None
     order = np.lexsort((host.task_ranks(need.tasks), ~_for_roles(snapshot, need)))
     domains = domains_of(host, podgroups, Purpose.ALLOCATE)
     tightest = host.context.policy.tightest_domain_first and len(podgroups) == 1
     tiers = [[ROOT]] if tightest and len(domains) else _gradient(snapshot, domains)
-    placement, least = ScoredPlacement(host, need.tasks), _fewest(snapshot, podgroups) if host.binding else 0
+    placement = ScoredPlacement(host, need.tasks)
     for tier in tiers:
         # Each kind is counted alone: a domain that has too few slots even so is not tried.
         slots = placement.most(snapshot.topology.start[tier], snapshot.topology.stop[tier])
@@ -90,6 +93,14 @@ def _fewest(snapshot: Snapshot, podgroups: tuple[int, ...]) -> int:
     counts, rows = snapshot.counts, list(podgroups)
     have = counts.ready[rows] + counts.waiting[rows] + counts.pending_best_effort[rows]
     return int(np.maximum(snapshot.podgroups.min_available[rows] - have, 0).sum())
+
+
+def _in_reach(snapshot: Snapshot, need: Need, least: int) -> bool:
+    """Whether all nodes together have what the ``least`` smallest tasks ask for; mostly that settles a full fleet."""
+    asked = need.request[need.shape]
+    if len(need.request) > 1:
+        asked = np.sort(asked, axis=0)
+    return bool((asked[:least].sum(axis=0) <= snapshot.room.free).all())
 
 
 def _gradient(snapshot: Snapshot, domains: Rows) -> list[list[int]]:

@@ -206,9 +206,7 @@ class BundleSearch:
     def site(self) -> Site:
         """The nodes, and what the need asks for."""
         snapshot, need = self.snapshot, self.need
-        future = snapshot.room.future
-        total = np.array([np.maximum(future[:, r], 0).sum() for r in range(future.shape[1])])
-        scarce = int(np.argmax(need.total / (total + 1.0)))
+        scarce, future = int(np.argmax(need.total / (snapshot.room.free + 1.0))), snapshot.room.future
         return Site(snapshot.occupancy.start, future, need.request, need.count, frozen(self.open, np.bool_), scarce)
 
     @cached_property

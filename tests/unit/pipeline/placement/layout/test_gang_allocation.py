@@ -8,6 +8,7 @@ import pytest
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.tables import TERMINATING
 from pipeline.cluster.what_if import WhatIf
+from pipeline.placement.layout import gang_allocation
 from pipeline.placement.layout.gang_allocation import allocate
 from tests.support.asking import host_on, with_quota
 from tests.support.builders import Gang, Task, cluster, gang
@@ -31,6 +32,18 @@ def test_a_gang_that_fits_is_bound():
 
 def test_a_gang_that_does_not_fit_entirely_gets_nothing():
     assert put(cluster([{"gpu": 2}], [gang(3, gpu=1)])) is None
+
+
+def test_no_node_is_looked_at_where_all_together_have_too_little_even_for_the_smallest_tasks(monkeypatch):
+    sizes = [Task(gpu=size) for size in (3, 1, 2)]
+
+    def never(*_):
+        raise AssertionError("a node was looked at")
+
+    monkeypatch.setattr(gang_allocation, "ScoredPlacement", never)
+    assert put(cluster([{"gpu": 1}] * 2, [Gang(sizes, minimum=2)])) is None
+    with pytest.raises(AssertionError):
+        put(cluster([{"gpu": 1}] * 3, [Gang(sizes, minimum=2)]))
 
 
 def test_tasks_beyond_the_minimum_are_placed_where_there_is_room():
