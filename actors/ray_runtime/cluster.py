@@ -15,6 +15,7 @@ import secrets
 import shutil
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-d
 from ray.exceptions import RayError
 
 from actors.processes.scratch import make, remove
+
+log = logging.getLogger(__name__)
 
 #: Bytes of the object store at least and at most, and the shares of the memory and of /dev/shm that it may take. Ray
 #: frees a page a second or two after its last reader; where the store is full meanwhile, a snapshot waits two seconds.
@@ -147,10 +150,17 @@ def _set_crash_handler() -> None:
     """Let Ray set its handler for crashes now; it does so once in a process, otherwise while it connects.
 
     The handler is for SIGTERM too, and ends the process on the spot: what it started would live on for a minute.
+    Signals are for the main thread alone to set, in Python and in Ray.
     """
+    if threading.current_thread() is not threading.main_thread():
+        return
     ours = signal.getsignal(signal.SIGTERM)
-    ctypes.CDLL(_raylet.__file__)[_CRASH_HANDLER](None, False)
-    signal.signal(signal.SIGTERM, ours)
+    set_handler = getattr(ctypes.CDLL(_raylet.__file__), _CRASH_HANDLER, None)
+    if set_handler is None:
+        log.warning("this Ray is not known: a signal in the moment when it connects ends the process at once")
+        return
+    set_handler(None, False)
+    signal.signal(signal.SIGTERM, ours if ours is not None else signal.SIG_DFL)
 
 
 def _store_bytes() -> int:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Rows
+from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Rows, sealed
 from pipeline.cluster.counted.totals import TaskCounts
 from pipeline.cluster.rules.minimum import Have, Minima, minima_of, subgroups_reach, whole_without
 from pipeline.cluster.snapshot import Snapshot
@@ -58,7 +58,7 @@ def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
     """bool[G]: valid if the Pending tasks ``rows`` int64[K], without nominations, did not exist."""
     tasks = snapshot.tasks
     less = (
-        _counted(counts)._replace(pending=counts.pending - _counts_of(owner[rows], len(counts.pending)))
+        _counted(counts)._replace(pending=sealed(counts.pending - _counts_of(owner[rows], len(counts.pending))))
         for counts, owner in (
             (snapshot.counts, tasks.podgroup),
             (snapshot.role_counts, tasks.role),
