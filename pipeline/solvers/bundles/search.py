@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pipeline.cluster.arrays import Longs, Rows, dense_rank, frozen
+from pipeline.cluster.arrays import Longs, Rows, frozen, total_rank
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.sparing import no_quota
@@ -159,7 +159,8 @@ def search_of(attempt: Attempt, host: Host, need: Need) -> BundleSearch:
         before, after, queue_rank = groups.priority.astype(np.int64), -host.job_rank, nothing
     else:
         before = host.victim_queue_rank(int(groups.queue[attempt.podgroups[0]]))[groups.queue]
-        after, queue_rank = dense_rank(groups.priority, -host.job_rank), before
+        # Counted from the end, the order numbers all podgroups from 0 on: that is sorted in half the time.
+        after, queue_rank = total_rank(groups.priority, len(groups) - 1 - host.job_rank), before
     candidate, lost = host.candidates(preemptor), lost_work(attempt.snapshot, attempt.now)
     return BundleSearch(
         snapshot=attempt.snapshot,
