@@ -1,6 +1,6 @@
 """Array types, sentinels and the few array operations that every table uses."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -27,6 +27,8 @@ _KEY_BITS = 63
 _DIGIT_BITS = 16
 #: With more bits than these, keys mostly tell rows apart, and others need not be packed with them.
 _ENOUGH_BITS = 30
+#: Up to this many rows are sorted key by key: to pack the keys would take longer.
+_FEW = 1_000
 #: It pays to ask whether a key numbers the rows if there are this many.
 _MANY = 4_096
 #: Bits of the second number of a pair.
@@ -141,7 +143,7 @@ def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
     if values.ndim > 1:
         kinds, kind = np.unique(values, axis=0, return_inverse=True)
         return kinds, kind.reshape(-1)
-    counted = _counted(values)
+    counted = _counted(values) if len(values) > _FEW else None
     if counted is not None:
         return counted
     order = np.argsort(values, kind="stable")
@@ -170,6 +172,8 @@ def unpaired(pairs: Longs) -> tuple[Longs, Longs]:
 
 def dense_rank(*keys: NDArray[Any]) -> Longs:
     """Rank rows by ``keys``, the first key most significant; equal rows share a rank, ranks have no gaps.
+
+    NaN counts as infinite, here and in the other orders.
 
     Returns
     -------
@@ -213,14 +217,22 @@ def total_rank(*keys: NDArray[Any]) -> Longs:
 
 def ordered_by(*keys: NDArray[Any]) -> Rows:
     """int64[M]: the rows in the order of ``keys``, the first key most significant; equal rows as they come."""
+    if len(keys[0]) <= _FEW:
+        return np.lexsort(tuple(map(_numbers, keys[::-1])))
     return _arranged(keys)[0]
 
 
-def _arranged(keys: tuple[NDArray[Any], ...]) -> tuple[Rows, Bools]:
+def _arranged(keys: Sequence[NDArray[Any]]) -> tuple[Rows, Bools]:
     """The rows in the order of ``keys``; bool[M]: whether each of them, in that order, equals the one before.
 
     Later keys are read only where the earlier are equal.
     """
+    if len(keys[0]) <= _FEW:
+        order, equal = ordered_by(*keys), np.ones(len(keys[0]), bool)
+        equal[:1] = False
+        for key in map(_numbers, keys):
+            equal[1:] &= key[order[1:]] == key[order[:-1]]
+        return order, equal
     order, numbered = np.arange(len(keys[0])), _as_numbered(keys[-1])
     equal, at = order > 0, 0
     if numbered is not None:
@@ -253,10 +265,13 @@ def _packed(keys: Iterable[NDArray[Any]]) -> tuple[NDArray[Any] | None, int, int
     """
     pack: NDArray[Any] | None = None
     bits = many = 0
-    for key in keys:
-        if len(key) == 0 or bits > _ENOUGH_BITS:
+    for stated in keys:
+        if len(stated) == 0 or bits > _ENOUGH_BITS:
             break
-        low, high = key.min(), key.max()
+        key, low, high = stated, stated.min(), stated.max()
+        if key.dtype.kind == "f" and np.isnan(high):
+            key = _numbers(key)
+            low, high = key.min(), np.inf
         width = (int(high) - int(low)).bit_length() if key.dtype.kind in "biu" else 0
         plain = key.dtype.kind not in "biu" or width > _KEY_BITS
         if pack is not None and (plain or bits + width > _KEY_BITS):
@@ -268,6 +283,13 @@ def _packed(keys: Iterable[NDArray[Any]]) -> tuple[NDArray[Any] | None, int, int
             mine = key.astype(np.int64) - int(low)
             pack, bits = mine if pack is None else (pack << width) | mine, bits + width
     return pack, bits, many
+
+
+def _numbers(key: NDArray[Any]) -> NDArray[Any]:
+    """A key without NaN, which counts as infinite."""
+    if key.dtype.kind != "f" or not np.isnan(key).any():
+        return key
+    return np.where(np.isnan(key), np.inf, key)
 
 
 def _by_digits(pack: Longs, bits: int, order: Rows) -> Rows:

@@ -17,10 +17,12 @@ from pipeline.cluster.arrays import (
 )
 
 LINES = ([], [3], [3, 3, 3], [5, 3, 5, 1], [-1, 0], [2, 90, 2, 7])
+#: Numbers of rows that are sorted key by key, and by packed keys.
+FEW_AND_MANY = (200, 2_000)
 TABLES = ([[1, 2]], [[1, 2], [1, 2]], [[1, 2], [1, 1], [0, 9], [1, 2]], [[7], [7]], [[7], [3]])
 
 
-@pytest.mark.parametrize("values", [*LINES, *TABLES], ids=str)
+@pytest.mark.parametrize("values", [*LINES, *TABLES, [7, -3, 5] * 500], ids=lambda values: str(values[:4]))
 def test_kinds_are_those_that_numpy_finds(values: list[int] | list[list[int]]) -> None:
     table = np.array(values, np.int32)
     kinds, kind = kinds_of(table)
@@ -51,12 +53,13 @@ def test_pairs_are_told_apart_and_found_again() -> None:
     assert [one.tolist() for one in unpaired(pairs)] == [first.tolist(), second.tolist()]
 
 
+@pytest.mark.parametrize("many", FEW_AND_MANY)
 @pytest.mark.parametrize("wide", [10, 1 << 40])
-def test_rows_are_ordered_as_numpy_orders_them(wide: int) -> None:
+def test_rows_are_ordered_as_numpy_orders_them(wide: int, many: int) -> None:
     rng = np.random.default_rng(0)
-    keys = [rng.integers(0, 3, 200), -rng.integers(0, wide, 200), rng.integers(0, wide, 200)]
+    keys = [rng.integers(0, 3, many), -rng.integers(0, wide, many), rng.integers(0, wide, many)]
     assert ordered_by(*keys).tolist() == np.lexsort(keys[::-1]).tolist()
-    assert ordered_by(keys[0], np.zeros(200)).tolist() == np.argsort(keys[0], kind="stable").tolist()
+    assert ordered_by(keys[0], np.zeros(many)).tolist() == np.argsort(keys[0], kind="stable").tolist()
     assert ordered_by(np.zeros(0, np.int64)).tolist() == []
 
 
@@ -71,14 +74,25 @@ def test_many_rows_are_ordered_as_numpy_orders_them_whether_the_last_key_numbers
     assert ordered_by(numbers).tolist() == np.argsort(numbers).tolist()
 
 
+@pytest.mark.parametrize("many", FEW_AND_MANY)
 @pytest.mark.parametrize("different", [1, 3, 40, 10_000])
-def test_rows_are_ordered_by_fractions_as_numpy_orders_them(different: int) -> None:
+def test_rows_are_ordered_by_fractions_as_numpy_orders_them(different: int, many: int) -> None:
     rng = np.random.default_rng(different)
-    keys = [rng.integers(0, many, 200) / 7 for many in (different, 2, 5)]
+    keys = [rng.integers(0, wide, many) / 7 for wide in (different, 2, 5)]
     order = ordered_by(*keys)
     assert order.tolist() == np.lexsort(keys[::-1]).tolist()
     told = [tuple(key[row] for key in keys) for row in order.tolist()]
     assert dense_rank(*keys)[order].tolist() == [sorted(set(told)).index(one) for one in told]
+
+
+@pytest.mark.parametrize("many", FEW_AND_MANY)
+def test_what_is_not_stated_comes_last_and_later_keys_tell_it_apart(many: int) -> None:
+    rng = np.random.default_rng(many)
+    when, last = rng.choice([1.0, 2.0, np.nan], many), rng.permutation(many)
+    stated = np.where(np.isnan(when), np.inf, when)
+    for first in ((), (rng.integers(0, 3, many),)):
+        assert ordered_by(*first, when, last).tolist() == np.lexsort((last, stated, *first)).tolist()
+        assert dense_rank(*first, when).tolist() == dense_rank(*first, stated).tolist()
 
 
 @pytest.mark.parametrize("wide", [1, 30, 1 << 40])
