@@ -121,7 +121,7 @@ class Snapshot(CarriedTables):
         """int64[G, R]: what the running and bound tasks of each podgroup hold."""
         return self.totals.podgroup_sums.running
 
-    @property
+    @cached_property
     def by_podgroup(self) -> tuple[Longs, Rows]:
         """Task rows sorted by podgroup: int64[G + 1] where each podgroup's begin, int64[T] the rows."""
         members = self.members

@@ -71,6 +71,8 @@ def whole_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
 
     ``rows`` int64[V] hold nodes and count towards the minima of these podgroups.
     """
+    if len(podgroups) == 0:
+        return np.zeros(0, bool)
     tasks, known = snapshot.tasks, snapshot.once(towards_all)[1]
     have = Have(*(counted.copy() for counted in known))
     return _whole_without(

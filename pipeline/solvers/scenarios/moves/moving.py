@@ -59,7 +59,7 @@ def new_nodes(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs) -
     if len(may) == 0:
         return result
     movers, owner = _movers(host, rows[may], rows), snapshot.tasks.podgroup[rows[may]]
-    bound = _levelled(snapshot)[owner]
+    bound = snapshot.once(_levelled)[owner]
     for podgroup in dict.fromkeys(owner[bound].tolist()):
         mine = np.flatnonzero(owner == podgroup)
         members = without(snapshot.tasks_of(podgroup), np.concatenate([rows, staying]))
