@@ -21,7 +21,7 @@ from pipeline.policy import Purpose
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """Milliseconds that a snapshot took before a cycle could use it: reading and folding, and publishing."""
+    """Milliseconds until others could be told: reading and folding, but for new rows told before; and publishing."""
 
     fold_ms: float = 0.0
     publish_ms: float = 0.0

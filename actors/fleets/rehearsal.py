@@ -72,8 +72,8 @@ class Rehearsal:
     def _turn(self) -> int:
         """One round of all roles, which takes one second; the number of decisions."""
         self._committer.lead()
-        while (news := self._ingest.turn(block_ms=0)) is not None:
-            self._news = news.of(self._ingest.snapshot)
+        while (told := self._ingest.turn(block_ms=0)) is not None:
+            self._news = told.of(self._ingest.snapshot)
             self._directory.take(self._ingest.additions(None))
             self._committer.hear(self._news.snapshot)
             self._committer.tend()

@@ -1,6 +1,6 @@
 """Array types, sentinels and the few array operations that every table uses."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -119,9 +119,8 @@ def without(rows: NDArray[Whole], some: NDArray[Any]) -> NDArray[Whole]:
 
 def counted_off(rows: NDArray[Whole]) -> tuple[NDArray[Whole], Longs]:
     """The ``distinct`` rows (integers [K]), and how often each is there (int64)."""
-    ordered = np.sort(rows)
-    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else NO_ROWS
-    return ordered[begins], np.diff(np.append(begins, len(ordered)))
+    first, many = first_of(rows)
+    return rows[first], many
 
 
 def first_of(values: NDArray[Any]) -> tuple[Rows, Longs]:
@@ -181,7 +180,7 @@ def dense_rank(*keys: NDArray[Any]) -> Longs:
     """
     if len(keys) == 1 and (counted := _counted(keys[0])) is not None:
         return counted[1]
-    order, equal = _arranged(keys)
+    order, equal = _arranged(keys) if len(keys[0]) > _FEW else _key_by_key(keys)
     result = np.empty(len(order), np.int64)
     result[order] = np.cumsum(~equal) - 1
     return result
@@ -217,22 +216,23 @@ def total_rank(*keys: NDArray[Any]) -> Longs:
 
 def ordered_by(*keys: NDArray[Any]) -> Rows:
     """int64[M]: the rows in the order of ``keys``, the first key most significant; equal rows as they come."""
-    if len(keys[0]) <= _FEW:
-        return np.lexsort(tuple(map(_numbers, keys[::-1])))
-    return _arranged(keys)[0]
+    return _arranged(keys)[0] if len(keys[0]) > _FEW else np.lexsort(tuple(map(_numbers, keys[::-1])))
 
 
-def _arranged(keys: Sequence[NDArray[Any]]) -> tuple[Rows, Bools]:
+def _key_by_key(keys: tuple[NDArray[Any], ...]) -> tuple[Rows, Bools]:
+    """What `_arranged` says of a few rows."""
+    order, equal = ordered_by(*keys), np.ones(len(keys[0]), bool)
+    equal[:1] = False
+    for key in map(_numbers, keys):
+        equal[1:] &= key[order[1:]] == key[order[:-1]]
+    return order, equal
+
+
+def _arranged(keys: tuple[NDArray[Any], ...]) -> tuple[Rows, Bools]:
     """The rows in the order of ``keys``; bool[M]: whether each of them, in that order, equals the one before.
 
     Later keys are read only where the earlier are equal.
     """
-    if len(keys[0]) <= _FEW:
-        order, equal = ordered_by(*keys), np.ones(len(keys[0]), bool)
-        equal[:1] = False
-        for key in map(_numbers, keys):
-            equal[1:] &= key[order[1:]] == key[order[:-1]]
-        return order, equal
     order, numbered = np.arange(len(keys[0])), _as_numbered(keys[-1])
     equal, at = order > 0, 0
     if numbered is not None:

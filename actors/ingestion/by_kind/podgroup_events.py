@@ -43,10 +43,9 @@ def take_descriptions(state: LiveState, messages: Sequence[Message]) -> None:
     for message in counted:
         if isinstance(message.body, PodgroupDocument):
             state.is_newer(message, "podgroups", message.body.full_name)
+    state.append(new_rows)
     if statuses:
-        state.fold(Changes(new_rows=new_rows, tasks=task_news(statuses)))
-    else:
-        state.append(new_rows)
+        state.fold(Changes(tasks=task_news(statuses)))
     state.names.append(podgroups, tasks)
     for name, group in groups.items():
         state.documents.keep("podgroups", name, group.to_keep())

@@ -135,13 +135,8 @@ def free(room: Longs) -> Longs:
 def coming(capacity: Longs, used: Longs, terminating: Longs, nominated: Longs) -> Longs:
     """int64[N, R]: what will be there once what ends is gone and what is promised has come."""
     result = np.empty(capacity.shape, np.int64)
-    there, held, ends, promised, left = (
-        capacity.ravel(),
-        used.ravel(),
-        terminating.ravel(),
-        nominated.ravel(),
-        result.ravel(),
-    )
+    there, held, left = capacity.ravel(), used.ravel(), result.ravel()
+    ends, promised = terminating.ravel(), nominated.ravel()
     for at in range(len(left)):
         left[at] = there[at] - held[at] + ends[at] - promised[at]
     return result

@@ -1,6 +1,6 @@
-"""How all podgroups of a snapshot stand towards their minima: as a whole, in roles that bind, and in subgroups.
+"""Which podgroups of a snapshot reach their minima: as a whole, in roles that bind, and in subgroups.
 
-There is one answer, given with different counts. *Valid*: enough tasks exist. *Ready*: bound, running and succeeded
+There is one question, asked with different counts. *Valid*: enough tasks exist. *Ready*: bound, running and succeeded
 tasks, and pending ones without requests, reach the minimum. *Pipelined*: promised tasks count too. *Starving*: promised
 and ready tasks do not reach it; best-effort tasks do not count towards the podgroup's own minimum here.
 """
@@ -17,14 +17,15 @@ from pipeline.kernels import inlined, kernel, linked
 
 
 class MinimaMet(NamedTuple):
-    """How podgroups stand, bool[G] each, read-only.
+    """Which podgroups reach their minima, bool[G] each, read-only.
 
     Attributes
     ----------
     exists, runs
-        Of the tasks that there are, or that are bound, running or succeeded: enough for the roles and the subgroups.
+        There are enough tasks for the roles and the subgroups; enough of them are bound, running or succeeded. The
+        minimum of the whole is left out.
     valid, ready, pipelined, starving
-        See above; with the minimum of the whole.
+        As the module says, with the minimum of the whole.
     """
 
     exists: Bools
@@ -36,7 +37,7 @@ class MinimaMet(NamedTuple):
 
 
 def minima_met(snapshot: Snapshot) -> MinimaMet:
-    """How its podgroups stand: all answers in one pass, since each search asks for most of them."""
+    """Which of its podgroups reach their minima: all answers in one pass, since each search asks for most of them."""
     tables = snapshot.counts, snapshot.role_counts, snapshot.subgroup_counts
     answers = _minima_met(snapshot.once(minima_of), snapshot.podgroups.alive, *map(_counted, tables))
     for answer in answers:
@@ -131,7 +132,7 @@ def _counts_of(owner: Ids, many: int) -> Counts:
 
 @kernel
 def _minima_met(minima: Minima, alive: Bools, group: _Counted, role: _Counted, leaf: _Counted) -> MinimaMet:
-    """How podgroups stand, see ``minima_met``."""
+    """Which podgroups reach their minima, see ``minima_met``."""
     # Taking a column out of a record for each podgroup would cost twenty times as much as all the rest.
     least, ready, waiting = minima.least, group.ready, group.waiting
     pending, for_nothing = group.pending, group.pending_best_effort
