@@ -12,17 +12,22 @@ from typing import Any
 
 from llvmlite import binding as llvm
 
-#: A count of references to an argument.
-_COUNT = re.compile(r" *(?:tail )?call void @NRT_(?:in|de)cref\(ptr (?:[\w()]+ )*(%arg\.[\w.$-]+)\)")
-_ARGUMENT = re.compile(r"%arg\.[\w.$-]+")
+_NAME = re.compile(r"%(?:[\w.$-]+|\"[^\"]*\")")
+#: Arguments, and nothing: what no function owns.
+_LENT = re.compile(r"%arg\.|null")
+_COUNT = re.compile(rf" *(?:tail )?call void @NRT_(?:in|de)cref\(ptr (?:[\w()]+ )*({_NAME.pattern}|null)\)")
 #: What is given to another function stays with its owner.
-_GIVEN = re.compile(r" *(?:%\S+ = )?(?:tail )?(?:call|invoke) ")
+_GIVEN = re.compile(r" *(?:%\S+ = )?(?:tail )?(?:call|invoke) (?!.*@NRT_(?:in|de)cref\()")
+#: A value that is chosen among others, by where control comes from or by a condition, and these.
+_CHOICE = re.compile(rf" *({_NAME.pattern}) = (?:phi ptr|select i1 \S+,)( .*)")
+_CHOSEN = re.compile(rf"(?:\[ |ptr )({_NAME.pattern})")
 
 
 def uncounted(module: Any) -> Any:
     """A module of LLVM, whose variables are values, without counts of references to arguments.
 
-    Of arguments that are kept beyond the function (returned, stored or chosen among others) all counts stay.
+    Of arguments that are kept beyond the function (returned or stored) all counts stay, and of those that are chosen
+    among values which the function owns.
     """
     text = str(module)
     made = llvm.parse_assembly("\n".join(_without_counts(text.split("\n"))))
@@ -41,11 +46,33 @@ def _without_counts(lines: list[str]) -> Iterator[str]:
 
 def _uncounted_function(lines: list[str]) -> Iterator[str]:
     body = next((at for at, line in enumerate(lines) if line.startswith("define ")), 0) + 1
-    counted = [_COUNT.match(line) for line in lines]
-    kept = {
-        name
-        for line, count in zip(lines[body:], counted[body:], strict=True)
-        if count is None and not _GIVEN.match(line)
-        for name in _ARGUMENT.findall(line)
-    }
-    return (line for line, count in zip(lines, counted, strict=True) if count is None or count[1] in kept)
+    counts, choices = ([what.match(line) for line in lines] for what in (_COUNT, _CHOICE))
+    chosen = {one[1]: set(_CHOSEN.findall(one[2])) for one in choices if one is not None}
+    other = [
+        line
+        for line, *known in zip(lines[body:], counts[body:], choices[body:], strict=True)
+        if not any(known) and not _GIVEN.match(line)
+    ]
+    kept = _kept({name for line in other for name in _NAME.findall(line)}, chosen)
+    lent = [count is not None and _is_lent(count[1], chosen) and count[1] not in kept for count in counts]
+    return (line for line, out in zip(lines, lent, strict=True) if not out)
+
+
+def _is_lent(name: str, chosen: dict[str, set[str]]) -> bool:
+    """Whether a value is an argument, nothing, or chosen among others; the function may own every other value."""
+    return name in chosen or _LENT.match(name) is not None
+
+
+def _kept(used: set[str], chosen: dict[str, set[str]]) -> set[str]:
+    """The values that are ``used`` beyond the function or may be owned by it, with all that may be the same value.
+
+    ``chosen``: of each value that is chosen among others these.
+    """
+    kept, before = set(used), -1
+    while len(kept) > before:
+        before = len(kept)
+        for name, others in chosen.items():
+            same = {name, *others}
+            if same & kept or not all(_is_lent(one, chosen) for one in same):
+                kept |= same
+    return kept

@@ -32,13 +32,18 @@ def _gain(g: int, pool: VictimPool, ground: Ground) -> int:
 def _chosen(lacking: int, gain: Rows, cost: Floats) -> Rows:
     """The positions of the items that bring what is ``lacking`` for the least cost; none if all are too few."""
     many = len(gain)
-    least, takes = np.full(lacking + 1, np.inf), np.zeros((many, lacking + 1), np.bool_)
+    least, before, takes = np.full(lacking + 1, np.inf), np.empty(lacking + 1), np.empty((many, lacking + 1), np.bool_)
     least[0] = 0.0
     for k in range(many):
-        for wanted in range(lacking, 0, -1):
-            total = least[max(wanted - gain[k], 0)] + cost[k]
-            if total < least[wanted]:
-                least[wanted], takes[k, wanted] = total, True
+        # What was least before is kept apart: so these loops run over several amounts at once.
+        least, before, alone = before, least, min(gain[k], lacking)
+        for wanted in range(alone + 1):
+            takes[k, wanted] = cost[k] < before[wanted]
+            least[wanted] = min(before[wanted], cost[k])
+        for wanted in range(alone + 1, lacking + 1):
+            total = before[wanted - alone] + cost[k]
+            takes[k, wanted] = total < before[wanted]
+            least[wanted] = min(before[wanted], total)
     some, out, left = np.empty(many, np.int64), 0, lacking if least[lacking] < np.inf else 0
     for k in range(many - 1, -1, -1):
         if takes[k, left]:

@@ -125,6 +125,7 @@ def begin(
         np.zeros(len(pool.entry), np.bool_), np.zeros(many, np.bool_), np.zeros(many, np.int64), np.zeros(many), role,
         left, pool.may.copy(), np.zeros(many, np.bool_), np.zeros(many, np.bool_), np.zeros(len(ground.room), np.bool_),
         np.full(len(ground.room), -1.0), np.ones(len(ground.wanted), np.bool_),
+        np.zeros(len(ground.wanted), np.int64),
     )  # fmt: skip
     for g in range(many):
         seats[pool.owner[g]] = g

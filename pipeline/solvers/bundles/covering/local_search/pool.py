@@ -114,6 +114,8 @@ class State(NamedTuple):
         The price of a slot on each node; negative: to be worked out.
     lacks: bool[S]
         Shapes of the need that lack room at present; slots for others are worth nothing.
+    slots: int64[S]
+        Scratch for the slots of one node.
     """
 
     gone: Bools
@@ -128,6 +130,7 @@ class State(NamedTuple):
     closed: Bools
     ratio: Floats
     lacks: Bools
+    slots: Longs
 
 
 @inlined

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
-from pipeline.placement.layout.packing import fits, placed_classes, slots_at
+from pipeline.placement.layout.packing import fits, placed_classes, slots_more
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import enough, leave
 from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, break_up, may_take, take
@@ -86,13 +86,30 @@ def _lacks(pool: VictimPool, state: State, ground: Ground) -> bool:
 
 
 @inlined
-def _gain(n: int, lacks: Bools, here: Bools, request: Longs, wanted: Longs, slots: Longs, room: Longs) -> float:
-    """How many slots a node has more than before, for shapes that lack room, in parts of all that are wanted."""
+def _gain(
+    n: int, lacks: Bools, here: Bools, request: Longs, wanted: Longs, slots: Longs, room: Longs, now: Longs
+) -> float:
+    """How many slots a node has more than before, for shapes that lack room, in parts of all that are wanted.
+
+    ``now`` int64[S]: its slots before the last entry left; updated.
+    """
     gain = 0.0
     for s in range(len(wanted)):
         if here[s, n] and lacks[s]:
-            gain += (slots_at(request, s, room, n, wanted[s]) - slots[s, n]) / wanted[s]
+            now[s] = slots_more(request, s, room, n, wanted[s], now[s])
+            gain += (now[s] - slots[s, n]) / wanted[s]
     return gain
+
+
+@inlined
+def _suffices(n: int, lacks: Bools, here: Bools, request: Longs, room: Longs, now: Longs) -> bool:
+    """Whether a node still has ``now`` int64[S] slots for shapes that lack room."""
+    for s in range(len(now)):
+        if here[s, n] and lacks[s] and now[s] > 0:
+            for r in range(request.shape[1] - 1, -1, -1):
+                if request[s, r] > 0 and room[n, r] < now[s] * request[s, r]:
+                    return False
+    return True
 
 
 @inlined
@@ -148,20 +165,22 @@ def _plan(n: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, pr
     order, the best so far, and those of a slot.
     """
     # Columns by name: passing the tuples on would cost more than the work done here.
-    here, lacks, size, entry, most = pool.here, state.lacks, pool.size, pool.entry, len(price)
+    here, lacks, size, entry, now, most = pool.here, state.lacks, pool.size, pool.entry, state.slots, len(price)
     room, request, wanted, slots, held, form = (
         ground.room, ground.request, ground.wanted, ground.slots, ground.held, ground.shape,
     )  # fmt: skip
     many = _offer(n, pool, state, rows, price)
     least = _least_size(lacks, pool.scarce, request, wanted)
     spent, best, count, won, wins, gone = 0.0, np.inf, 0, 0.0, 0, 0
+    for s in range(len(now)):
+        now[s] = slots[s, n]
     for k in range(many):
         if price[k] * least > _DEAR * best:
             break
         gone += 1
         spent += price[k] * size[rows[k]]
         _shift(n, form[entry[rows[k]]], 1, held, room)
-        gain = _gain(n, lacks, here, request, wanted, slots, room)
+        gain = _gain(n, lacks, here, request, wanted, slots, room, now)
         if gain <= won:
             continue
         won, wins = gain, wins + 1
@@ -170,7 +189,7 @@ def _plan(n: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, pr
             i = rows[j]
             if wins <= k:
                 _shift(n, form[entry[i]], -1, held, room)
-                if _gain(n, lacks, here, request, wanted, slots, room) >= gain:
+                if _suffices(n, lacks, here, request, room, now):
                     cost -= price[j] * size[i]
                     rows[2 * most + out] = i
                     out -= 1
