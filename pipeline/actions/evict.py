@@ -122,23 +122,33 @@ class _Pass:
     def _dealt(self, at: int) -> int:
         """Serve the next gang groups at once if they are alike and need all tasks; how many, 0 if that is not possible.
 
-        If there is no room for all of them, then for half of them, and so on; fewer are tried from then on.
+        As many as there is room for, by bisection; no more are tried from then on.
         """
-        some = self._alike(at)
-        while len(some) > 1:
-            attempt = as_one(some, self._attempt(at))
-            found = self._search(attempt)
-            if found is None:
+        alike, found = self._alike(at), list[Plan]()
+        least, most, many = 1, len(alike) + 1, len(alike)
+        while most - least > 1:
+            plans = self._room_for(alike[:many], at)
+            if plans is None:
                 self._progress = replace(self._progress, lost=True, more=True)
-                return len(some)
-            if isinstance(found, Plan) and not is_among(found.statement.evictions, self._progress.starting).any():
-                plans = in_turn(self._progress, self._host, dealt(attempt, self._host_of(attempt), found))
-                if plans:
-                    self._planned(plans, some[: len(plans)])
-                    return len(plans)
-            self._together = len(some) // 2
-            some = some[: self._together]
-        return 0
+                return many
+            found = max(found, plans, key=len)
+            least, most = (many, most) if len(plans) == many else (least, many)
+            many = (least + most) // 2
+        if most <= len(alike):
+            self._together = least
+        if found:
+            self._planned(found, alike[: len(found)])
+        return len(found)
+
+    def _room_for(self, some: Sequence[GangGroup], at: int) -> list[Plan] | None:
+        """Plans for gang groups that are alike, in turn; none without room for all, None if the search was lost."""
+        attempt = as_one(some, self._attempt(at))
+        found = self._search(attempt)
+        if found is None:
+            return None
+        if isinstance(found, NoPlan) or is_among(found.statement.evictions, self._progress.starting).any():
+            return []
+        return list(in_turn(self._progress, self._host, dealt(attempt, self._host_of(attempt), found)))
 
     def _alike(self, at: int) -> list[GangGroup]:
         """The next gang groups that can be served at once: at most as many as had room together last time."""

@@ -31,7 +31,7 @@ _ROUNDS, _PART, _IDLE_PART = 3, 3, 2
 #: How often a reclaim looks for victims of fairer queues in small fleets; in larger ones once.
 _FAIRER = 8
 #: Above every priority.
-_ANY = (1 << 31) - 1
+ANY = (1 << 31) - 1
 
 
 def of_local_search(here: DomainBundles, best: Selection) -> Selection:
@@ -41,20 +41,20 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
     """
     search, highest, tolerance = here.search, best.price.highest_priority, here.search.terms.rules.tolerance
     nodes = len(search.snapshot.nodes)
-    budget = _budget(nodes, search.need.minimum, reclaims=tolerance > 0)
+    budget = budget_of(nodes, search.need.minimum, reclaims=tolerance > 0)
     if search.asks_in_order:  # what queues can lose is not known there, and sets of few queues would be refused
         budget = budget._replace(fairer=0)
     if len(best.victims) == 0 or budget.steps == 0 or here.many_candidates <= MOST or is_least(here, best.price):
         return best
     # Surplus of any priority is cheaper than a podgroup that breaks; beside other surplus, a higher priority is dearer.
-    best = _searched(here, best, _ANY if tolerance == 0 and best.price.broken else highest, budget)
+    best = _improved(here, best, ANY if tolerance == 0 and best.price.broken else highest, budget)
     if tolerance > 0 and nodes <= _LARGE and highest < search.snapshot.podgroups.priority.max(initial=highest):
-        other = _searched(here, best, _ANY, budget)
+        other = _improved(here, best, ANY, budget)
         best = other if saves(other.price, best.price, tolerance) else best
     return best
 
 
-def _budget(nodes: int, minimum: int, *, reclaims: bool) -> StepBudget:
+def budget_of(nodes: int, minimum: int, *, reclaims: bool) -> StepBudget:
     """How long the search may go on in a fleet of some nodes."""
     idle = _LEAST_IDLE + _NODE_IDLE // nodes
     if nodes <= _SMALL:
@@ -67,7 +67,7 @@ def _budget(nodes: int, minimum: int, *, reclaims: bool) -> StepBudget:
     return StepBudget(steps, idle, 0, idle, steps if reclaims else min(_LEAST, steps), 1)
 
 
-def _searched(here: DomainBundles, best: Selection, highest: int, budget: StepBudget) -> Selection:
+def _improved(here: DomainBundles, best: Selection, highest: int, budget: StepBudget) -> Selection:
     """The cheapest of the selections without podgroups of a priority above ``highest``."""
     search, (begin, end), terms = here.search, here.nodes, here.search.terms
     node, first = search.snapshot.tasks.node[best.victims], int(search.site.start[begin])
@@ -76,14 +76,8 @@ def _searched(here: DomainBundles, best: Selection, highest: int, budget: StepBu
     leaving = first + np.flatnonzero(is_among(occupants, inside))
     breaking = np.array([one.podgroup for one in best.bundles if not one.safe], np.int64)
     spared = leaving[~is_among(terms.entries.podgroup[leaving], breaking)]
-    open_here = np.ascontiguousarray(search.open[:, begin:end])
-    slack = slack_of(terms.rules)
-    sets = cheaper_sets(
-        search.site, here.nodes, FreeRoom(search, here.domain).ground, open_here, terms, search.seats(), spared,
-        breaking, (highest, best.price.queue_rank), budget, slack,
-    )  # fmt: skip
-    found = [outcome_of_set(sets, at, terms, search.seats()) for at in range(len(sets.gone))]
-    return _preferred(here, best, found, leaving, slack)
+    found = searched(here, spared, breaking, (highest, best.price.queue_rank), budget)
+    return _preferred(here, best, found, leaving, slack_of(search.terms.rules))
 
 
 def _preferred(here: DomainBundles, best: Selection, found: list[Outcome], leaving: Rows, slack: float) -> Selection:
@@ -98,16 +92,29 @@ def _preferred(here: DomainBundles, best: Selection, found: list[Outcome], leavi
             last, lowest = at, price
     if last is None or (lowest == best.price and lowest.gangs_broken == best.price.gangs_broken):
         return best  # what is cheaper than the best breaks more than what is as cheap
-    selected = _selected(here, found[last], leaving) if better(lowest, best.price) else None
+    selected = selected_of(here, found[last], leaving) if better(lowest, best.price) else None
     if selected is not None:
         return selected
     for one, price in zip(found, prices, strict=True):
         if better(price, best.price):
-            best = _selected(here, one, leaving) or best
+            best = selected_of(here, one, leaving) or best
     return best
 
 
-def _selected(here: DomainBundles, found: Outcome, leaving: Rows) -> Selection | None:
+def searched(
+    here: DomainBundles, leaving: Rows, breaking: Rows, highest: tuple[int, int], budget: StepBudget
+) -> list[Outcome]:
+    """What a local search finds that begins with some victims; see ``cheaper_sets``."""
+    search, terms, slack = here.search, here.search.terms, slack_of(here.search.terms.rules)
+    open_here = np.ascontiguousarray(search.open[:, slice(*here.nodes)])
+    sets = cheaper_sets(
+        search.site, here.nodes, FreeRoom(search, here.domain).ground, open_here, terms, search.seats(), leaving,
+        breaking, highest, budget, slack,
+    )  # fmt: skip
+    return [outcome_of_set(sets, at, terms, search.seats()) for at in range(len(sets.gone))]
+
+
+def selected_of(here: DomainBundles, found: Outcome, leaving: Rows) -> Selection | None:
     """The set as a selection, if the gang places and the law and the quotas allow it."""
     search, free = here.search, FreeRoom(here.search, here.domain)
     chosen = left_by(search, here.domain, found)

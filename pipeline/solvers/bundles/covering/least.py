@@ -13,10 +13,10 @@ from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, fir
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Ground, Outcome, Rules, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.splitting import split
-from pipeline.solvers.bundles.covering.branch_and_bound import costs_of
 from pipeline.solvers.bundles.covering.cover import ground_of, lead, reprieve, units_of
 from pipeline.solvers.bundles.covering.fairest import of_fairest
-from pipeline.solvers.bundles.covering.improve import improve_class
+from pipeline.solvers.bundles.covering.unit_class.branch_and_bound import costs_of
+from pipeline.solvers.bundles.covering.unit_class.improve import improve_class
 
 #: The highest rank of favour, and the steps that a unit of the need is divided into.
 _LAST = (1 << 30) - 1

@@ -29,6 +29,7 @@ from pipeline.solvers.bundles.covering.cover import units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import of_all_sets, of_few_units
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
+from pipeline.solvers.bundles.covering.out_of_order import out_of_order
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def select(search: BundleSearch, domain: int, known: Outcome | None = None) -> S
         return Shortfall(Reason.ILLEGAL if places else kept, room, room)
     if not search.keep_order:
         every = of_all_sets(here, found)
-        found = every or (found and of_local_search(here, found))
+        found = every or (of_local_search(here, found) if found else out_of_order(here))
     return found or _shortfall(here, room)
 
 

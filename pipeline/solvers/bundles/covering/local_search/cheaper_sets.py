@@ -7,8 +7,9 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Floats, Ids, Rows
 from pipeline.kernels import kernel, linked
 from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
+from pipeline.solvers.bundles.covering.local_search.any_set import any_set
 from pipeline.solvers.bundles.covering.local_search.fairer_queues import take_from_fairer
-from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest
+from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest, losses, slots_alone
 from pipeline.solvers.bundles.covering.local_search.node_offers import no_offers
 from pipeline.solvers.bundles.covering.local_search.of_domain import begin, pool_of
 from pipeline.solvers.bundles.covering.local_search.pool import (
@@ -47,6 +48,8 @@ class StepBudget(NamedTuple):
         At most how many steps the search for few podgroups makes; it ends as those of a round do.
     fairer
         How often victims of fairer queues are looked for.
+    first
+        Steps of the search for a set to begin with, if none is known.
     """
 
     steps: int
@@ -55,6 +58,7 @@ class StepBudget(NamedTuple):
     long_idle: int
     few: int
     fairer: int
+    first: int = 0
 
 
 @linked
@@ -71,7 +75,7 @@ def _begin_with_podgroups(
         come_back_whole(g, pool, state, ground)
     state.may[:] = pool.may
     weigh(SCALES[0], 0.0, pool, state)
-    if break_cheapest(most, pool, state, ground):
+    if break_cheapest(most, slots_alone(pool, ground), losses(pool), pool, state, ground):
         done, _ = recreate(0.0, 0, pool, state, ground, scratch.rows, scratch.price)
         if done:
             trim(scratch, pool, state, ground)
@@ -131,6 +135,8 @@ def cheaper_sets(
 ) -> Sets:  # fmt: skip
     """Sets of victims cheaper than the given one, and sets that break fewer podgroups at nearly its price, if found.
 
+    Where the given one does not make room, any set that does is cheaper.
+
     Parameters
     ----------
     ground
@@ -151,8 +157,13 @@ def cheaper_sets(
     scratch = scratch_of(pool, ground, levels)
     gone, broken = np.zeros((2, len(pool.entry)), np.bool_), np.zeros((2, len(pool.owner)), np.bool_)
     best, kept = BestVictims(np.empty(2 * levels + 4), state.gone.copy(), state.broken.copy()), 0
+    known = bool(fit(pool, ground))
+    found = not known and any_set(budget.first, levels, best, pool, state, ground, scratch)
+    if found:
+        gone[0], broken[0], kept = state.gone, state.broken, 1
+        best.gone[:], best.broken[:] = state.gone, state.broken
     write_cost(pool, state, best.cost)
-    if fit(pool, ground):
+    if known or found:
         if _cheapest(budget, best, pool, state, ground, scratch):
             gone[0], broken[0], kept = best.gone, best.broken, 1
         if best.cost[-1] > 1.0 and _fewest(budget, slack, best, pool, state, ground, scratch):

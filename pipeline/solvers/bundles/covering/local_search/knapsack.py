@@ -67,25 +67,41 @@ def _few(most: float, lacking: int, gain: Rows, cost: Floats) -> Rows:
 
 
 @linked
-def break_cheapest(most: float, pool: VictimPool, state: State, ground: Ground) -> bool:
+def slots_alone(pool: VictimPool, ground: Ground) -> Rows:
+    """int64[P]: how many slots each podgroup that may break brings alone, with nothing gone before; the others 0."""
+    gain = np.zeros(len(pool.owner), np.int64)
+    for g in range(len(gain)):
+        if pool.may[g]:
+            gain[g] = _gain(g, pool, ground)
+    return gain
+
+
+@linked
+def break_cheapest(most: float, gain: Rows, cost: Floats, pool: VictimPool, state: State, ground: Ground) -> bool:
     """Let podgroups break that bring the slots that lack, with nothing gone before; False if that is not to be had.
 
-    Those that lose least; or with ``most`` above 0 few that lose at most this (see ``weight_of``). Quotas are asked as
-    podgroups leave.
+    Quotas are asked as podgroups leave.
+
+    Parameters
+    ----------
+    most
+        0: those that cost least; else few that cost at most this.
+    gain, cost: int64[P], float64[P]
+        See ``slots_alone``; and what each podgroup costs. Those that cost nothing stay.
     """
-    lacking, items = ground.wanted[0] - ground.total[0], np.empty(len(pool.owner), np.int64)
-    if lacking <= 0 or len(ground.wanted) > 1:
+    lacking, items = ground.wanted[0] - ground.total[0], np.flatnonzero((gain > 0) & (cost > 0.0))
+    if lacking <= 0 or len(ground.wanted) > 1 or len(items) == 0 or len(items) * lacking > _LARGEST:
         return False
-    gain, cost, many = np.empty(len(items), np.int64), np.empty(len(items)), 0
-    for g in range(len(items)):
-        if pool.may[g] and pool.loss[g] > 0.0:
-            items[many], gain[many] = g, _gain(g, pool, ground)
-            cost[many] = pool.loss[g] * weight_of(pool.level[g])
-            many += gain[many] > 0
-    if many == 0 or many * lacking > _LARGEST:
-        return False
-    gain, cost = gain[:many], cost[:many]
-    chosen = _few(most, lacking, gain, cost) if most > 0.0 else _chosen(lacking, gain, cost)
+    chosen = _few(most, lacking, gain[items], cost[items]) if most > 0.0 else _chosen(lacking, gain[items], cost[items])
     for k in chosen:
         break_up(items[k], pool, state, ground)
     return len(chosen) > 0
+
+
+@linked
+def losses(pool: VictimPool) -> Floats:
+    """float64[P]: what each podgroup loses if it breaks, all levels on one scale (see ``weight_of``)."""
+    lost = pool.loss.copy()
+    for g in range(len(lost)):
+        lost[g] *= weight_of(pool.level[g])
+    return lost

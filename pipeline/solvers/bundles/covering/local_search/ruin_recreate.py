@@ -45,13 +45,13 @@ _GUIDED = (
     Scale(1e-3, 0.3, 1e-3, 0.3, 1.0), Scale(1e-9, 0.3, 1e-9, 0.3, 1.0), Scale(1e-3, 1e-12, 1e-3, 1e-12, 0.5),
     Scale(1e-3, 1e-12, 1e-3, 1e-12, 0.7),
 )  # fmt: skip
-_TURN = 5
+TURN = 5
 #: In how many steps of ten only podgroups that break return.
 _PODGROUPS = 3
 #: How often the search for few podgroups begins anew, and the factor for the weight of a podgroup each time.
 _FRESH, _LESS = 4, 0.3
 #: How far the price of a node is blurred in two steps of three.
-_NOISE = 0.4
+NOISE = 0.4
 #: Where queues can lose only so much, every how many steps a podgroup is exchanged; of how many it is drawn, and how
 #: many at most return in its place.
 _SWAP, _DRAWS, _INSTEAD = 4, 4, 2
@@ -108,7 +108,7 @@ def _breaking(focus: int, pool: VictimPool, state: State, some: Rows) -> int:
 
 
 @linked
-def _ruin(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground, some: Rows) -> tuple[bool, int]:
+def ruin(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground, some: Rows) -> tuple[bool, int]:
     """Let some victims return: podgroups that break, those of the level ``focus`` first, or any; or nodes.
 
     Where podgroups of that level return, others of it that lose as much may not break in their place; in half of these
@@ -166,7 +166,7 @@ def _drawn(focus: int, seed: int, pool: VictimPool, state: State) -> tuple[int, 
 
 
 @linked
-def _swap(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground, some: Rows) -> tuple[bool, int]:
+def swap(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground, some: Rows) -> tuple[bool, int]:
     """Let a podgroup of a level break that did not, and a few that did return; whether there is one, and the seed.
 
     If its queue cannot lose it beside what it loses, all that goes of that queue returns. ``some``: scratch, int64[C].
@@ -218,13 +218,13 @@ def improve(
     The search ends after ``most_idle`` steps without gain.
     """
     seed, found, some, levels, many, focus = 1, False, True, (len(best.cost) - 4) // 2, len(SCALES), 0
-    fresh, idle = min(max(steps // _TURN, 1), many) if weights.each == 0.0 else _FRESH, 0
+    fresh, idle = min(max(steps // TURN, 1), many) if weights.each == 0.0 else _FRESH, 0
     for step in range(steps):
         if idle >= most_idle:
             break
         idle += 1
-        if step < fresh or step % _TURN == 0:
-            turn = step // _TURN
+        if step < fresh or step % TURN == 0:
+            turn = step // TURN
             focus, scale = _focus(turn // many, best.broken, levels, pool, state), step if step < fresh else turn
             weigh(
                 _GUIDED[scale % many] if weights.guided else SCALES[scale % many],
@@ -237,12 +237,12 @@ def improve(
         else:
             some = False
             if pool.counted and step % _SWAP == _SWAP - 1:
-                some, seed = _swap(focus, seed, pool, state, ground, scratch.some)
+                some, seed = swap(focus, seed, pool, state, ground, scratch.some)
             if not some:
-                some, seed = _ruin(focus, seed, pool, state, ground, scratch.some)
+                some, seed = ruin(focus, seed, pool, state, ground, scratch.some)
             if not some:
                 break
-        noise = _NOISE if step >= fresh and step % 3 > 0 else 0.0
+        noise = NOISE if step >= fresh and step % 3 > 0 else 0.0
         done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price)
         compared = 1
         if done:

@@ -15,7 +15,8 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Ground, Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
-from pipeline.solvers.bundles.covering.branch_and_bound import (
+from pipeline.solvers.bundles.covering.cover import enough, move, try_return
+from pipeline.solvers.bundles.covering.unit_class.branch_and_bound import (
     LEAST,
     UnitClass,
     branch,
@@ -25,7 +26,6 @@ from pipeline.solvers.bundles.covering.branch_and_bound import (
     hopes,
     move_to,
 )
-from pipeline.solvers.bundles.covering.cover import enough, move, try_return
 
 
 class _Nodes(NamedTuple):

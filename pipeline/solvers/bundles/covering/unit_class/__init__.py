@@ -1,0 +1,1 @@
+"""Units that policy ranks equal: which of them go, so that it costs least."""

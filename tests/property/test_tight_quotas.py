@@ -1,0 +1,108 @@
+"""Where a queue can spare little more than a gang needs, there is a plan if and only if some lawful set makes room."""
+
+from dataclasses import replace
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cycle import cycle
+from pipeline.decision.plan import Plan
+from pipeline.placement.need import need_of
+from pipeline.policy import Purpose
+from pipeline.propose import host_of
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
+from pipeline.solvers.bundles.covering.exact import MOST
+from pipeline.solvers.bundles.covering.out_of_order import out_of_order
+from pipeline.solvers.bundles.search import search_of
+from tests.support.asking import DEFAULT, asked, attempt, with_quota
+from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.twins import uncompiled
+
+#: Nodes of four devices, all in use: more tasks than those of which every set is tried.
+NODES, DEVICES = 11, 4
+RECLAIMING = replace(DEFAULT, actions=("reclaim",))
+
+
+@st.composite
+def fleets(draw: st.DrawFn) -> tuple[list[list[int]], int, int]:
+    """The nodes of the tasks of each rigid gang, how many whole nodes are asked for, and what may be spared beside."""
+    places = draw(st.permutations([node for node in range(NODES) for _ in range(DEVICES)]))
+    near = draw(st.booleans())
+    sizes, left = list[int](), len(places)
+    while left:
+        sizes.append(min(draw(st.sampled_from([1, 2, 4, 6, 8, 12])) if len(sizes) < 9 else left, left))
+        left -= sizes[-1]
+    ends = np.cumsum([0, *sizes]).tolist()
+    on = sorted(places) if near else places
+    gangs = [list(on[begin:end]) for begin, end in pairwise(ends)]
+    return gangs, draw(st.integers(1, 8)), draw(st.sampled_from([0, 0, 1, 2, 4]))
+
+
+def tight(gangs: list[list[int]], wanted: int, beside: int) -> Snapshot:
+    """One queue holds everything and must keep all but what is asked for, and a little beside it."""
+    return asking_for(gangs, [gang(wanted, gpu=DEVICES, queue=1)], wanted * DEVICES + beside)
+
+
+def asking_for(gangs: list[list[int]], waiting: list[Gang], spare: int) -> Snapshot:
+    """The same for some gangs of the other queue."""
+    running = [Gang([Task(node, gpu=1) for node in mine], minimum=len(mine), queue=0) for mine in gangs]
+    state = cluster([{"gpu": DEVICES}] * NODES, [*running, *waiting], queues=2)
+    return with_quota(state, deserved={0: {"gpu": NODES * DEVICES - spare}, 1: {"gpu": spare}})
+
+
+def lawful(gangs: list[list[int]], wanted: int, spare: int) -> bool:
+    """Whether any set of whole gangs clears enough nodes and takes no more than may be spared."""
+    held = np.array([np.bincount(mine, minlength=NODES) for mine in gangs])
+    for bits in product([0, 1], repeat=len(gangs)):
+        gone = np.array(bits) @ held
+        if gone.sum() <= spare and (gone == DEVICES).sum() >= wanted:
+            return True
+    return False
+
+
+@settings(max_examples=60)
+@given(fleets())
+def test_a_gang_is_refused_only_where_no_lawful_set_of_gangs_makes_room(case: tuple[list[list[int]], int, int]) -> None:
+    snapshot, (gangs, wanted, beside) = tight(*case), case
+    assert NODES * DEVICES > MOST
+    made = asked(snapshot, len(gangs), Purpose.RECLAIM)
+    assert isinstance(made, Plan) == lawful(gangs, wanted, wanted * DEVICES + beside)
+    if isinstance(made, Plan):
+        assert len(made.statement.evictions) <= wanted * DEVICES + beside
+
+
+#: What the order of bundles leaves no room for: five of six gangs on whole nodes would suffice, but the gang that lies
+#: across the others' nodes comes first and takes what the queue may lose.
+ACROSS = [[0, 0, 0, 0, 1, 1, 1, 1], [2, 2, 2, 2, 3, 3, 3, 3], [4, 4, 4, 5, 5, 5], [6, 6, 6, 7, 7, 7], [8, 8, 8, 8],
+          [9, 9, 9, 9], [4, 5, 6, 7], [10, 10, 10, 10]]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wanted", "beside"), [(3, 0), (5, 0), (6, 0), (7, 0), (8, 2)])
+def test_the_compiled_search_and_its_plain_twin_find_the_same(wanted: int, beside: int) -> None:
+    snapshot = tight(ACROSS, wanted, beside)
+
+    def found() -> str:
+        again = replace(snapshot)  # nothing is kept from one to the other
+        one = attempt(again, len(ACROSS), Purpose.RECLAIM)
+        search = search_of(one, host_of(one), need_of(again, one.podgroups, surplus=False))
+        return repr(out_of_order(DomainBundles(search, 0)))
+
+    compiled = found()
+    assert (compiled != "None") == lawful(ACROSS, wanted, wanted * DEVICES + beside)
+    with uncompiled():
+        assert found() == compiled
+
+
+@settings(max_examples=40)
+@given(fleets(), st.integers(2, 5))
+def test_as_many_gangs_alike_are_served_as_there_is_room_for(case: tuple[list[list[int]], int, int], many: int) -> None:
+    (gangs, wanted, beside), size = case, 2
+    spare = wanted * DEVICES + beside
+    state = asking_for(gangs, [gang(size, gpu=DEVICES, queue=1) for _ in range(many)], spare)
+    entitled = min(many, spare // (size * DEVICES))
+    room = max(some for some in range(entitled + 1) if lawful(gangs, some * size, spare))
+    assert len(cycle(state, RECLAIMING, 0.0).plans) == room
