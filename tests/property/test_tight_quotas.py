@@ -1,4 +1,4 @@
-"""Where a queue can spare little more than a gang needs, there is a plan if and only if some lawful set makes room."""
+"""Where quotas or limits leave little choice, there is a plan if and only if some lawful set of victims makes room."""
 
 from dataclasses import replace
 from itertools import pairwise, product
@@ -12,7 +12,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import cycle
 from pipeline.decision.plan import Plan
 from pipeline.placement.need import need_of
-from pipeline.policy import Purpose
+from pipeline.policy import PluginSetting, Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.exact import MOST
@@ -54,12 +54,12 @@ def asking_for(gangs: list[list[int]], waiting: list[Gang], spare: int) -> Snaps
     return with_quota(state, deserved={0: {"gpu": NODES * DEVICES - spare}, 1: {"gpu": spare}})
 
 
-def lawful(gangs: list[list[int]], wanted: int, spare: int) -> bool:
-    """Whether any set of whole gangs clears enough nodes and takes no more than may be spared."""
+def lawful(gangs: list[list[int]], wanted: int, spare: int, breaks: int = NODES * DEVICES) -> bool:
+    """Whether any set of at most so many whole gangs clears enough nodes and takes no more than may be spared."""
     held = np.array([np.bincount(mine, minlength=NODES) for mine in gangs])
     for bits in product([0, 1], repeat=len(gangs)):
         gone = np.array(bits) @ held
-        if gone.sum() <= spare and (gone == DEVICES).sum() >= wanted:
+        if sum(bits) <= breaks and gone.sum() <= spare and (gone == DEVICES).sum() >= wanted:
             return True
     return False
 
@@ -73,6 +73,20 @@ def test_a_gang_is_refused_only_where_no_lawful_set_of_gangs_makes_room(case: tu
     assert isinstance(made, Plan) == lawful(gangs, wanted, wanted * DEVICES + beside)
     if isinstance(made, Plan):
         assert len(made.statement.evictions) <= wanted * DEVICES + beside
+
+
+@settings(max_examples=60)
+@given(fleets(), st.integers(1, 4), st.sampled_from([Purpose.PREEMPT, Purpose.RECLAIM]))
+def test_a_limit_on_podgroups_that_break_refuses_only_where_no_set_keeps_it(
+    case: tuple[list[list[int]], int, int], breaks: int, purpose: Purpose
+) -> None:
+    gangs, wanted, _ = case
+    limit = PluginSetting("evictionbudget", arguments=(("breaks", breaks),))
+    policy = replace(DEFAULT, plugins=(*DEFAULT.plugins, limit))
+    queue, everything = int(purpose is Purpose.RECLAIM), NODES * DEVICES
+    state = asking_for(gangs, [gang(wanted, gpu=DEVICES, queue=queue, priority=9)], everything)
+    made = asked(state, len(gangs), purpose, policy=policy)
+    assert isinstance(made, Plan) == lawful(gangs, wanted, everything, breaks)
 
 
 #: What the order of bundles leaves no room for: five of six gangs on whole nodes would suffice, but the gang that lies

@@ -76,8 +76,9 @@ def _improved(here: DomainBundles, best: Selection, highest: int, budget: StepBu
     leaving = first + np.flatnonzero(is_among(occupants, inside))
     breaking = np.array([one.podgroup for one in best.bundles if not one.safe], np.int64)
     spared = leaving[~is_among(terms.entries.podgroup[leaving], breaking)]
-    found = searched(here, spared, breaking, (highest, best.price.queue_rank), budget)
-    return _preferred(here, best, found, leaving, slack_of(search.terms.rules))
+    slack = slack_of(terms.rules)
+    found = searched(here, spared, breaking, (highest, best.price.queue_rank), budget, slack)
+    return _preferred(here, best, found, leaving, slack)
 
 
 def _preferred(here: DomainBundles, best: Selection, found: list[Outcome], leaving: Rows, slack: float) -> Selection:
@@ -102,10 +103,10 @@ def _preferred(here: DomainBundles, best: Selection, found: list[Outcome], leavi
 
 
 def searched(
-    here: DomainBundles, leaving: Rows, breaking: Rows, highest: tuple[int, int], budget: StepBudget
+    here: DomainBundles, leaving: Rows, breaking: Rows, highest: tuple[int, int], budget: StepBudget, slack: float
 ) -> list[Outcome]:
     """What a local search finds that begins with some victims; see ``cheaper_sets``."""
-    search, terms, slack = here.search, here.search.terms, slack_of(here.search.terms.rules)
+    search, terms = here.search, here.search.terms
     open_here = np.ascontiguousarray(search.open[:, slice(*here.nodes)])
     sets = cheaper_sets(
         search.site, here.nodes, FreeRoom(search, here.domain).ground, open_here, terms, search.seats(), leaving,
