@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import cycle
 from pipeline.decision.plan import Plan
+from pipeline.decision.verdict import Accepted
+from pipeline.judge import judge
 from pipeline.placement.need import need_of
 from pipeline.policy import PluginSetting, Purpose
 from pipeline.propose import host_of
@@ -73,6 +75,9 @@ def test_a_gang_is_refused_only_where_no_lawful_set_of_gangs_makes_room(case: tu
     assert isinstance(made, Plan) == lawful(gangs, wanted, wanted * DEVICES + beside)
     if isinstance(made, Plan):
         assert len(made.statement.evictions) <= wanted * DEVICES + beside
+        verdict = judge(made, snapshot, DEFAULT, 0.0)
+        assert isinstance(verdict, Accepted), verdict
+        assert np.array_equal(verdict.statement.evictions, made.statement.evictions)
 
 
 @settings(max_examples=60)
