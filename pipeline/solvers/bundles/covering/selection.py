@@ -62,7 +62,8 @@ def select(search: BundleSearch, domain: int, known: Outcome | None = None) -> S
         return Shortfall(Reason.ILLEGAL if places else kept, room, room)
     if not search.keep_order:
         every = of_all_sets(here, found)
-        found = every or (of_local_search(here, found) if found else out_of_order(here))
+        found = every or found or out_of_order(here)
+        found = every or (found and of_local_search(here, found))
     return found or _shortfall(here, room)
 
 

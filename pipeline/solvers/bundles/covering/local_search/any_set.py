@@ -6,17 +6,30 @@ needs, what comes first in the order may use that up before there is room, altho
 
 import numpy as np
 
-from pipeline.cluster.arrays import Floats, Rows
-from pipeline.kernels import linked
+from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
+from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Ground
-from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest, slots_alone
-from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool
+from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest, losses, slots_alone
+from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, come_back_whole, weight_of
 from pipeline.solvers.bundles.covering.local_search.recreate import recreate
-from pipeline.solvers.bundles.covering.local_search.returning import BestVictims, Scratch, restore, trim
+from pipeline.solvers.bundles.covering.local_search.returning import (
+    BestVictims,
+    Scratch,
+    keep_if_better,
+    open_all,
+    restore,
+    trim,
+)
 from pipeline.solvers.bundles.covering.local_search.ruin_recreate import NOISE, ruin, swap
 
 #: The slots that a podgroup counts for at least.
 _ALONE = 0.25
+#: How much what queues lose weighs beside the work, in turn; and the work of surplus beside that of what breaks.
+_WEIGHTS, _SURPLUS = (1e6, 6.0, 1.5, 0.4, 25.0, 0.1), 1e-3
+#: Once a set is known, the search ends after this part of all steps without gain.
+_IDLE = 2
+#: How far prices of nodes are blurred where everything returned.
+_NOISE = 4.0
 
 
 @linked
@@ -25,46 +38,107 @@ def _lacking(ground: Ground) -> int:
     return int(np.maximum(ground.wanted - ground.total, 0).sum())
 
 
-@linked
-def _weigh_by_quota(gain: Rows, taken: Floats, pool: VictimPool, state: State) -> None:
-    """Weigh entries by what their queues lose with them, for the slots that this brings.
+@inlined
+def _share(held: Longs, g: int, pool: VictimPool, state: State) -> float:
+    """The largest part that some amounts int64[R] are of what a podgroup's queue can lose; of the scarce one if all."""
+    if not pool.counted:
+        return float(held[pool.scarce])
+    share, queue, entitled = 0.0, pool.queue[g], pool.entitled
+    for r in range(len(held)):
+        kept = entitled.deserved[queue, r] if entitled.counts[queue, r] else 0
+        share = max(share, held[r] / max(state.left[queue, r] - kept, 1))
+    return share
 
-    ``gain``, ``taken``: see ``break_cheapest``. What brings no slot alone may bring some beside others.
-    """
+
+@linked
+def _shares(pool: VictimPool, state: State, ground: Ground) -> tuple[Floats, Floats]:
+    """float64[P], float64[C]: what podgroups that break, and entries that go, take of what their queues can lose."""
+    whole, single = np.empty(len(pool.owner)), np.empty(len(pool.entry))
     for g in range(len(pool.owner)):
+        whole[g] = _share(pool.amount[g], g, pool, state)
         for i in range(pool.start[g], pool.start[g + 1]):
-            pool.whole[i] = pool.size[i] * taken[g] / max(gain[g], _ALONE)
-            pool.single[i] = pool.size[i]
+            single[i] = _share(ground.held[ground.shape[pool.entry[i]]], g, pool, state)
+    return whole, single
+
+
+@linked
+def _weigh_by_quota(weight: float, gain: Rows, shares: tuple[Floats, Floats], pool: VictimPool, state: State) -> None:
+    """Weigh entries by what their queues lose with them for the slots that this brings, beside the work that they lose.
+
+    ``weight``: that of the queues beside that of the work. ``gain``: see ``break_cheapest``. What brings no slot alone
+    may bring some beside others.
+    """
+    lost, asked, (taken, single) = 0.0, 0.0, shares
+    for g in range(len(pool.owner)):
+        held = 0.0
+        for i in range(pool.start[g], pool.start[g + 1]):
+            held += pool.size[i]
+        for i in range(pool.start[g], pool.start[g + 1]):
+            part = pool.size[i] / held
+            pool.whole[i] = pool.loss[g] * weight_of(pool.level[g]) * part
+            pool.single[i] = taken[g] * part * (pool.start[g + 1] - pool.start[g]) / max(gain[g], _ALONE)
+            lost, asked = lost + pool.whole[i], asked + pool.single[i]
+    lost, asked = 1.0 / max(lost, 1e-12), weight / max(asked, 1e-12)
+    for i in range(len(pool.entry)):
+        pool.whole[i] = pool.whole[i] * lost + pool.single[i] * asked
+        pool.single[i] = pool.work[i] * lost * _SURPLUS + single[i] * asked
     state.ratio[:] = -1.0
 
 
 @linked
-def any_set(
-    steps: int, levels: int, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
-) -> bool:
-    """Look for victims with which the gang places: whether there are some; these are gone then.
+def _begin_anew(pool: VictimPool, state: State, ground: Ground) -> None:
+    """Let everything return."""
+    open_all(pool, state)
+    for g in range(len(pool.owner)):
+        come_back_whole(g, pool, state, ground)
 
-    Nothing is gone at first. Then those podgroups break that take least from their queues for the slots that they bring
-    alone. In each further step a podgroup breaks that did not, or some victims return; then nodes are cleared, the
-    slot that takes least first, as long as quotas allow. A state that lacks more slots than the one before is given up.
+
+@linked
+def any_set(
+    steps: int, first: tuple[Bools, Bools], best: BestVictims, pool: VictimPool, state: State, ground: Ground,
+    scratch: Scratch,
+) -> bool:  # fmt: skip
+    """Look for victims with which the gang places: whether there are some; the best set is gone then.
+
+    ``first`` bool[C], bool[P]: what goes and breaks in the first set that is found, which takes little; written.
+
+    Every second step begins with nothing gone, and so do the first ones, which let podgroups break that bring slots
+    alone or clear the nodes whose slots cost least; in the others a podgroup breaks that did not, or some victims
+    return. Then nodes are cleared, while what queues lose weighs more or less beside the work. As long as no set is
+    known, a state that lacks more slots than the one before is given up; after that, one that costs more.
     """
-    gain, taken = slots_alone(pool, ground), pool.amount[:, pool.scarce].astype(np.float64)
-    _weigh_by_quota(gain, taken, pool, state)
-    seed, lacking, some = 1, _lacking(ground), False
+    gain, shares, lost = slots_alone(pool, ground), _shares(pool, state, ground), losses(pool)
+    levels = (len(best.cost) - 4) // 2
+    lost *= shares[0].sum() / max(lost.sum(), 1e-12)
+    seed, lacking, found, idle, weight, many = 1, _lacking(ground), False, 0, 0.0, len(_WEIGHTS)
+    best.cost[:] = np.inf
     for step in range(steps):
-        if step == 0:
-            break_cheapest(0.0, gain, taken, pool, state, ground)
-        elif step % 2 == 1:
+        if idle > max(steps // _IDLE, 2 * many):
+            break
+        anew, noise = step < 2 * many or step % 2 == 0, 0.0
+        if anew:
+            weight = _WEIGHTS[(step if step < 2 * many else step // 2) % many]
+            _weigh_by_quota(weight, gain, shares, pool, state)
+            _begin_anew(pool, state, ground)
+            if step < many:
+                break_cheapest(0.0, gain, lost + weight * shares[0], pool, state, ground)
+            noise = 0.0 if step < 2 * many else _NOISE
+        else:
             some, seed = swap(step // 2 % levels, seed, pool, state, ground, scratch.some)
-        if step > 0 and (step % 2 == 0 or not some):
-            some, seed = ruin(step // 2 % levels, seed, pool, state, ground, scratch.some)
-        done, seed = recreate(NOISE if step % 3 > 0 else 0.0, seed, pool, state, ground, scratch.rows, scratch.price)
+            if not some:
+                some, seed = ruin(step // 2 % levels, seed, pool, state, ground, scratch.some)
+            noise = NOISE
+        done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price)
+        compared, now = 1, _lacking(ground)
+        idle += found
         if done:
             trim(scratch, pool, state, ground)
-            return True
-        now = _lacking(ground)
-        if now <= lacking:
-            lacking, best.gone[:], best.broken[:] = now, state.gone, state.broken
-        else:
+            if not found:
+                first[0][:], first[1][:] = state.gone, state.broken
+            compared = keep_if_better(best.cost[:0], best, scratch.now, pool, state)
+            found, idle = True, 0 if compared < 0 else idle
+        elif not found and now <= lacking:
+            lacking, compared, best.gone[:], best.broken[:] = now, 0, state.gone, state.broken
+        if compared > 0:
             restore(best, pool, state, ground)
-    return False
+    return found

@@ -135,7 +135,8 @@ def cheaper_sets(
 ) -> Sets:  # fmt: skip
     """Sets of victims cheaper than the given one, and sets that break fewer podgroups at nearly its price, if found.
 
-    Where the given one does not make room, any set that does is the first.
+    Where the given one does not make room, the first one that does and takes little from queues comes first, and the
+    best of those found on the way after it.
 
     Parameters
     ----------
@@ -155,12 +156,11 @@ def cheaper_sets(
     state = begin(pool, leaving, breaking, role, left, ground, seats)
     weigh(SCALES[0], 0.0, pool, state)
     scratch = scratch_of(pool, ground, levels)
-    gone, broken = np.zeros((3, len(pool.entry)), np.bool_), np.zeros((3, len(pool.owner)), np.bool_)
+    gone, broken = np.zeros((4, len(pool.entry)), np.bool_), np.zeros((4, len(pool.owner)), np.bool_)
     best, kept = BestVictims(np.empty(2 * levels + 4), state.gone.copy(), state.broken.copy()), 0
     known = bool(fit(pool, ground))
-    if not known and any_set(budget.first, levels, best, pool, state, ground, scratch):
-        best.gone[:], best.broken[:] = state.gone, state.broken
-        gone[0], broken[0], kept = state.gone, state.broken, 1
+    if not known and any_set(budget.first, (gone[0], broken[0]), best, pool, state, ground, scratch):
+        gone[1], broken[1], kept = best.gone, best.broken, 2
     write_cost(pool, state, best.cost)
     if known or kept > 0:
         if _cheapest(budget, best, pool, state, ground, scratch):

@@ -45,7 +45,7 @@ _GUIDED = (
     Scale(1e-3, 0.3, 1e-3, 0.3, 1.0), Scale(1e-9, 0.3, 1e-9, 0.3, 1.0), Scale(1e-3, 1e-12, 1e-3, 1e-12, 0.5),
     Scale(1e-3, 1e-12, 1e-3, 1e-12, 0.7),
 )  # fmt: skip
-TURN = 5
+_TURN = 5
 #: In how many steps of ten only podgroups that break return.
 _PODGROUPS = 3
 #: How often the search for few podgroups begins anew, and the factor for the weight of a podgroup each time.
@@ -218,13 +218,13 @@ def improve(
     The search ends after ``most_idle`` steps without gain.
     """
     seed, found, some, levels, many, focus = 1, False, True, (len(best.cost) - 4) // 2, len(SCALES), 0
-    fresh, idle = min(max(steps // TURN, 1), many) if weights.each == 0.0 else _FRESH, 0
+    fresh, idle = min(max(steps // _TURN, 1), many) if weights.each == 0.0 else _FRESH, 0
     for step in range(steps):
         if idle >= most_idle:
             break
         idle += 1
-        if step < fresh or step % TURN == 0:
-            turn = step // TURN
+        if step < fresh or step % _TURN == 0:
+            turn = step // _TURN
             focus, scale = _focus(turn // many, best.broken, levels, pool, state), step if step < fresh else turn
             weigh(
                 _GUIDED[scale % many] if weights.guided else SCALES[scale % many],
