@@ -125,3 +125,14 @@ def test_as_many_gangs_alike_are_served_as_there_is_room_for(case: tuple[list[li
     entitled = min(many, spare // (size * DEVICES))
     room = max(some for some in range(entitled + 1) if lawful(gangs, some * size, spare))
     assert len(cycle(state, RECLAIMING, 0.0).plans) == room
+
+
+def test_what_is_cheapest_for_some_gangs_alike_does_not_keep_others_out() -> None:
+    """Of five gangs three are served most cheaply by the two widest, beside which no fourth finds room; four can be."""
+    gangs = [
+        [0] * 4, [1] * 4 + [2] * 4 + [3] * 4, [4] * 4 + [5] * 4 + [6] * 4, [7] * 2, [7] * 2 + [8] * 2,
+        [8] * 2 + [9] * 4 + [10] * 2, [10] * 2,
+    ]  # fmt: skip
+    state = asking_for(gangs, [gang(2, gpu=DEVICES, queue=1) for _ in range(5)], 8 * DEVICES)
+    done = cycle(state, RECLAIMING, 0.0)
+    assert [plan.statement.preemptor for plan in done.plans] == [7, 8, 9, 10]
