@@ -10,15 +10,15 @@ from pipeline.solvers.bundles.covering.free_room import FreeRoom
 
 #: Between these many steps are spent on finding a set at all; the more nodes and tasks of the minimum, the fewer.
 _LEAST, _MOST, _ALL = 4, 400, 6_000_000
-#: Fewer podgroups may break whatever they lose: limits on how many may break ask nothing else.
+#: How much more podgroups may lose so that fewer break: a limit on how many may break asks nothing else.
 _WHATEVER = 1e9
 
 
 def out_of_order(here: DomainBundles) -> Selection | None:
-    """The cheapest lawful victims that a local search finds on all nodes, whatever the order of bundles, or None.
+    """The cheapest lawful victims that a local search finds, whatever the order of bundles, or None.
 
-    Only in the whole fleet: of many domains another will do. A gang that cannot have enough room whatever leaves costs
-    no search.
+    Only where the domain is the whole fleet: of many domains another will do. No search is made for a gang that would
+    not have enough room whatever leaves.
     """
     search, many, wanted = here.search, len(here.search.snapshot.nodes), here.search.need.minimum
     if here.nodes != (0, many) or not _could_suffice(here):

@@ -62,8 +62,10 @@ def select(search: BundleSearch, domain: int, known: Outcome | None = None) -> S
         return Shortfall(Reason.ILLEGAL if places else kept, room, room)
     if not search.keep_order:
         every = of_all_sets(here, found)
-        found = every or found or out_of_order(here)
-        found = every or (found and of_local_search(here, found))
+        if every is not None:
+            return every
+        found = found or out_of_order(here)
+        found = found and of_local_search(here, found)
     return found or _shortfall(here, room)
 
 

@@ -40,7 +40,10 @@ def _lacking(ground: Ground) -> int:
 
 @inlined
 def _share(held: Longs, g: int, pool: VictimPool, state: State) -> float:
-    """The largest part that some amounts int64[R] are of what a podgroup's queue can lose; of the scarce one if all."""
+    """The largest part that some amounts int64[R] are of what a podgroup's queue can lose.
+
+    Without quotas: how much they are of the scarce resource.
+    """
     if not pool.counted:
         return float(held[pool.scarce])
     share, queue, entitled = 0.0, pool.queue[g], pool.entitled
