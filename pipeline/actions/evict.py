@@ -122,7 +122,8 @@ class _Pass:
     def _dealt(self, at: int) -> int:
         """Serve the next gang groups at once if they are alike and need all tasks; how many, 0 if that is not possible.
 
-        As many as there is room for, by bisection; no more are tried from then on.
+        If there is no room for all of them, then for half of them, and so on. Where the cheapest set goes, as many are
+        served as there is room for, by bisection; else the rest has a turn of its own. No more are tried from then on.
         """
         alike, found = self._alike(at), list[Plan]()
         least, most, many = 1, len(alike) + 1, len(alike)
@@ -132,6 +133,9 @@ class _Pass:
                 self._progress = replace(self._progress, lost=True, more=True)
                 return many
             found = max(found, plans, key=len)
+            if found and not self._progress.policy.cheapest_set:
+                least = many
+                break
             least, most = (many, most) if len(plans) == many else (least, many)
             many = (least + most) // 2
         if most <= len(alike):

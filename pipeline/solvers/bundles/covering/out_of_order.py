@@ -1,8 +1,6 @@
 """Victims where those in the policy's order are too few within the quotas, or refused together: others may do."""
 
-import numpy as np
-
-from pipeline.cluster.arrays import NO_ROWS, distinct
+from pipeline.cluster.arrays import NO_ROWS
 from pipeline.solvers.bundles.covering.cheaper import ANY, budget_of, searched, selected_of
 from pipeline.solvers.bundles.covering.chosen import Selection, all_of, price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
@@ -34,16 +32,9 @@ def out_of_order(here: DomainBundles) -> Selection | None:
 
 
 def _could_suffice(here: DomainBundles) -> bool:
-    """Whether there would be room if all bundles left; and of the scarce resource if queues lost all they can spare."""
-    search, quota, scarce = here.search, here.search.terms.quota, here.search.site.scarce
-    free, everything = FreeRoom(search, here.domain), here.ordered
-    there = np.maximum(free.ground.room[:, scarce], 0).sum()
-    free.leave(everything.entry)
-    if not free.places(all_of(search, here.domain, everything)):
+    """Whether there would be room if all bundles left, so that quotas or the law stand in the way."""
+    search, free, everything = here.search, FreeRoom(here.search, here.domain), here.ordered
+    if not search.terms.quota.counted and search.validate_set is None:
         return False
-    if not quota.counted:
-        return search.validate_set is not None
-    queues = distinct(quota.queue)
-    kept = np.where(quota.entitled.counts, quota.entitled.deserved, 0)[queues, scarce]
-    spare = np.maximum(quota.allocated[queues, scarce] - kept, 0).sum()
-    return bool(there + spare >= search.need.request[:, scarce] @ search.need.count)
+    free.leave(everything.entry)
+    return free.places(all_of(search, here.domain, everything))

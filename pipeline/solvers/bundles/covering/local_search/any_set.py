@@ -9,15 +9,16 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Ground
+from pipeline.solvers.bundles.covering.local_search.fairer_queues import may_suffice
 from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest, losses, slots_alone
-from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, come_back_whole, weight_of
+from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, weight_of
 from pipeline.solvers.bundles.covering.local_search.recreate import recreate
 from pipeline.solvers.bundles.covering.local_search.returning import (
     BestVictims,
     Scratch,
     keep_if_better,
-    open_all,
     restore,
+    return_all,
     trim,
 )
 from pipeline.solvers.bundles.covering.local_search.ruin_recreate import NOISE, ruin, swap
@@ -30,6 +31,8 @@ _WEIGHTS, _SURPLUS = (1e6, 6.0, 1.5, 0.4, 25.0, 0.1), 1e-3
 _IDLE = 2
 #: How far prices of nodes are blurred where everything returned.
 _NOISE = 4.0
+#: Above the rank of every queue.
+_ANY_RANK = 1 << 31
 
 
 @linked
@@ -89,11 +92,28 @@ def _weigh_by_quota(weight: float, gain: Rows, shares: tuple[Floats, Floats], po
 
 
 @linked
-def _begin_anew(pool: VictimPool, state: State, ground: Ground) -> None:
-    """Let everything return."""
-    open_all(pool, state)
-    for g in range(len(pool.owner)):
-        come_back_whole(g, pool, state, ground)
+def _moved(
+    step: int, seed: int, levels: int, gain: Rows, lost: Floats, shares: tuple[Floats, Floats], pool: VictimPool,
+    state: State, ground: Ground, some: Rows,
+) -> tuple[float, int]:  # fmt: skip
+    """Let podgroups return or break as a step begins: how far prices of nodes are blurred in it, and the seed.
+
+    Every second step begins with nothing gone, and so do the first ones, in which podgroups break that bring slots
+    alone, or none. What queues lose weighs more or less beside the work from then on. In the other steps a podgroup
+    breaks that did not, or some victims return.
+    """
+    many = len(_WEIGHTS)
+    if step < 2 * many or step % 2 == 0:
+        weight = _WEIGHTS[(step if step < 2 * many else step // 2) % many]
+        _weigh_by_quota(weight, gain, shares, pool, state)
+        return_all(pool, state, ground)
+        if step < many:
+            break_cheapest(0.0, gain, lost + weight * shares[0], pool, state, ground)
+        return (0.0 if step < 2 * many else _NOISE), seed
+    is_swapped, seed = swap(step // 2 % levels, seed, pool, state, ground, some)
+    if not is_swapped:
+        seed = ruin(step // 2 % levels, seed, pool, state, ground, some)[1]
+    return NOISE, seed
 
 
 @linked
@@ -105,32 +125,19 @@ def any_set(
 
     ``first`` bool[C], bool[P]: what goes and breaks in the first set that is found, which takes little; written.
 
-    Every second step begins with nothing gone, and so do the first ones, which let podgroups break that bring slots
-    alone or clear the nodes whose slots cost least; in the others a podgroup breaks that did not, or some victims
-    return. Then nodes are cleared, while what queues lose weighs more or less beside the work. As long as no set is
-    known, a state that lacks more slots than the one before is given up; after that, one that costs more.
+    Nothing is gone at first. Each step begins as ``_moved`` says; then nodes are cleared. As long as no set is known, a
+    state that lacks more slots than the one before is given up; after that, one that costs more.
     """
+    if not may_suffice(_ANY_RANK, pool, state, ground):
+        return False
     gain, shares, lost = slots_alone(pool, ground), _shares(pool, state, ground), losses(pool)
-    levels = (len(best.cost) - 4) // 2
     lost *= shares[0].sum() / max(lost.sum(), 1e-12)
-    seed, lacking, found, idle, weight, many = 1, _lacking(ground), False, 0, 0.0, len(_WEIGHTS)
+    seed, lacking, found, idle, levels = 1, _lacking(ground), False, 0, (len(best.cost) - 4) // 2
     best.cost[:] = np.inf
     for step in range(steps):
-        if idle > max(steps // _IDLE, 2 * many):
+        if idle > max(steps // _IDLE, 2 * len(_WEIGHTS)):
             break
-        anew, noise = step < 2 * many or step % 2 == 0, 0.0
-        if anew:
-            weight = _WEIGHTS[(step if step < 2 * many else step // 2) % many]
-            _weigh_by_quota(weight, gain, shares, pool, state)
-            _begin_anew(pool, state, ground)
-            if step < many:
-                break_cheapest(0.0, gain, lost + weight * shares[0], pool, state, ground)
-            noise = 0.0 if step < 2 * many else _NOISE
-        else:
-            some, seed = swap(step // 2 % levels, seed, pool, state, ground, scratch.some)
-            if not some:
-                some, seed = ruin(step // 2 % levels, seed, pool, state, ground, scratch.some)
-            noise = NOISE
+        noise, seed = _moved(step, seed, levels, gain, lost, shares, pool, state, ground, scratch.some)
         done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price)
         compared, now = 1, _lacking(ground)
         idle += found

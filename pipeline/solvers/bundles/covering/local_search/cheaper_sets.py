@@ -15,7 +15,6 @@ from pipeline.solvers.bundles.covering.local_search.of_domain import begin, pool
 from pipeline.solvers.bundles.covering.local_search.pool import (
     State,
     VictimPool,
-    come_back_whole,
     weight_of,
     write_cost,
 )
@@ -24,8 +23,8 @@ from pipeline.solvers.bundles.covering.local_search.returning import (
     BestVictims,
     Scratch,
     keep_if_better,
-    open_all,
     restore,
+    return_all,
     scratch_of,
     trim,
 )
@@ -70,9 +69,7 @@ def _begin_with_podgroups(
     The best set is gone before and afterwards.
     """
     compared = 1
-    open_all(pool, state)
-    for g in range(len(pool.owner)):
-        come_back_whole(g, pool, state, ground)
+    return_all(pool, state, ground)
     state.may[:] = pool.may
     weigh(SCALES[0], 0.0, pool, state)
     if break_cheapest(most, slots_alone(pool, ground), losses(pool), pool, state, ground):

@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Ground
-from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, come_back_whole, stale
+from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, stale
 from pipeline.solvers.bundles.covering.local_search.recreate import recreate
 from pipeline.solvers.bundles.covering.local_search.returning import (
     BestVictims,
@@ -17,6 +17,7 @@ from pipeline.solvers.bundles.covering.local_search.returning import (
     keep_if_better,
     open_all,
     restore,
+    return_all,
     trim,
 )
 
@@ -66,7 +67,7 @@ def _missing(pool: VictimPool, ground: Ground) -> float:
 
 
 @inlined
-def _may_suffice(rank: int, pool: VictimPool, state: State, ground: Ground) -> bool:
+def may_suffice(rank: int, pool: VictimPool, state: State, ground: Ground) -> bool:
     """Whether queues up to a rank hold, and can lose, what must be freed of the scarce resource; nothing is gone."""
     held, scarce, sum_ = np.zeros(max(len(state.left), 1)), pool.scarce, 0.0
     for i in range(len(pool.entry)):
@@ -87,10 +88,8 @@ def _found(
     """Whether victims of queues up to a rank are found; they are the best set then, and gone."""
     seed = 1
     for turn in range(tries):
-        open_all(pool, state)
-        for g in range(len(pool.owner)):
-            come_back_whole(g, pool, state, ground)
-        if turn == 0 and not _may_suffice(rank, pool, state, ground):
+        return_all(pool, state, ground)
+        if turn == 0 and not may_suffice(rank, pool, state, ground):
             break
         _hold_above(rank, pool, state)
         noise = _NOISE if turn > 0 else 0.0

@@ -199,3 +199,11 @@ def return_all_surplus(pool: VictimPool, state: State, ground: Ground) -> None:
     for g in range(len(pool.owner)):
         if not state.broken[g]:
             return_surplus(g, pool, state, ground)
+
+
+@linked
+def return_all(pool: VictimPool, state: State, ground: Ground) -> None:
+    """Let everything return, and take part again."""
+    open_all(pool, state)
+    for g in range(len(pool.owner)):
+        come_back_whole(g, pool, state, ground)

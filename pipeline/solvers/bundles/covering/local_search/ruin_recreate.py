@@ -29,6 +29,7 @@ from pipeline.solvers.bundles.covering.local_search.returning import (
     keep_if_better,
     open_all,
     restore,
+    return_all,
     return_all_surplus,
     trim,
 )
@@ -231,9 +232,7 @@ def improve(
                 weights.each * _LESS ** min(step, _FRESH), pool, state,
             )  # fmt: skip
         if step < fresh:
-            open_all(pool, state)
-            for g in range(len(pool.owner)):
-                come_back_whole(g, pool, state, ground)
+            return_all(pool, state, ground)
         else:
             some = False
             if pool.counted and step % _SWAP == _SWAP - 1:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from actors.configuration.profiles import load_profile
 from pipeline.actions.progress import Progress, Setup
 from pipeline.actions.searching import InPlace
 from pipeline.cycle import cycle
@@ -18,6 +19,7 @@ from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.twins import uncompiled
 
 PREEMPTING = replace(DEFAULT, actions=("preempt",))
+SCENARIOS = replace(load_profile("kai"), actions=("preempt",))
 
 
 class Counting(InPlace):
@@ -55,6 +57,14 @@ def test_where_there_is_room_for_some_the_first_in_order_get_it():
     assert asked[:3] == [5, 3, 2]
     assert [plan.statement.preemptor for plan in done.plans] == [2, 3]
     assert {one.gang_group for one in done.unplaced} == {(4,), (5,), (6,)}
+
+
+@pytest.mark.parametrize(("policy", "asked"), [(PREEMPTING, [5, 3, 4]), (SCENARIOS, [5, 3, 2, 1, 1])])
+def test_more_than_the_half_that_has_room_are_tried_where_the_cheapest_set_goes(policy, asked):
+    state = cluster([{"gpu": 4}], [*(gang(1, 0, gpu=1) for _ in range(4)), *lone(5, gpu=1)])
+    done, tried = served(state, policy)
+    assert tried[: len(asked)] == asked
+    assert [plan.statement.preemptor for plan in done.plans] == [4, 5, 6, 7]
 
 
 def test_a_gang_that_breaks_goes_with_the_first_plan_that_takes_of_it():
