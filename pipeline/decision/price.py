@@ -6,22 +6,27 @@ All solvers use it, so their plans can be compared.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from operator import attrgetter
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, kinds_of
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows
+from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.resources import PODS
-from pipeline.cluster.rules.minima_met import breaks_without, is_pipelined
+from pipeline.cluster.rules.minima_met import is_pipelined
+from pipeline.cluster.rules.minimum import Have, Minima, count_tasks, reaches, towards_all, writable
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.kernels import kernel
+from pipeline.kernels import inlined, kernel
 
 #: The highest priority where there are no victims.
 NO_PRIORITY = -(1 << 31)
 
 #: Hours of lost work are rounded to a part of this.
 _MICRO = 1e6
+
+#: In preempt the rank of a queue does not matter.
+_NO_RANKS: Longs = NO_ROWS
 
 Work = tuple[tuple[int, float], ...]
 """Lost work by level, the highest first."""
@@ -111,25 +116,16 @@ def prices_of(
     See ``price_of``.
     """
     groups, victims = snapshot.podgroups, np.concatenate(sets)
-    needed, owner = needed_by(requested), snapshot.tasks.podgroup[victims].astype(np.int64)
-    unit = in_units(snapshot.shapes.request, needed)[snapshot.tasks.shape[victims]]
-    of_set = np.repeat(np.arange(len(sets)), [len(one) for one in sets])
-    pairs, of = kinds_of(of_set * len(groups) + owner)
-    losing = pairs % max(len(groups), 1)
-    whole = snapshot.once(is_pipelined)[losing]
-    breaks = breaks_without(snapshot, losing, victims)
-    held = np.where(whole, np.bincount(of, weights=unit, minlength=len(losing)), 0.0)
-    held[breaks] = in_units(snapshot.podgroup_held[losing[breaks]], needed)
-    level = groups.priority[losing] if queue_rank is None else np.zeros(len(losing), np.int64)
-    set_of = pairs // max(len(groups), 1)
-    works = _by_level(2 * set_of + ~breaks, level, held * lost[losing], 2 * len(sets))
-    broke = np.bincount(set_of[breaks], minlength=len(sets)).tolist()
-    rank, priority = np.zeros(len(sets), np.int64), np.full(len(sets), NO_PRIORITY)
-    if queue_rank is not None:
-        np.maximum.at(rank, of_set, queue_rank[owner])
-    np.maximum.at(priority, of_set, groups.priority[owner])
+    tasks, start = snapshot.tasks, np.array([0, *accumulate(map(len, sets))])
+    lines, level, work, broke, rank, priority = _lost_by_sets(
+        snapshot.once(towards_all), victims, start, (tasks.podgroup, tasks.role, tasks.subgroup, tasks.shape),
+        (groups.priority, snapshot.once(is_pipelined), lost, snapshot.podgroup_held), snapshot.shapes.request,
+        needed_by(requested), _NO_RANKS if queue_rank is None else queue_rank,
+    )  # fmt: skip
+    told = [(one, round(amount, 6)) for one, amount in zip(level.tolist(), work.tolist(), strict=True)]
+    works = [tuple(told[slice(*mine)]) for mine in pairwise(lines.tolist())]
     tier, budgets = int(snapshot.topology.tier[domain]), len(snapshot.budgets) > 0
-    each = zip(sets, works[::2], works[1::2], rank.tolist(), priority.tolist(), broke, strict=True)
+    each = zip(sets, works[::2], works[1::2], rank.tolist(), priority.tolist(), broke.tolist(), strict=True)
     return [
         Price(
             int(overdrawing(snapshot, some).sum()) if budgets else 0,
@@ -139,17 +135,78 @@ def prices_of(
     ]  # fmt: skip
 
 
-def _by_level(owner: Rows, level: Longs | Ids, work: Floats, owners: int) -> list[Work]:
-    """The work of each owner (int64[K], below ``owners``) summed by level, the highest level first."""
-    order = np.lexsort((-level.astype(np.int64), owner))
-    new = np.ones(len(order), bool)
-    new[1:] = (owner[order[1:]] != owner[order[:-1]]) | (level[order[1:]] != level[order[:-1]])
-    sum_of = np.empty(len(order), np.int64)
-    sum_of[order] = np.cumsum(new) - 1
-    first, summed = order[new], np.bincount(sum_of, weights=work)
-    told = [(one, round(lost, 6)) for one, lost in zip(level[first].tolist(), summed.tolist(), strict=True)]
-    spans = pairwise(np.searchsorted(owner[first], np.arange(owners + 1)).tolist())
-    return [tuple(told[slice(*mine)]) for mine in spans]
+@kernel
+def _lost_by_sets(
+    towards: tuple[Plain, Plain], rows: Rows, start: Longs, columns: Plain, groups: Plain,
+    request: Longs, needed: Longs, ranks: Longs,
+) -> tuple[Longs, Longs, Floats, Longs, Longs, Longs]:  # fmt: skip
+    """What the sets ``rows[start[s]:start[s + 1]]`` lose, in lines of a level (int64) and work (float64).
+
+    ``ranks`` int64[G] are those of the podgroups' queues in reclaim, else empty: then a priority is a level.
+
+    Returns
+    -------
+    int64[2 S + 1]: of set ``s`` lines ``[2 s]:[2 s + 1]`` are of podgroups that break, and up to ``[2 s + 2]`` of the
+    others, the highest level first; the level and the work of each line; and int64[S] each: how many podgroups break,
+    the highest rank, and the highest priority.
+    """
+    minima, have = Minima(*towards[0]), writable(Have(*towards[1]))
+    (podgroup, role, part, shape), (priorities, whole, lost, group_held) = columns, groups
+    count_tasks(-1, rows, have, podgroup, role, part)
+    sets, owners = len(start) - 1, len(priorities)
+    lines, level, work = np.zeros(2 * sets + 1, np.int64), np.empty(len(rows), np.int64), np.empty(len(rows))
+    broke, rank, highest = np.zeros(sets, np.int64), np.zeros(sets, np.int64), np.full(sets, NO_PRIORITY)
+    losing, held, seen = np.empty(len(rows), np.int64), np.zeros(owners), np.zeros(owners, np.bool_)
+    for one in range(sets):
+        count = 0
+        for row in rows[start[one] : start[one + 1]]:
+            group = podgroup[row]
+            if not seen[group]:
+                seen[group], held[group], losing[count] = True, 0.0, group
+                count += 1
+            held[group] += _in_units(request, shape[row], needed)
+            highest[one] = max(highest[one], priorities[group])
+            if len(ranks):
+                rank[one] = max(rank[one], ranks[group])
+        mine = np.sort(losing[:count])
+        seen[mine] = False
+        breaks = np.empty(count, np.bool_)
+        for at in range(count):
+            breaks[at] = whole[mine[at]] and not reaches(minima, have, mine[at])
+        broke[one] = breaks.sum()
+        for falls in (True, False):
+            at = 2 * one + 1 - falls
+            lines[at + 1] = lines[at]
+            for group in mine[breaks == falls]:
+                amount = _in_units(group_held, group, needed) if falls else held[group] if whole[group] else 0.0
+                on = 0 if len(ranks) else priorities[group]
+                lines[at + 1] = _with_work(level, work, lines[at], lines[at + 1], on, amount * lost[group])
+    return lines, level[: lines[-1]], work[: lines[-1]], broke, rank, highest
+
+
+@inlined
+def _with_work(level: Longs, work: Floats, first: int, stop: int, on: int, amount: float) -> int:
+    """Where lines ``first:stop``, the highest level first, end once an amount is added on a level."""
+    at = first
+    while at < stop and level[at] > on:
+        at += 1
+    if at < stop and level[at] == on:
+        work[at] += amount
+        return stop
+    for behind in range(stop, at, -1):
+        level[behind], work[behind] = level[behind - 1], work[behind - 1]
+    level[at], work[at] = on, amount
+    return stop + 1
+
+
+@inlined
+def _in_units(amounts: Longs, row: int, needed: Longs) -> float:
+    """`in_units` of one row."""
+    weighed = 0.0
+    for resource in range(len(needed)):
+        if needed[resource] > 0:
+            weighed += amounts[row, resource] / needed[resource]
+    return weighed
 
 
 def lost_work(snapshot: Snapshot, now: float) -> Floats:

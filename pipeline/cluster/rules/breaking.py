@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.cluster.counted.change_log import Plain
-from pipeline.cluster.rules.minimum import Have, Minima, parts_reach, towards_all
+from pipeline.cluster.rules.minimum import Have, Minima, count_tasks, reaches, towards_all, writable
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import kernel
 
 
 def breaking(snapshot: Snapshot, sets: Sequence[Rows], class_of: Longs, classes: int) -> Longs:
@@ -28,28 +28,15 @@ def _breaking(
     needs: Plain, known: Plain, rows: Rows, start: Longs, columns: Plain, class_of: Longs, classes: int
 ) -> Longs:
     """The same of ``rows[start[s]:start[s + 1]]``; ``needs`` are ``Minima``, ``known`` is ``Have``."""
-    minima, before, (podgroup, role, part) = Minima(*needs), Have(*known), columns
-    have = Have(before.group.copy(), before.role.copy(), before.leaf.copy())
+    minima, have, (podgroup, role, part) = Minima(*needs), writable(Have(*known)), columns
     result, seen = np.zeros((len(start) - 1, classes), np.int64), np.full(len(class_of), NONE, np.int64)
     for one in range(len(result)):
         some = rows[start[one] : start[one + 1]]
-        _count(-1, some, have, podgroup, role, part)
+        count_tasks(-1, some, have, podgroup, role, part)
         for row in some:
             group = podgroup[row]
-            lost = have.group[group] < minima.least[group] or not parts_reach(minima, have, group)
-            if seen[group] != one and lost:
+            if seen[group] != one and not reaches(minima, have, group):
                 result[one, class_of[group]] += 1
             seen[group] = one
-        _count(1, some, have, podgroup, role, part)
+        count_tasks(1, some, have, podgroup, role, part)
     return result
-
-
-@inlined
-def _count(sign: int, rows: Rows, have: Have, podgroup: Ids, role: Ids, part: Ids) -> None:
-    """Let tasks go (-1) or come back (1)."""
-    for row in rows:
-        have.group[podgroup[row]] += sign
-        if role[row] != NONE:
-            have.role[role[row]] += sign
-        if part[row] != NONE:
-            have.leaf[part[row]] += sign

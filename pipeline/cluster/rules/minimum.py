@@ -73,11 +73,8 @@ def whole_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
     """
     if len(podgroups) == 0:
         return np.zeros(0, bool)
-    tasks, known = snapshot.tasks, snapshot.once(towards_all)[1]
-    have = Have(*(counted.copy() for counted in known))
-    return _whole_without(
-        snapshot.once(minima_of), have, podgroups, tasks.podgroup[rows], tasks.role[rows], tasks.subgroup[rows]
-    )
+    tasks = snapshot.tasks
+    return _whole_without(snapshot.once(towards_all), podgroups, rows, (tasks.podgroup, tasks.role, tasks.subgroup))
 
 
 def starts_with(state: Snapshot | WhatIf, podgroup: int, rows: Rows) -> bool:
@@ -131,18 +128,36 @@ def minima_of(snapshot: Snapshot) -> Minima:
 
 
 @kernel
-def _whole_without(minima: Minima, have: Have, podgroups: Rows, owner: Ids, role: Ids, part: Ids) -> Bools:
-    for at in range(len(owner)):
-        have.group[owner[at]] -= 1
-        if role[at] != NONE:
-            have.role[role[at]] -= 1
-        if part[at] != NONE:
-            have.leaf[part[at]] -= 1
+def _whole_without(towards: tuple[Plain, Plain], podgroups: Rows, rows: Rows, columns: Plain) -> Bools:
+    minima, have, (podgroup, role, part) = Minima(*towards[0]), writable(Have(*towards[1])), columns
+    count_tasks(-1, rows, have, podgroup, role, part)
     result = np.empty(len(podgroups), np.bool_)
     for at in range(len(podgroups)):
-        group = podgroups[at]
-        result[at] = have.group[group] >= minima.least[group] and parts_reach(minima, have, group)
+        result[at] = reaches(minima, have, podgroups[at])
     return result
+
+
+@inlined
+def writable(have: Have) -> Have:
+    """Copies of the columns."""
+    return Have(have.group.copy(), have.role.copy(), have.leaf.copy())
+
+
+@inlined
+def count_tasks(sign: int, rows: Rows, have: Have, podgroup: Ids, role: Ids, part: Ids) -> None:
+    """Let tasks go (-1) or come back (1), in ``have``."""
+    for row in rows:
+        have.group[podgroup[row]] += sign
+        if role[row] != NONE:
+            have.role[role[row]] += sign
+        if part[row] != NONE:
+            have.leaf[part[row]] += sign
+
+
+@linked
+def reaches(minima: Minima, have: Have, group: int) -> bool:
+    """Whether one podgroup has its minimum, and so do its parts."""
+    return bool(have.group[group] >= minima.least[group] and parts_reach(minima, have, group))
 
 
 @linked
