@@ -50,7 +50,7 @@ def cheapest(reached: Reached) -> Rows:
     scenario, count = reached.scenario, reached.count
     if count == 0:
         return NO_ROWS
-    ways = _ways(scenario, scenario.leading(count))
+    ways = _ways(scenario, count)
     if not scenario.law.allows(scenario.leading(count).rows):  # only some of them may be taken
         return min((way for way in ways if scenario.law.allows(way[1])), key=lambda way: way[0])[1]
     best = min(ways, key=lambda way: way[0])
@@ -70,13 +70,10 @@ def cheapest(reached: Reached) -> Rows:
 
 def _of_longer(scenario: Scenario, count: int) -> list[Rows]:
     """The same of scenarios that are longer by a few units, as far as these are lawful; int64[V] each."""
-    found = list[Rows]()
-    for wanted in distinct(np.minimum(count + np.array(_LONGER), len(scenario.units))).tolist():
-        longer = scenario.leading(wanted)
-        if not scenario.law.allows(longer.rows):
-            break
-        found += _left_by(scenario, longer)
-    return found
+    counts = distinct(np.minimum(count + np.array(_LONGER), len(scenario.units)))
+    while len(counts) and not scenario.law.allows(scenario.leading(int(counts[-1])).rows):
+        counts = counts[:-1]
+    return _left_by(scenario, counts) if len(counts) else []
 
 
 def _exchanged(scenario: Scenario, count: int, best: _Way) -> list[_Way]:
@@ -92,15 +89,16 @@ def _exchanged(scenario: Scenario, count: int, best: _Way) -> list[_Way]:
     priority = snapshot.podgroups.priority[groups.podgroup]
     goes = is_among(groups.podgroup, snapshot.tasks.podgroup[best[1]])
     stays = np.flatnonzero(~goes & is_among(priority, priority[goes]))
+    if len(stays) == 0:
+        return []
     last = np.where(np.arange(len(groups)) == stays[:, None], np.inf, _held(scenario, groups))
-    orders = _in_turn(scenario, groups, last)
-    ways = _with_losses(scenario, list(needed(scenario, groups, list(orders)))) if len(stays) else []
+    ways = _with_losses(scenario, list(needed(scenario, groups, _in_turn(scenario, groups, last))))
     return [way for way in ways if way[0] < best[0] and scenario.law.allows(way[1])]
 
 
 def spares_lawfully(scenario: Scenario, count: int) -> bool:
     """Whether the leading units may be taken once those that are not needed have returned in some order."""
-    return any(scenario.law.allows(rows) for _, rows in _ways(scenario, scenario.leading(count)))
+    return any(scenario.law.allows(rows) for _, rows in _ways(scenario, count))
 
 
 def _biggest(scenario: Scenario) -> list[_Way]:
@@ -110,7 +108,7 @@ def _biggest(scenario: Scenario) -> list[_Way]:
     over = held > asked.max(initial=0.0)
     units = units.arranged(np.lexsort((units.turn, np.where(over, held, -held), over)))
     found = accumulated(replace(scenario, units=units), len(snapshot.tasks), Budget(_REFUSALS))
-    return _ways(found.scenario, found.scenario.leading(found.count)) if found is not None and found.count else []
+    return _ways(found.scenario, found.count) if found is not None and found.count else []
 
 
 def _without_higher_priority(scenario: Scenario, count: int) -> Scenario:
@@ -121,32 +119,41 @@ def _without_higher_priority(scenario: Scenario, count: int) -> Scenario:
     return replace(scenario, units=units.only(priority <= priority[:count].max()))
 
 
-def _ways(scenario: Scenario, units: VictimUnits) -> list[_Way]:
-    """The victims of several orders of return, and what each loses."""
-    return _with_losses(scenario, _left_by(scenario, units))
+def _ways(scenario: Scenario, count: int) -> list[_Way]:
+    """The victims that several orders of return of the leading units leave, and what each loses."""
+    return _with_losses(scenario, _left_by(scenario, np.array([count])))
 
 
-def _left_by(scenario: Scenario, units: VictimUnits) -> list[Rows]:
-    """The victims that several orders of return leave, int64[V] each.
+def _left_by(scenario: Scenario, counts: Longs) -> list[Rows]:
+    """The victims that several orders of return leave, int64[V] each, for each of some ascending numbers of units."""
+    units = scenario.leading(int(counts[-1]))
+    if len(counts) > 1 and not units.whole.all():  # what goes together is not the same in all of them
+        return [rows for at in range(len(counts)) for rows in _left_by(scenario, counts[at : at + 1])]
+    groups = together(units)
+    orders = _orders(scenario, groups)
+    many = np.minimum(counts, len(groups)).repeat(len(orders))
+    found = list(needed(scenario, groups, np.concatenate([orders] * len(counts)), many))
+    if 1 < len(groups) < len(units):
+        found.append(sparing(scenario, units))
+    return found
+
+
+def _orders(scenario: Scenario, groups: VictimUnits) -> Longs:
+    """int64[O, U]: orders of return, each once.
 
     The highest priority returns first; at equal priority the latest in the queue of victims, or the units that hold
     least, so that few break, or most, so that small ones break; in reclaim also those that hold least of any priority.
     Surplus of podgroups that go whole returns with the rest of them, or stays away while the rest returns.
     """
-    groups = together(units)
     late = -np.arange(len(groups))
     orders = [late + len(groups) - 1]
     if len(groups) > 1:
         held = _held(scenario, groups)
-        orders += [_in_turn(scenario, groups, some) for some in (held, -held)]
+        orders += [*_in_turn(scenario, groups, np.array([held, -held]))]
         if scenario.law.preemptor.purpose is not Purpose.PREEMPT:
             priority = -scenario.law.host.context.snapshot.podgroups.priority[groups.podgroup]
             orders.append(np.lexsort((late, priority, held, ~groups.whole)))
-    different = {order.tobytes(): order for order in orders}.values()
-    found = list(needed(scenario, groups, list(different)))
-    if 1 < len(groups) < len(units):
-        found.append(sparing(scenario, units))
-    return found
+    return np.array([*{order.tobytes(): order for order in orders}.values()])
 
 
 def _held(scenario: Scenario, groups: VictimUnits) -> Floats:
@@ -155,14 +162,14 @@ def _held(scenario: Scenario, groups: VictimUnits) -> Floats:
     return np.asarray(np.add.reduceat(share_of(scenario)[tasks.shape[groups.rows]], groups.start[:-1]))
 
 
-def _in_turn(scenario: Scenario, groups: VictimUnits, first: Floats) -> Rows:
-    """int64[..., U]: units by priority, the highest first; in it by ``first`` (float64[..., U]), the least first.
+def _in_turn(scenario: Scenario, groups: VictimUnits, first: Floats) -> Longs:
+    """int64[O, U]: units by priority, the highest first; in it by ``first`` (float64[O, U]), the least first.
 
     Surplus returns after podgroups of its priority that would break; of units alike the latest in the queue is first.
     """
     priority = scenario.law.host.context.snapshot.podgroups.priority[groups.podgroup]
-    keys = -np.arange(len(groups)), first, ~groups.whole, -priority
-    return np.lexsort(keys if first.ndim == 1 else tuple(np.broadcast_to(key, first.shape) for key in keys))
+    alike = np.zeros(first.shape, np.int64)
+    return np.lexsort((alike - np.arange(len(groups)), first, alike + ~groups.whole, alike - priority))
 
 
 def _with_losses(scenario: Scenario, found: Sequence[Rows]) -> list[_Way]:

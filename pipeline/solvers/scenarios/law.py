@@ -29,7 +29,7 @@ class Law:
         return {}
 
     @cached_property
-    def singles(self) -> dict[tuple[int, bytes], tuple[VictimUnits, list[Rows]]]:
+    def singles(self) -> dict[tuple[int, bytes], tuple[VictimUnits, Longs]]:
         """Tasks of podgroups with surplus, and the orders in which they return; see ``returning.needed``."""
         return {}
 
@@ -66,16 +66,18 @@ class Law:
         """Whether the queue may take the request as it is."""
         return bool(fits(self.preemptor.request, headroom_of(self.host, self.preemptor.podgroups[0])))
 
-    def quota(self, victims: Rows) -> Longs | None:
-        """int64[R]: how much the victims may take back within the queue's limits; None if that is no single amount."""
-        snapshot, request = self.host.context.snapshot, self.preemptor.request
+    @cached_property
+    def quota(self) -> Longs | None:
+        """int64[R]: how much more than they leave victims may take back within the queue's limits.
+
+        None if that is no single amount.
+        """
+        request = self.preemptor.request
         if self.within_limits:
             return np.full(len(request), UNLIMITED, np.int64)
         if self.preemptor.purpose is not Purpose.PREEMPT:
             return None
-        room = headroom_of(self.host, self.preemptor.podgroups[0])
-        freed = snapshot.shapes.request[snapshot.tasks.shape[victims]].sum(axis=0)
-        return np.where(request > 0, room + freed - request, UNLIMITED)
+        return np.where(request > 0, headroom_of(self.host, self.preemptor.podgroups[0]) - request, UNLIMITED)
 
 
 def moves_are_free(policy: Policy, purpose: Purpose) -> bool:

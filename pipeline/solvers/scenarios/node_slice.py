@@ -77,12 +77,12 @@ class NodeSlice:
         """How many leading units must go at least; NONE if all of them are too few. Exact if ``plain``."""
         return int(leading(self._ground, units.start, units.rows))
 
-    def spared(self, units: VictimUnits, leaving: Rows, quota: Longs, orders: Longs) -> Bools:
-        """bool[O, U]: which units return, in each order, after all of ``leaving`` have gone; only if ``plain``.
+    def spared(self, units: VictimUnits, leaving: Rows, quota: Longs, orders: Longs, many: Longs, upto: Longs) -> Bools:
+        """bool[O, U]: which units return, in each order, after ``leaving`` have gone; only if ``plain``.
 
-        ``quota`` int64[R]: how much may return in all; ``orders`` int64[O, U].
+        See `slots_kernels.returned`.
         """
-        return np.asarray(returned(self._ground, units.start, units.rows, leaving, quota, orders))
+        return np.asarray(returned(self._ground, units.start, units.rows, leaving, quota, orders, many, upto))
 
     def fits(self, leaving: Rows) -> bool:
         """Whether all tasks find a place once ``leaving`` have gone."""

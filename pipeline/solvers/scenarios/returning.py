@@ -1,10 +1,10 @@
 """The return of units that are not needed, one after the other in an order, while the preemptor still fits."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Rows, distinct, is_among
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, distinct, is_among
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
@@ -39,20 +39,22 @@ def sparing(scenario: Scenario, units: VictimUnits) -> Rows:
     return np.sort(_less(leaving, surplus, _back_in_order(scenario, surplus, leaving)))
 
 
-def needed(scenario: Scenario, groups: VictimUnits, orders: Sequence[Rows]) -> Iterator[Rows]:
+def needed(scenario: Scenario, groups: VictimUnits, orders: Longs, many: Longs | None = None) -> Iterator[Rows]:
     """int64[V]: tasks of the units that must go: if any returned, the preemptor would not fit, or a gang would break.
 
     Podgroups that lose all tasks return whole, or in part with their minima kept; single tasks return by themselves.
 
     Parameters
     ----------
-    orders
-        Orders of return, int64[U] each; an answer for each of them that leaves others gone than those before it.
+    orders: int64[O, U]
+        Orders of return; an answer for each of them that leaves others gone than those before it.
+    many: int64[O]
+        For each of them, how many leading units go, no fewer than for the one before; all if it is not given.
     """
     snapshot, parts, podgroups = scenario.law.host.context.snapshot, scenario.law.parts, groups.podgroup
     elastic = groups.whole & (snapshot.counts.ready[podgroups] > snapshot.podgroups.min_available[podgroups])
     some, answered = bool(elastic.any()), set[tuple[bytes, ...]]()
-    for order, back in zip(orders, _back(scenario, groups, groups.rows, orders), strict=True):
+    for order, back in zip(orders, _back(scenario, groups, groups.rows, orders, many), strict=True):
         in_parts = order[(elastic & ~back)[order]] if some else order[:0]
         if (left := (back.tobytes(), in_parts.tobytes())) in answered:
             continue
@@ -63,7 +65,8 @@ def needed(scenario: Scenario, groups: VictimUnits, orders: Sequence[Rows]) -> I
             if asked not in parts:
                 parts[asked] = _part_of(scenario, podgroup, gone)
             gone = parts[asked]
-        yield np.sort(gone)
+        gone.sort()
+        yield gone
 
 
 def together(units: VictimUnits) -> VictimUnits:
@@ -101,26 +104,38 @@ def _neighbours(podgroup: Rows, whole: Bools) -> tuple[Rows, Bools, Bools]:
     return order, ends, falls[podgroup]
 
 
-def _back(scenario: Scenario, groups: VictimUnits, leaving: Rows, orders: Sequence[Rows]) -> Iterator[Bools]:
-    """bool[U] for each order: units that return, in that order, while the preemptor fits."""
-    within, quota, counted = scenario.law.within_limits, scenario.law.quota(leaving), None
+def _back(
+    scenario: Scenario, groups: VictimUnits, leaving: Rows, orders: Longs, many: Longs | None = None
+) -> Iterator[Bools]:
+    """bool[U] for each order: units that return, in that order, while the preemptor fits.
+
+    If only some leading units go (``many``), ``leaving`` are the tasks of the units; units that stay count as returned.
+    """
+    within, quota, counted = scenario.law.within_limits, scenario.law.quota, None
+    if many is None:
+        many, upto = np.full((2, len(orders)), len(groups))
+        upto[:] = len(leaving)
+    else:
+        upto = groups.start[many]
     if scenario.ground.plain and quota is not None:
-        counted = scenario.ground.spared(groups, leaving, quota, np.array(orders))
+        counted = scenario.ground.spared(groups, leaving, quota, orders, many, upto)
     for at, order in enumerate(orders):
-        if counted is not None and (within or scenario.law.takes(_less(leaving, groups, counted[at]))):
+        some = leaving[: upto[at]]
+        if counted is not None and (within or scenario.law.takes(_less(some, groups, counted[at]))):
             yield counted[at]
         else:
-            yield _back_by_halves(scenario, groups, leaving, order)
+            yield _back_by_halves(scenario, groups, some, order[order < many[at]])
 
 
 def _back_in_order(scenario: Scenario, groups: VictimUnits, leaving: Rows) -> Bools:
     """bool[U]: the same for the order in which the units are."""
-    return next(_back(scenario, groups, leaving, [np.arange(len(groups))]))
+    return next(_back(scenario, groups, leaving, np.arange(len(groups))[None]))
 
 
 def _back_by_halves(scenario: Scenario, groups: VictimUnits, leaving: Rows, order: Rows) -> Bools:
     """The same where slots do not decide: the units of the first half return, or of half of those, and so on."""
-    result = np.zeros(len(groups), bool)
+    result = np.ones(len(groups), bool)
+    result[order] = False
     todo = [order]
     while todo:
         some = todo.pop()
@@ -157,7 +172,7 @@ def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
     return gone
 
 
-def _singles(scenario: Scenario, podgroup: int, mine: Rows) -> tuple[VictimUnits, list[Rows]]:
+def _singles(scenario: Scenario, podgroup: int, mine: Rows) -> tuple[VictimUnits, Longs]:
     """Tasks of one podgroup as units of their own, and the orders in which they return; see ``_part_of``."""
     known, asked = scenario.law.singles, (podgroup, mine.tobytes())
     if asked not in known:
@@ -166,5 +181,5 @@ def _singles(scenario: Scenario, podgroup: int, mine: Rows) -> tuple[VictimUnits
         node, held = tasks.node[mine], share_of(scenario)[tasks.shape[mine]]
         last = (NONE, *distinct(node)[:_NODES].tolist())
         singles = VictimUnits(mine, np.arange(len(mine) + 1), np.full(len(mine), podgroup), each < 0, each)
-        known[asked] = singles, [each, *(np.lexsort((each, held, node == one)) for one in last)]
+        known[asked] = singles, np.array([each, *(np.lexsort((each, held, node == one)) for one in last)])
     return known[asked]

@@ -97,7 +97,9 @@ def leading(ground: CountedSlice, start: Longs, rows: Rows) -> int:
 
 
 @kernel
-def returned(ground: CountedSlice, start: Longs, rows: Rows, leaving: Rows, quota: Longs, orders: Longs) -> Bools:
+def returned(
+    ground: CountedSlice, start: Longs, rows: Rows, leaving: Rows, quota: Longs, orders: Longs, many: Longs, upto: Longs
+) -> Bools:
     """bool[O, U]: units that return, one after the other, while every shape keeps its slots, within a quota.
 
     Parameters
@@ -105,18 +107,26 @@ def returned(ground: CountedSlice, start: Longs, rows: Rows, leaving: Rows, quot
     start, rows
         The units, as for ``leading``.
     leaving: int64[V]
-        All tasks that have gone, those of the units included.
+        All tasks that go, those of the units included.
     quota: int64[R]
-        How much may return in all.
+        How much more than what goes may return in all.
     orders: int64[O, U]
         Orders of return, each tried by itself.
+    many, upto: int64[O]
+        In each only the leading ``many`` units and the leading ``upto`` of ``leaving`` go, no fewer than in the one
+        before; units that stay count as returned.
     """
     room, slots, total = ground.room.copy(), ground.slots.copy(), ground.total.copy()
-    _move(1, leaving, ground, room, slots, total)
-    result, back = np.zeros(orders.shape, np.bool_), np.empty(len(quota), np.int64)
+    result, back, left, gone = np.ones(orders.shape, np.bool_), np.empty(len(quota), np.int64), quota.copy(), 0
     for number in range(len(orders)):
-        may = quota.copy()
+        _move(1, leaving[gone : upto[number]], ground, room, slots, total)
+        for row in leaving[gone : upto[number]]:
+            left += ground.held[ground.shape[row]]
+        may, gone = left.copy(), upto[number]
+        result[number, : many[number]] = False
         for unit in orders[number]:
+            if unit >= many[number]:
+                continue
             some = rows[start[unit] : start[unit + 1]]
             back[:] = 0
             for row in some:
@@ -129,6 +139,6 @@ def returned(ground: CountedSlice, start: Longs, rows: Rows, leaving: Rows, quot
                 may -= back
             else:
                 _move(1, some, ground, room, slots, total)
-        for unit in np.flatnonzero(result[number]):
+        for unit in np.flatnonzero(result[number, : many[number]]):
             _move(1, rows[start[unit] : start[unit + 1]], ground, room, slots, total)
     return result

@@ -5,7 +5,6 @@ in which a podgroup that still has surplus goes back behind others of its priori
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -48,12 +47,7 @@ class VictimUnits:
 
     def only(self, kept: Bools) -> "VictimUnits":
         """The units where ``kept`` (bool[U])."""
-        if kept.all():
-            return self
-        size = np.diff(self.start)
-        return VictimUnits(
-            self.rows_of(kept), starts_of(size[kept]), self.podgroup[kept], self.whole[kept], self.turn[kept]
-        )
+        return self if kept.all() else self.arranged(kept.nonzero()[0])
 
     def first(self, count: int) -> "VictimUnits":
         """The first ``count`` units."""
@@ -72,12 +66,7 @@ class VictimUnits:
 
     def rows_of(self, chosen: Bools) -> Rows:
         """int64[K]: the tasks of the units where ``chosen`` (bool[U])."""
-        return self.rows[chosen[self._unit]]
-
-    @cached_property
-    def _unit(self) -> Rows:
-        """int64[V]: the unit of each task."""
-        return np.repeat(np.arange(len(self)), np.diff(self.start))
+        return runs_of(self.rows, self.start, chosen.nonzero()[0])[0]
 
 
 def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
@@ -184,11 +173,6 @@ def _given_up(snapshot: Snapshot, group: int, rows: Rows) -> Rows:
             active[mine[at]] -= 1
         left = np.delete(left, at)
     return np.array(given, np.int64)
-
-
-def starts_of(size: Longs) -> Longs:
-    """int64[U + 1]: where units of these sizes begin."""
-    return np.append(0, np.cumsum(size)).astype(np.int64)
 
 
 @kernel

@@ -119,7 +119,7 @@ def _sets(scenario: Scenario, units: VictimUnits) -> Iterator[Rows]:
     groups = units.split() if scenario.law.settles else together(units)
     for kept in np.flatnonzero(groups.turn == units.turn[-1])[:_NEWEST].tolist():
         others = np.delete(np.arange(len(groups)), kept)
-        yield from needed(scenario, groups, [np.append(turn, kept) for turn in (others[::-1], others)])
+        yield from needed(scenario, groups, np.array([np.append(turn, kept) for turn in (others[::-1], others)]))
     yield np.sort(units.rows)
 
 

@@ -50,23 +50,38 @@ def test_the_leading_units_are_the_fewest_without_which_the_tasks_fit(fleet):
         assert leading.py_func(fleet.ground, fleet.start, fleet.rows) == (enough[0] if enough else NONE)
 
 
-def test_units_return_in_each_order_as_long_as_the_tasks_fit_and_the_quota_lasts(fleet):
-    orders = np.array([np.arange(7), np.arange(7)[::-1], [3, 0, 6, 1, 5, 2, 4]])
-    quota = np.array([30, 25, 1 << 40])
-    for found, order in zip(
-        returned(fleet.ground, fleet.start, fleet.rows, fleet.rows, quota, orders), orders, strict=True
-    ):
-        gone, left, back = set(fleet.rows.tolist()), quota.copy(), np.zeros(7, bool)
-        for unit in order:
-            mine = fleet.unit(unit)
-            more = fleet.ground.held[fleet.ground.shape[mine]].sum(axis=0)
-            if (more <= left).all() and fleet.fits(gone - set(mine.tolist())):
-                gone, left, back[unit] = gone - set(mine.tolist()), left - more, True
-        assert found.tolist() == back.tolist()
+def returning(fleet, order, many, quota):
+    """The units that return in one order after the leading ones have gone; those that stay count as well."""
+    upto = int(fleet.start[many])
+    gone, back = set(fleet.rows[:upto].tolist()), np.arange(7) >= many
+    left = quota + fleet.ground.held[fleet.ground.shape[fleet.rows[:upto]]].sum(axis=0)
+    for unit in order[order < many]:
+        mine = fleet.unit(unit)
+        more = fleet.ground.held[fleet.ground.shape[mine]].sum(axis=0)
+        if (more <= left).all() and fleet.fits(gone - set(mine.tolist())):
+            gone, left, back[unit] = gone - set(mine.tolist()), left - more, True
+    return back.tolist()
+
+
+def asked(fleet, counts, orders, quota):
+    many = np.repeat(counts, len(orders))
+    every = np.concatenate([orders] * len(counts))
+    return fleet.ground, fleet.start, fleet.rows, fleet.rows, quota, every, many, fleet.start[many]
+
+
+ORDERS = np.array([np.arange(7), np.arange(7)[::-1], [3, 0, 6, 1, 5, 2, 4]])
+
+
+@pytest.mark.parametrize("counts", [[7], [3, 4, 7]])
+def test_units_return_in_each_order_as_long_as_the_tasks_fit_and_the_quota_lasts(fleet, counts):
+    quota = np.array([-8, -12, 1 << 40])
+    said = asked(fleet, counts, ORDERS, quota)
+    expected = [returning(fleet, order, many, quota) for many in counts for order in ORDERS]
+    assert returned(*said).tolist() == expected
 
 
 def test_compiled_and_plain_twins_return_the_same_units(fleet):
-    said = fleet.ground, fleet.start, fleet.rows, fleet.rows, np.array([30, 25, 40]), np.arange(7)[None, ::-1].copy()
+    said = asked(fleet, [5, 7], ORDERS, np.array([-10, -15, -5]))
     compiled = returned(*said).tolist()
     with uncompiled():
         assert returned.py_func(*said).tolist() == compiled
