@@ -242,7 +242,7 @@ def needed_by(requested: Longs) -> Longs:
 def in_units(amounts: Longs, needed: Longs) -> Floats:
     """float64[M]: resources int64[M, R] in units of the need: the sum of amount / needed (the global cost score)."""
     weighed = np.zeros(len(amounts))
-    for resource in np.flatnonzero(needed).tolist():  # column by column: a copy of all takes three times as long
+    for resource in needed.nonzero()[0].tolist():  # column by column: a copy of all takes three times as long
         weighed += amounts[:, resource] / needed[resource]
     return weighed
 

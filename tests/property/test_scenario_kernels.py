@@ -18,7 +18,7 @@ from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.scenarios.moves import moving
 from pipeline.solvers.scenarios.returning import together
-from pipeline.solvers.scenarios.units import VictimUnits, runs_of
+from pipeline.solvers.scenarios.units import VictimUnits, _above_minimum, _units_within, runs_of
 from tests.support.brute_force import attempt_of, crowded
 from tests.support.every_scenario import contended
 
@@ -126,3 +126,23 @@ def test_victims_are_judged_by_queue_the_least_important_and_youngest_podgroup_f
     asked = preemptor.request.astype(np.float64)
     expected = may_take(shares, queue, asked, preemptible, given, 1.0)
     assert fairshare.validate_set(preemptor, rows) is bool(expected)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_surplus_goes_task_by_task_and_the_rest_of_a_podgroup_only_if_all_of_it_may(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size = rng.integers(1, 6, 4)
+    owner = np.repeat(np.arange(4), size)
+    running = (size + (rng.random(4) < 0.3)).astype(np.int32)
+    least, reached = rng.integers(0, 6, 4).astype(np.int32), rng.random(4) < 0.7
+    rows, expected = rng.permutation(len(owner)), list[tuple[list[int], int, bool]]()
+    for group in range(4):
+        mine = rows[owner == group].tolist()
+        spare = max(running[group] - least[group], 0) if reached[group] else 0
+        expected += [([one], group, False) for one in mine[:spare]]
+        if len(mine) == running[group] and mine[spare:]:
+            expected.append((mine[spare:], group, True))
+    surplus = _above_minimum(owner, running, least, reached)
+    columns = _units_within(rows, owner, surplus, running)
+    found = listed(VictimUnits(*columns, np.arange(len(columns[-1]))))
+    assert [unit[:3] for unit in found] == expected

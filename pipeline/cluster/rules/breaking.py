@@ -1,6 +1,7 @@
 """How many podgroups break once some tasks have gone, for several small sets of tasks at once."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -18,7 +19,7 @@ def breaking(snapshot: Snapshot, sets: Sequence[Rows], class_of: Longs, classes:
     before; compare ``minimum.whole_without``.
     """
     minima, have = snapshot.once(towards_all)
-    tasks, start = snapshot.tasks, np.cumsum([0, *map(len, sets)])
+    tasks, start = snapshot.tasks, np.array([0, *accumulate(map(len, sets))])
     columns = tasks.podgroup, tasks.role, tasks.subgroup
     return np.asarray(_breaking(minima, have, np.concatenate(sets), start, columns, class_of, classes))
 

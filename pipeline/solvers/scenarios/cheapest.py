@@ -88,7 +88,7 @@ def _exchanged(scenario: Scenario, count: int, best: _Way) -> list[_Way]:
         return []
     priority = snapshot.podgroups.priority[groups.podgroup]
     goes = is_among(groups.podgroup, snapshot.tasks.podgroup[best[1]])
-    stays = np.flatnonzero(~goes & is_among(priority, priority[goes]))
+    stays = (~goes & is_among(priority, priority[goes])).nonzero()[0]
     if len(stays) == 0:
         return []
     last = np.where(np.arange(len(groups)) == stays[:, None], np.inf, _held(scenario, groups))
@@ -181,10 +181,8 @@ def _with_losses(scenario: Scenario, found: Sequence[Rows]) -> list[_Way]:
 def _losses(scenario: Scenario, sets: Sequence[Rows]) -> list[_Loss]:
     snapshot, share = scenario.law.host.context.snapshot, share_of(scenario)
     each = breaking(snapshot, sets, *snapshot.once(_levels))[:, ::-1].tolist()
-    return [
-        _Loss(tuple(broken), float(share[snapshot.tasks.shape[rows]].sum()))
-        for broken, rows in zip(each, sets, strict=True)
-    ]
+    held = [share[snapshot.tasks.shape[rows]].sum() for rows in sets]
+    return [_Loss(tuple(broken), float(much)) for broken, much in zip(each, held, strict=True)]
 
 
 def _levels(snapshot: Snapshot) -> tuple[Longs, int]:

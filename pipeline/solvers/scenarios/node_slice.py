@@ -122,10 +122,11 @@ class NodeSlice:
         """int64[wanted]: nodes of the slice for tasks of one shape, ascending; None if there are too few slots."""
         request = self.need.request[shape]
         there = slots(request, room) * self._here[shape]
-        nodes = np.flatnonzero(there)
+        nodes = there.nonzero()[0]
         idle, asked = self.snapshot.room.idle_of(self.start + nodes), request > 0
         spare = (idle[:, asked] / request[asked]).min(axis=1, initial=np.inf)
         nodes = nodes[np.lexsort((nodes, -spare if emptiest else spare, there[nodes]))]
-        taken = sizes(np.minimum(np.cumsum(there[nodes]), wanted))
-        placed = np.sort(np.repeat(nodes, taken))
+        taken = sizes(np.minimum(there[nodes].cumsum(), wanted))
+        placed = nodes.repeat(taken)
+        placed.sort()
         return placed if len(placed) == wanted else None

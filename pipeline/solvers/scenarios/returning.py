@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows, distinct, is_among
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
@@ -55,7 +55,7 @@ def needed(scenario: Scenario, groups: VictimUnits, orders: Longs, many: Longs |
     elastic = groups.whole & (snapshot.counts.ready[podgroups] > snapshot.podgroups.min_available[podgroups])
     some, answered = bool(elastic.any()), set[tuple[bytes, ...]]()
     for order, back in zip(orders, _back(scenario, groups, groups.rows, orders, many), strict=True):
-        in_parts = order[(elastic & ~back)[order]] if some else order[:0]
+        in_parts = order[(elastic & ~back)[order]] if some else NO_ROWS
         if (left := (back.tobytes(), in_parts.tobytes())) in answered:
             continue
         answered.add(left)
@@ -119,9 +119,12 @@ def _back(
         upto = groups.start[many]
     if scenario.ground.plain and quota is not None:
         counted = scenario.ground.spared(groups, leaving, quota, orders, many, upto)
+        if within:
+            yield from counted
+            return
     for at, order in enumerate(orders):
         some = leaving[: upto[at]]
-        if counted is not None and (within or scenario.law.takes(_less(some, groups, counted[at]))):
+        if counted is not None and scenario.law.takes(_less(some, groups, counted[at])):
             yield counted[at]
         else:
             yield _back_by_halves(scenario, groups, some, order[order < many[at]])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Longs, Rows, distinct, is_among
 from pipeline.cluster.rules.minima_met import is_ready
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
@@ -17,6 +17,7 @@ from pipeline.kernels import kernel
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
+from pipeline.records import replace
 
 
 @dataclass(frozen=True)
@@ -72,27 +73,18 @@ class VictimUnits:
 def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
     """The units that may be taken as far as each can be judged alone, in order."""
     snapshot = host.context.snapshot
-    rows = np.flatnonzero(host.candidates(preemptor))
+    rows = host.candidates(preemptor).nonzero()[0]
     if len(rows) == 0:
         return VictimUnits(NO_ROWS, np.zeros(1, np.int64), NO_ROWS, np.zeros(0, bool), NO_ROWS)
     owner = snapshot.tasks.podgroup[rows].astype(np.int64)
-    order = np.argsort(owner * len(rows) - host.task_ranks(rows), kind="stable")  # mostly in runs already
-    rows, owner = rows[order], owner[order]
-    start = np.append(np.flatnonzero(np.append(True, owner[1:] != owner[:-1])), len(rows))
-    rows, spare = _spared(snapshot, rows, owner, start)
-    size = np.diff(start)
-    kept = spare | np.repeat(size == snapshot.counts.running[owner[start[:-1]]], size)
-    rows, owner, spare = rows[kept], owner[kept], spare[kept]
-    rank, later = host.job_rank, _rank_after(host, rows[spare])
-    # A unit begins at each surplus task, and at the first other task of a podgroup.
-    first = np.flatnonzero(np.append(True, (owner[1:] != owner[:-1]) | spare[1:] | spare[:-1])[: len(rows)])
-    mine, whole = owner[first], ~spare[first]
-    keys = first, -np.where(whole, later[mine], rank[mine]), whole, snapshot.podgroups.priority[mine]
+    order = (owner * len(rows) - host.task_ranks(rows)).argsort(kind="stable")  # mostly in runs already
+    units = _by_podgroup(snapshot, rows[order], owner[order])
+    mine, whole = units.podgroup, units.whole
+    rank, later = host.job_rank, _rank_after(host, units.rows_of(~whole))
+    keys = -np.where(whole, later[mine], rank[mine]), whole, snapshot.podgroups.priority[mine]
     queue = snapshot.podgroups.queue[mine]
     order = np.lexsort(keys if (queue == queue[:1]).all() else (*keys, _queue_order(host, preemptor)[queue]))
-    runs = runs_of(rows, np.append(first, len(rows)), order)
-    units = VictimUnits(*runs, mine[order], whole[order], np.arange(len(order)))
-    return _interleaved(host, units)
+    return _interleaved(host, replace(units.arranged(order), turn=units.turn))
 
 
 def _interleaved(host: Host, units: VictimUnits) -> VictimUnits:
@@ -110,8 +102,7 @@ def _interleaved(host: Host, units: VictimUnits) -> VictimUnits:
     order = host.across_queues(queue, held.astype(np.float64), rest.astype(np.float64))
     if order is None:
         return units
-    runs = runs_of(units.rows, units.start, order)
-    return VictimUnits(*runs, units.podgroup[order], units.whole[order], units.turn)
+    return replace(units.arranged(order), turn=units.turn)
 
 
 def _queue_order(host: Host, preemptor: Preemptor) -> Longs:
@@ -128,15 +119,60 @@ def _rank_after(host: Host, spare: Rows) -> Longs:
     return host.on(WhatIf.of(host.context.snapshot).evicting(spare), spare).job_rank
 
 
-def _spared(snapshot: Snapshot, rows: Rows, owner: Rows, start: Longs) -> tuple[Rows, Bools]:
+def _by_podgroup(snapshot: Snapshot, rows: Rows, owner: Rows) -> VictimUnits:
+    """The units of each podgroup, surplus first, given its tasks in the order in which they go."""
+    rows, spare = _spared(snapshot, rows, owner)
+    columns = _units_within(rows, owner, spare, snapshot.counts.running)
+    return VictimUnits(*columns, np.arange(len(columns[-1])))
+
+
+@kernel
+def _units_within(rows: Rows, owner: Rows, spare: Bools, running: Counts) -> tuple[Rows, Longs, Rows, Bools]:
+    """The columns of `VictimUnits` but for the turns; a unit is a surplus task, or all others of a podgroup.
+
+    ``rows`` int64[C] are sorted by podgroup (``owner``), surplus first. Where not all that runs of a podgroup is there,
+    it loses surplus only.
+    """
+    kept, start = np.empty(len(rows), np.int64), np.empty(len(rows) + 1, np.int64)
+    podgroup, whole = np.empty(len(rows), np.int64), np.empty(len(rows), np.bool_)
+    tasks = units = at = 0
+    while at < len(rows):
+        first, group, begun = at, owner[at], False
+        while at < len(rows) and owner[at] == group:
+            at += 1
+        for one in range(first, at):
+            if not spare[one] and at - first != running[group]:
+                break
+            if spare[one] or not begun:
+                start[units], podgroup[units], whole[units], begun = tasks, group, not spare[one], not spare[one]
+                units += 1
+            kept[tasks] = rows[one]
+            tasks += 1
+    start[units] = tasks
+    return kept[:tasks], start[: units + 1], podgroup[:units], whole[:units]
+
+
+@kernel
+def _above_minimum(owner: Rows, ready: Counts, least: Counts, reached: Bools) -> Bools:
+    """bool[C]: the leading tasks of each podgroup, as many as it has above its minimum, if that is ``reached``."""
+    spare, at = np.zeros(len(owner), np.bool_), 0
+    while at < len(owner):
+        group, stop = owner[at], at
+        if reached[group]:
+            stop += ready[group] - least[group]
+        while at < len(owner) and owner[at] == group:
+            spare[at] = at < stop
+            at += 1
+    return spare
+
+
+def _spared(snapshot: Snapshot, rows: Rows, owner: Rows) -> tuple[Rows, Bools]:
     """The tasks by podgroup, surplus first, in the order in which they go; and which are surplus.
 
-    ``rows`` int64[C] are sorted by podgroup (``owner``), the lowest priority first. Those of each begin at ``start``.
+    ``rows`` int64[C] are sorted by podgroup (``owner``), the lowest priority first.
     """
-    groups, counts = snapshot.podgroups, snapshot.counts
-    spare_count = np.maximum(counts.ready - groups.min_available, 0)
-    spare_count[~snapshot.once(is_ready)] = 0
-    spare = np.arange(len(rows)) < np.repeat(start[:-1] + spare_count[owner[start[:-1]]], np.diff(start))
+    groups, ready = snapshot.podgroups, snapshot.counts.ready
+    spare = _above_minimum(owner, ready, groups.min_available, snapshot.once(is_ready))
     if len(snapshot.roles) == 0 and len(snapshot.subgroups) == 0:
         return rows, spare
     bound = (np.diff(snapshot.role_start) > 0) & snapshot.roles_bind
