@@ -6,12 +6,11 @@ from functools import cached_property
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows, sizes
-from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need
-from pipeline.solvers.scenarios.slots_kernels import CountedSlice, counted, leading, returned
+from pipeline.solvers.scenarios.slots_kernels import CountedSlice, counted, leading, returned, with_slots
 from pipeline.solvers.scenarios.units import VictimUnits
 
 
@@ -120,13 +119,11 @@ class NodeSlice:
 
     def _fullest(self, room: Longs, shape: int, wanted: int, emptiest: bool) -> Rows | None:
         """int64[wanted]: nodes of the slice for tasks of one shape, ascending; None if there are too few slots."""
-        request = self.need.request[shape]
-        there = slots(request, room) * self._here[shape]
-        nodes = there.nonzero()[0]
-        idle, asked = self.snapshot.room.idle_of(self.start + nodes), request > 0
-        spare = (idle[:, asked] / request[asked]).min(axis=1, initial=np.inf)
-        nodes = nodes[np.lexsort((nodes, -spare if emptiest else spare, there[nodes]))]
-        taken = sizes(np.minimum(there[nodes].cumsum(), wanted))
-        placed = nodes.repeat(taken)
+        now = self.snapshot.room
+        capacity, used = now.capacity[self.start : self.stop], now.used[self.start : self.stop]
+        nodes, there, spare = with_slots(self.need.request, shape, self._here, room, capacity, used)
+        order = np.lexsort((-spare if emptiest else spare, there))
+        taken = sizes(np.minimum(there[order].cumsum(), wanted))
+        placed = nodes[order].repeat(taken)
         placed.sort()
         return placed if len(placed) == wanted else None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows
 from pipeline.kernels import inlined, kernel
 from pipeline.placement.layout.packing import slots_at
 
@@ -78,6 +78,29 @@ def counted(request: Longs, count: Longs, allowed: Bools, room: Longs) -> tuple[
             if allowed[s, n]:
                 slots[s, n] = slots_at(request, s, room, n, count[s])
     return slots, slots.sum(axis=1)
+
+
+@kernel
+def with_slots(
+    request: Longs, shape: int, allowed: Bools, room: Longs, capacity: Longs, used: Longs
+) -> tuple[Rows, Longs, Floats]:
+    """Of a slice the nodes that take tasks of a shape, int64[K] ascending.
+
+    Also how many tasks each takes, int64[K], and float64[K] how many would fill what no task holds of it now.
+    """
+    nodes, there, spare = np.empty(len(room), np.int64), np.empty(len(room), np.int64), np.empty(len(room))
+    many = 0
+    for n in range(len(room)):
+        count = slots_at(request, shape, room, n, UNLIMITED) if allowed[shape, n] else 0
+        if count <= 0:
+            continue
+        least = np.inf
+        for r in range(request.shape[1]):
+            if request[shape, r] > 0:
+                least = min(least, (capacity[n, r] - used[n, r]) / request[shape, r])
+        nodes[many], there[many], spare[many] = n, count, least
+        many += 1
+    return nodes[:many], there[:many], spare[:many]
 
 
 @kernel

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.resources import slots
-from pipeline.solvers.scenarios.slots_kernels import CountedSlice, counted, leading, returned
+from pipeline.solvers.scenarios.slots_kernels import CountedSlice, counted, leading, returned, with_slots
 from tests.support.twins import uncompiled
 
 
@@ -85,3 +85,16 @@ def test_compiled_and_plain_twins_return_the_same_units(fleet):
     compiled = returned(*said).tolist()
     with uncompiled():
         assert returned.py_func(*said).tolist() == compiled
+
+
+def test_nodes_that_take_tasks_are_told_with_their_slots_and_what_would_fill_them(fleet):
+    ground, used = fleet.ground, np.random.default_rng(1).integers(0, 9, (5, 3))
+    capacity = used + np.maximum(ground.room, 0)
+    nodes, there, spare = with_slots(ground.request, 0, ground.allowed, ground.room, capacity, used)
+    expected = slots(ground.request[0], ground.room) * ground.allowed[0]
+    assert nodes.tolist() == np.flatnonzero(expected).tolist()
+    assert there.tolist() == expected[nodes].tolist()
+    assert spare.tolist() == ((capacity - used)[nodes] / ground.request[0]).min(axis=1).tolist()
+    with uncompiled():
+        plain = with_slots.py_func(ground.request, 0, ground.allowed, ground.room, capacity, used)
+    assert [one.tolist() for one in plain] == [nodes.tolist(), there.tolist(), spare.tolist()]
