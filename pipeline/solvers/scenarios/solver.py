@@ -90,15 +90,15 @@ def _proposed(attempt: Attempt, host: Host) -> Plan | NoPlan:
     refused = _refused(attempt, host, need, law)
     if refused is not None:
         return NoPlan(_explained(attempt, need, refused))
-    known, signature = attempt.snapshot.once(failed), signature_of(attempt, need)
-    reason = known.reason(signature)
+    known = attempt.snapshot.once(failed)
+    reason = known.reason(signature_of(attempt, need)) if known.found else None
     if reason is None:
         found = _searched(attempt, host, need, law)
         if not isinstance(found, Reason):
             return _plan(attempt, host, need, *found)
         reason = found
         if reason is not Reason.BUDGET:  # another order of scenarios might have found one
-            known.add(signature, reason)
+            known.add(signature_of(attempt, need), reason)
     return NoPlan(_explained(attempt, need, reason))
 
 
