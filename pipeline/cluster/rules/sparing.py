@@ -1,5 +1,6 @@
 """What queues can spare in a reclaim: candidates are counted off one after the other, or unit by unit."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -106,8 +107,9 @@ def quota_of(queue: Ids, held: Longs, allocated: Longs, entitled: Entitled, aski
     )  # fmt: skip
 
 
+@lru_cache(maxsize=1)
 def no_quota() -> Quota:
-    """Nothing to count."""
+    """Nothing to count; always the same."""
     flags, rows = np.zeros((0, 0), np.bool_), np.zeros((0, 0), np.int32)
     amounts = np.zeros((0, 0), np.int64)
     entitled, asking = Entitled(amounts, flags, amounts, rows.ravel()), Asking(flags.ravel(), rows, flags.ravel())
