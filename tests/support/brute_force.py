@@ -57,8 +57,8 @@ def attempt_of(document: dict[str, Any], purpose: Purpose) -> Attempt:
 # -- clusters ----------------------------------------------------------------------------------------------------------
 
 
-def crowded(seed: int, purpose: Purpose, profile: str = "default") -> dict[str, Any]:
-    """Up to eight tasks of a few podgroups on four nodes in two racks, and a gang that waits; some features of all."""
+def crowded(seed: int, purpose: Purpose, profile: str = "default", tasks: int = _TASKS) -> dict[str, Any]:
+    """Up to some tasks of a few podgroups on four nodes in two racks, and a gang that waits; some features of all."""
     rng = random.Random(seed)
     about = {feature for feature in FEATURES if rng.random() < 0.25}
     if "cards" in about:
@@ -66,14 +66,14 @@ def crowded(seed: int, purpose: Purpose, profile: str = "default") -> dict[str, 
     nodes = [_node(n, about) for n in range(_NODES)]
     room = [node["allocatable"][GPU] for node in nodes]
     cards = [[8, 8] for _ in nodes]
-    podgroups, left = [], _TASKS
+    podgroups, left = [], tasks
     for at in range(rng.randint(2, 5)):
         many = min(rng.choice([1, 1, 2, 3, 4]), left)
-        tasks = [_running(rng, f"g{at}-{n}", about, room, cards) for n in range(many)]
-        tasks = [task for task in tasks if task]
-        left -= len(tasks)
-        if tasks:
-            podgroups.append(_podgroup(rng, f"g{at}", tasks, about, purpose))
+        some = [_running(rng, f"g{at}-{n}", about, room, cards) for n in range(many)]
+        some = [task for task in some if task]
+        left -= len(some)
+        if some:
+            podgroups.append(_podgroup(rng, f"g{at}", some, about, purpose))
     if "promises" in about:
         podgroups += _promised(rng, room, purpose)
     podgroups.append(_waiting(rng, about, purpose))

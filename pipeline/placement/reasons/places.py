@@ -235,7 +235,7 @@ def _placed_without(asked: Question, allowed: Bools, cause: Cause) -> bool:
         nothing = frozen(np.zeros(len(snapshot.shapes)), np.int64)
         snapshot = replace(snapshot, shapes=replace(snapshot.shapes, on_card=nothing))
     else:
-        loose = tuple(replace(part, required_level=NONE) if part.subgroup != NONE else part for part in need.parts)
+        loose = tuple(part._replace(required_level=NONE) if part.subgroup != NONE else part for part in need.parts)
         need = replace(need, parts=loose)
     start, stop = snapshot.topology.start, snapshot.topology.stop
     for domain in _Slots.of(asked, allowed, asked.room_after).enough(asked.domains).tolist():

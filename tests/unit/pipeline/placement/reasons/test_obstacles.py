@@ -13,10 +13,10 @@ def job(name: str, gpu: int, node: str | None = None, **more: object) -> dict[st
     return {"name": name, "queue": "a", "tasks": [{"name": name, "request": {"gpu": gpu}, **placed}], **more}
 
 
-def told(*podgroups: dict[str, object]) -> dict[str, list[dict[str, object]]]:
+def told(*podgroups: dict[str, object], **more: object) -> dict[str, list[dict[str, object]]]:
     """The obstacles of each action of podgroup ``want``, and that all of them can be said."""
     queues = [{"name": name, "deserved": {"gpu": 8}} for name in ("a", "b")]
-    document = {"version": 1, "now": 1000, "nodes": NODES, "queues": queues, "podgroups": podgroups}
+    document = {"version": 1, "now": 1000, "nodes": NODES, "queues": queues, "podgroups": podgroups, **more}
     result = simulated(document, SimulateOptions(explain=True))
     assert result["error"] is None
     assert "default/want is Unschedulable" in in_words(result)
@@ -74,6 +74,25 @@ def test_a_task_that_no_node_admits_is_named() -> None:
     assert {"cause": "no node admits the task", "task": "default/want", "wanted": 1.0, "found": 0.0} in told(want)[
         "preempt"
     ]
+
+
+APART = {
+    "labels": {"app": "want"},
+    "pod_anti_affinity": [{"topology_key": "kubernetes.io/hostname", "match_labels": {"app": "want"}}],
+}
+
+
+@pytest.mark.parametrize("more", [{}, APART])
+def test_a_subgroup_that_no_rack_has_room_for_is_named_whatever_else_binds_it(more: dict[str, object]) -> None:
+    racks = [{"name": f"r{at}", "level": "rack", "nodes": [f"n{at}"]} for at in range(2)]
+    want = job("want", 3, priority=5, min_available=2)
+    want["subgroups"] = [{"name": "part", "min_available": 2, "topology": {"required": "rack"}}]
+    want["tasks"] = [{"name": f"want{at}", "request": {"gpu": 3}, "subgroup": "part", **more} for at in range(2)]
+    firm = [job(f"firm{at}", 5, f"n{at}", preemptible=False) for at in range(2)]
+    found = told(*firm, want, topology={"levels": ["rack"], "domains": racks})
+    torn = found["preempt"][0]
+    assert (torn["cause"], torn["podgroup"]) == ("a required level of a part cannot be kept", "default/want")
+    assert (torn["what"], torn["wanted"]) == ("rack", 2.0)
 
 
 def test_who_may_not_preempt_and_who_must_wait_are_told() -> None:

@@ -1,0 +1,27 @@
+"""Fuller clusters than an oracle can search: decided, explained in words and judged, under every profile."""
+
+import pytest
+
+from actors.cli.simulate import SimulateOptions, simulated
+from actors.cli.simulated_words import in_words
+from pipeline.cycle import cycle
+from pipeline.decision.verdict import Accepted
+from pipeline.judge import judge
+from pipeline.policy import Purpose
+from tests.support.brute_force import attempt_of, crowded
+
+#: Some of these bind a gang in two ways at once.
+SEEDS = (*range(16), 50, 190, 588, 625, 683)
+
+
+@pytest.mark.parametrize("profile", ["default", "volcano", "kai", "koordinator"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_whatever_a_crowd_is_made_of_it_is_decided_and_explained(seed: int, profile: str) -> None:
+    for purpose in (Purpose.PREEMPT, Purpose.RECLAIM):
+        document = crowded(seed, purpose, profile, tasks=30)
+        result = simulated(document, SimulateOptions(explain=True))
+        assert result["error"] is None
+        assert in_words(result)
+        asked = attempt_of(document, purpose)
+        plans = cycle(asked.snapshot, asked.policy, asked.now).plans[:1]
+        assert all(isinstance(judge(plan, asked.snapshot, asked.policy, asked.now), Accepted) for plan in plans)
