@@ -159,12 +159,12 @@ class _Others:
 @kernel
 def _lost_instead(
     victims: Rows, nodes: tuple[int, int], there: Plain, members: Plain, may: Bools, rank: Longs, most: int,
-    everywhere: bool, towards: tuple[Plain, Plain], columns: Plain, node: Ids, importance: tuple[Ids, Longs],
+    everywhere: bool, towards: tuple[Plain, Plain], columns: Plain, node: Ids, keys: tuple[Ids, Longs],
 ) -> tuple[Rows, Bools, Rows, Longs, int]:  # fmt: skip
     """What podgroups with candidates on ``nodes``, and without victims, lose in their place: as many tasks, or all.
 
     One that breaks loses all of its candidates on the nodes, or ``everywhere``. ``there`` and ``members`` are those of
-    ``Occupancy``.
+    ``Occupancy``; ``keys`` are priority and order of all tasks.
 
     Returns
     -------
@@ -177,14 +177,13 @@ def _lost_instead(
     safe, start = np.empty(len(groups), np.bool_), np.zeros(len(groups) + 1, np.int64)
     rows = np.empty((first[groups + 1] - first[groups]).sum(), np.int64)
     for at in range(len(groups)):
-        every = member[first[groups[at]] : first[groups[at] + 1]]
-        lost = every[may[every]]
-        here = lost[(node[lost] >= begin) & (node[lost] < end)]
-        taken = _least_important(here, importance)[: len(victims)]
+        mine = member[first[groups[at]] : first[groups[at] + 1]]
+        every = mine[may[mine]]
+        here = every[(node[every] >= begin) & (node[every] < end)]
+        taken = _in_order(here, keys)[: len(victims)]
         count_tasks(-1, taken, have, podgroup, role, part)
         safe[at] = reaches(minima, have, groups[at])
-        if safe[at] or not everywhere:
-            lost = taken if safe[at] else here
+        lost = taken if safe[at] else every if everywhere else here
         start[at + 1] = start[at] + len(lost)
         rows[start[at] : start[at + 1]] = np.sort(lost)
     return groups, safe, rows[: start[-1]], start, found
@@ -192,7 +191,7 @@ def _lost_instead(
 
 @linked
 def _last(here: Rows, may: Bools, victims: Rows, podgroup: Ids, rank: Longs, most: int) -> tuple[Rows, int]:
-    """The ``most`` last in rank of the podgroups with candidates here and no victims, and how many of these there are."""
+    """The ``most`` last in rank of the podgroups with candidates here and no victims, and how many there are of all."""
     seen, groups, found = np.zeros(len(rank), np.bool_), np.empty(most, np.int64), 0
     seen[podgroup[victims]] = True
     for row in here:
@@ -209,9 +208,9 @@ def _last(here: Rows, may: Bools, victims: Rows, podgroup: Ids, rank: Longs, mos
 
 
 @inlined
-def _least_important(rows: Rows, importance: tuple[Ids, Longs]) -> Rows:
+def _in_order(rows: Rows, keys: tuple[Ids, Longs]) -> Rows:
     """The tasks in the order in which they go: by priority, and then the last in order first."""
-    priority, order = importance
+    priority, order = keys
     by_order = rows[np.argsort(-order[rows], kind="mergesort")]
     return by_order[np.argsort(priority[by_order], kind="mergesort")]
 
@@ -223,8 +222,8 @@ def _enough(
 ) -> Bools:  # fmt: skip
     """bool[M]: whether ``nodes``, from the first up to the last, have enough slots for each shape once a set has gone.
 
-    Set ``s`` is ``rows[start[s]:start[s + 1]]``; ``request`` int64[S, R], ``wanted`` int64[S] and ``allowed`` bool[S, N]
-    are of the shapes, ``room`` int64[N, R].
+    Set ``s`` is ``rows[start[s]:start[s + 1]]``. Of the shapes are ``request`` int64[S, R], ``wanted`` int64[S] and
+    ``allowed`` bool[S, N]; ``room`` is int64[N, R].
     """
     (node, shape), (first, stop) = columns, nodes
     there, allowed = room[first:stop], allowed[:, first:stop]
