@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, frozen
 from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.minimum import towards_all, whole_without
 from pipeline.cluster.snapshot import Snapshot
@@ -36,7 +36,7 @@ def _gang(rng: np.random.Generator) -> Gang:
 
 
 def some_of(rng: np.random.Generator, snapshot: Snapshot, share: float = 0.2) -> Rows:
-    return np.flatnonzero(rng.random(len(snapshot.tasks)) < share)
+    return frozen(np.flatnonzero(rng.random(len(snapshot.tasks)) < share), np.int64)
 
 
 def columns(snapshot: Snapshot) -> tuple[Any, ...]:
@@ -89,7 +89,7 @@ def _lost(groups: Rows, safe: Bools, rows: Rows, start: Longs, found: int) -> Lo
 def test_the_least_important_podgroups_lose_as_many_tasks_as_the_victims_or_all(seed: int) -> None:
     rng = np.random.default_rng(seed)
     snapshot, nodes = crowd(rng), (2, 6)
-    victims, may = some_of(rng, snapshot), rng.random(len(snapshot.tasks)) < 0.8
+    victims, may = some_of(rng, snapshot), frozen(rng.random(len(snapshot.tasks)) < 0.8, bool)
     rank, most, everywhere = rng.permutation(len(snapshot.podgroups)), 1 + seed % 4, seed % 3 == 0
     tasks, there, members = snapshot.tasks, snapshot.occupancy, snapshot.members
     asked = (
@@ -108,7 +108,7 @@ def test_sets_of_tasks_make_enough_room_where_slots_add_up(seed: int) -> None:
     snapshot, (first, stop) = crowd(rng), (2, 6)
     tasks, held, kinds = snapshot.tasks, snapshot.shapes.request, 1 + seed % 2
     request, wanted = rng.integers(1, 4, (kinds, held.shape[1])), rng.integers(1, 4, kinds)
-    room, allowed = rng.integers(-1, 9, (NODES, held.shape[1])), rng.random((kinds, NODES)) < 0.8
+    room, allowed = frozen(rng.integers(-1, 9, (NODES, held.shape[1])), np.int64), rng.random((kinds, NODES)) < 0.8
     sets, told = [some_of(rng, snapshot, 0.3) for _ in range(5)], []
     for some in sets:
         left = room.copy()
