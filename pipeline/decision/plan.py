@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows, counted_off, distinct, frozen, sealed
+from pipeline.cluster.arrays import NONE, Longs, Rows, counted_off, distinct, sealed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
@@ -79,20 +79,16 @@ def assumptions(attempt: Attempt, made: Statement) -> Assumptions:
 
 def assumptions_of(attempt: Attempt, some: Sequence[Statement]) -> list[Assumptions]:
     """What each of several statements assumes of the attempt's snapshot."""
-    snapshot, every = attempt.snapshot, range(len(some))
+    snapshot, count = attempt.snapshot, len(attempt.snapshot.nodes)
     gone = np.concatenate([made.evictions for made in some])
-    touched = [
-        (snapshot.tasks.node[gone], [len(made.evictions) for made in some]),
-        (np.concatenate([made.nominated_node for made in some]), [len(made.nominated) for made in some]),
-        (np.concatenate([made.bound_node for made in some]), [len(made.bound) for made in some]),
-    ]
-    keys = [np.where(node == NONE, NONE, np.repeat(every, many) * len(snapshot.nodes) + node) for node, many in touched]
-    key = distinct(np.concatenate(keys))
-    key = key[key != NONE]
-    nodes = frozen(key % len(snapshot.nodes), np.int64)
+    promised, bound = [made.nominated_node for made in some], [made.bound_node for made in some]
+    sizes = [*map(len, (made.evictions for made in some)), *map(len, promised), *map(len, bound)]
+    node, owner = np.concatenate([snapshot.tasks.node[gone], *promised, *bound]), np.array([*range(len(some))] * 3)
+    key = distinct((owner.repeat(sizes) * count + node)[node != NONE])
+    nodes = sealed(key % count)
     revision, incarnation = sealed(snapshot.nodes.revision[nodes]), sealed(snapshot.tasks.incarnation[gone])
-    of_nodes = pairwise(np.searchsorted(key, np.arange(len(some) + 1) * len(snapshot.nodes)).tolist())
-    of_gone = pairwise(np.cumsum([0, *touched[0][1]]).tolist())
+    of_nodes = pairwise(key.searchsorted(np.arange(len(some) + 1) * count).tolist())
+    of_gone = pairwise(accumulate(sizes[: len(some)], initial=0))
     epoch, known, policy = snapshot.epoch, snapshot.revision, attempt.policy.digest
     return [
         Assumptions(epoch, known, incarnation[first:last], nodes[begin:end], revision[begin:end], policy)

@@ -65,6 +65,16 @@ class Statement:
         """int64[P]: task rows that are promised a node and hold none: those of the preemptor."""
         return np.asarray(self.nominated[(self.nominated_node != NONE) & ~is_among(self.nominated, self.evictions)])
 
+    @property
+    def places(self) -> tuple[Rows, Rows, Rows]:
+        """int64[P] each: task rows that are promised a node, then those that start at once; their nodes and cards."""
+        some = self.nominated_node >= 0
+        return (
+            np.concatenate([self.nominated[some], self.bound]),
+            np.concatenate([self.nominated_node[some], self.bound_node]),
+            np.concatenate([self.nominated_card[some], self.bound_card]),
+        )
+
     def evicting_only(self, victims: Rows) -> "Statement":
         """The statement with ``victims`` (int64[V], some of its own) evicted and the others left alone.
 
@@ -120,8 +130,10 @@ def _ascending(rows: Rows) -> Rows:
 
 def _by_task(tasks: Rows, nodes: Rows, cards: Rows) -> tuple[Rows, Rows, Rows]:
     """The columns with the task rows ascending."""
+    if len(tasks) == 0:
+        return NO_ROWS, NO_ROWS, NO_ROWS
     if len(tasks) > 1:
-        order = np.argsort(tasks, kind="stable")
+        order = tasks.argsort(kind="stable")
         tasks, nodes, cards = tasks[order], nodes[order], cards[order]
     return frozen(tasks, np.int64), frozen(nodes, np.int64), frozen(cards, np.int64)
 

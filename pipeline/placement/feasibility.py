@@ -6,11 +6,14 @@ Every plan passes it before it leaves ``propose`` and again when it is judged. A
 wrong eviction.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, distinct, is_among
+from pipeline.cluster.counted.totals import Room
+from pipeline.cluster.rules.anti_affinity import states_terms
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.decision.statement import Statement
@@ -53,14 +56,17 @@ def feasibly_left(snapshot: Snapshot, made: Statement) -> Leftover | None:
         return None
     if (tasks.status[made.bound] != PENDING).any() or not _waits_or_moves(snapshot, made).all():
         return None
-    placed = made.nominated_node >= 0
-    asks, has = np.concatenate([made.nominated[placed], made.bound]), made.nominated_card[placed]
-    if ((snapshot.shapes.on_card[tasks.shape[asks]] > 0) != (np.concatenate([has, made.bound_card]) != NONE)).any():
+    placed, _, card = made.places
+    if ((snapshot.shapes.on_card[tasks.shape[placed]] > 0) != (card != NONE)).any():
         return None
     left = leftover(snapshot, made)
-    idle = np.concatenate([snapshot.room.idle_of(left.node), snapshot.card_room.idle_of(left.node)], axis=1)
-    fits = ((left.room >= 0) | (left.placed == 0)).all() and ((left.bound <= idle) | (left.bound == 0)).all()
-    return left if fits and not against_anti_affinity(snapshot, made, made.evictions) else None
+    if not ((left.room >= 0) | (left.placed == 0)).all():
+        return None
+    if len(made.bound):
+        idle = _with_cards(snapshot, lambda room: room.idle_of(left.node))
+        if not ((left.bound <= idle) | (left.bound == 0)).all():
+            return None
+    return None if against_anti_affinity(snapshot, made, made.evictions) else left
 
 
 def against_anti_affinity(snapshot: Snapshot, made: Statement, victims: Rows) -> bool:
@@ -68,9 +74,9 @@ def against_anti_affinity(snapshot: Snapshot, made: Statement, victims: Rows) ->
 
     ``victims`` are the evictions of the statement that count as gone.
     """
-    placed = made.nominated_node >= 0
-    rows = np.concatenate([made.nominated[placed], made.bound])
-    nodes = np.concatenate([made.nominated_node[placed], made.bound_node])
+    if not states_terms(snapshot):
+        return False
+    rows, nodes, _ = made.places
     gone = np.concatenate([victims, made.nominated, made.bound])
     return bool(repelled(snapshot, rows, nodes, gone).any())
 
@@ -83,10 +89,10 @@ def _waits_or_moves(snapshot: Snapshot, made: Statement) -> Bools:
     promise of an earlier move.
     """
     tasks, rows = snapshot.tasks, made.nominated
-    movable = ~tasks.gone_when_evicted[rows] & (snapshot.shapes.on_card[tasks.shape[rows]] == 0)
     waits = tasks.status[rows] == PENDING
     if waits.all():
         return np.asarray(waits)
+    movable = ~tasks.gone_when_evicted[rows] & (snapshot.shapes.on_card[tasks.shape[rows]] == 0)
     moves = is_among(rows, made.evictions) & (made.nominated_node != NONE) & movable
     loses = (tasks.status[rows] == TERMINATING) & (made.nominated_node == NONE)
     return np.asarray(waits | moves | loses)
@@ -95,38 +101,45 @@ def _waits_or_moves(snapshot: Snapshot, made: Statement) -> Bools:
 def leftover(snapshot: Snapshot, made: Statement) -> Leftover:
     """What the statement leaves on the nodes on which it places tasks."""
     tasks = snapshot.tasks
-    placed = made.nominated_node >= 0
-    touched = distinct(np.concatenate([made.nominated_node[placed], made.bound_node]))
-    bound = summed(snapshot, touched, made.bound, made.bound_node, made.bound_card)
-    nominated, node, card = made.nominated[placed], made.nominated_node[placed], made.nominated_card[placed]
-    later = bound + summed(snapshot, touched, nominated, node, card)
-    left = np.concatenate([snapshot.room.future_of(touched), snapshot.card_room.future_of(touched)], axis=1)
-    left += summed(snapshot, touched, made.evictions, tasks.node[made.evictions], tasks.card[made.evictions])
-    promised = np.concatenate([made.nominated, made.bound])  # their old promises end
-    left += summed(snapshot, touched, promised, tasks.nominated[promised], tasks.card[promised])
-    return Leftover(touched, bound, later, left - later)
+    places, gone, promised = made.places, made.evictions, np.concatenate([made.nominated, made.bound])
+    touched = distinct(places[1])
+    placed, bound, freed, withdrawn = _summed(
+        snapshot, touched, places, (made.bound, made.bound_node, made.bound_card),
+        (gone, tasks.node[gone], tasks.card[gone]),
+        (promised, tasks.nominated[promised], tasks.card[promised]),  # their old promises end
+    )  # fmt: skip
+    future = _with_cards(snapshot, lambda room: room.future_of(touched))
+    return Leftover(touched, bound, placed, future + freed + withdrawn - placed)
 
 
-def summed(snapshot: Snapshot, touched: Rows, rows: Rows, nodes: Rows | Ids, on: Rows | Ids) -> Longs:
-    """int64[M, R + D]: requests of ``rows`` summed per touched node; other nodes do not count.
+def _with_cards(snapshot: Snapshot, of: Callable[[Room], Longs]) -> Longs:
+    """int64[M, R + D]: what is asked about the room of resources, and about that of cards."""
+    room = of(snapshot.room)
+    return np.concatenate([room, of(snapshot.card_room)], axis=1) if snapshot.nodes.cards.shape[1] else room
 
-    ``on`` is the card of each, NONE for none.
+
+def _summed(snapshot: Snapshot, touched: Rows, *some: tuple[Rows, Rows | Ids, Rows | Ids]) -> Longs:
+    """int64[L, M, R + D]: what tasks ask for, summed per touched node; other nodes do not count.
+
+    Each of ``some`` are task rows, the node of each and its card, NONE for none.
     """
-    total = np.zeros((len(touched), len(snapshot.vocabulary.resources) + snapshot.nodes.cards.shape[1]), np.int64)
-    if len(touched) == 0 or len(rows) == 0:
-        return total
-    at = np.minimum(np.searchsorted(touched, nodes), len(touched) - 1)
-    here = touched[at] == nodes
-    if not here.any():
-        return total
-    np.add.at(total, at[here], asked(snapshot, rows[here], on[here]))
+    rows, nodes, on = map(np.concatenate, zip(*some, strict=True))
+    which = np.arange(len(some)).repeat([len(one) for one, _, _ in some])
+    at = touched.searchsorted(nodes)
+    inside = at < len(touched)
+    inside[inside] = touched[at[inside]] == nodes[inside]
+    asks = asked(snapshot, rows[inside], on[inside])
+    total = np.zeros((len(some), len(touched), asks.shape[1]), np.int64)
+    np.add.at(total, (which[inside], at[inside]), asks)
     return total
 
 
 def asked(snapshot: Snapshot, rows: Rows, on: Rows | Ids) -> Longs:
     """int64[K, R + D]: what each of ``rows`` asks for, of its card too."""
-    request, shape, has = snapshot.shapes.request, snapshot.tasks.shape[rows], np.flatnonzero(on != NONE)
-    result = np.zeros((len(rows), request.shape[1] + snapshot.nodes.cards.shape[1]), np.int64)
-    result[:, : request.shape[1]] = request[shape]
-    result[has, request.shape[1] + on[has]] = snapshot.shapes.on_card[shape[has]]
-    return result
+    shape, cards = snapshot.tasks.shape[rows], snapshot.nodes.cards.shape[1]
+    request, has = snapshot.shapes.request[shape], (on != NONE).nonzero()[0]
+    if cards == len(has) == 0:
+        return request
+    of_card = np.zeros((len(rows), cards), np.int64)
+    of_card[has, on[has]] = snapshot.shapes.on_card[shape[has]]
+    return np.concatenate([request, of_card], axis=1)

@@ -33,9 +33,7 @@ def well_placed(host: Host, made: Statement) -> bool:
 
     ``feasible`` checks room and anti-affinity; the law checks quotas.
     """
-    somewhere = made.nominated_node != NONE
-    rows = np.concatenate([made.nominated[somewhere], made.bound])
-    nodes = np.concatenate([made.nominated_node[somewhere], made.bound_node])
+    rows, nodes, _ = made.places
     gone = np.concatenate([made.evictions, made.nominated, made.bound])
     return len(rows) == 0 or not _elsewhere(host, rows, nodes, gone).any()
 
@@ -82,7 +80,7 @@ def torn(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
     All newly placed tasks of such a part count as torn; but if tasks that stay fix the domain, only those outside it.
     """
     tasks, result = snapshot.tasks, np.zeros(len(rows), bool)
-    groups, start = distinct(tasks.podgroup[rows]), snapshot.subgroup_start
+    groups, start = kinds_of(tasks.podgroup[rows])[0], snapshot.subgroup_start
     levelled = (snapshot.podgroups.required_level[groups] != NONE) | (start[groups + 1] > start[groups])
     for podgroup in groups[levelled].tolist():
         required = _required(snapshot, podgroup)

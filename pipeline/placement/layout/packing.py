@@ -107,7 +107,7 @@ def _scarcest_first(request: Longs, count: Longs, wanted: Rows, allowed: Bools, 
 
 
 @linked
-def _sum_slots(request: Longs, shape: int, wanted: int, allowed: Bools, room: Longs) -> int:
+def sum_slots(request: Longs, shape: int, wanted: int, allowed: Bools, room: Longs) -> int:
     """Slots for the shape alone, at most ``wanted``."""
     total = 0
     for n in range(len(room)):
@@ -181,7 +181,7 @@ def _fits_in_order(order: Rows, request: Longs, count: Longs, allowed: Bools, ro
         if _place_shape(request, s, count[s], allowed, left, taken) < count[s]:
             return False
     last = order[-1]
-    return bool(_sum_slots(request, last, count[last], allowed, left) >= count[last])
+    return bool(sum_slots(request, last, count[last], allowed, left) >= count[last])
 
 
 @linked
@@ -195,7 +195,7 @@ def fits(request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
         return True
     if len(wanted) == 1:
         only = wanted[0]
-        return bool(_sum_slots(request, only, count[only], allowed, room) >= count[only])
+        return bool(sum_slots(request, only, count[only], allowed, room) >= count[only])
     if _fits_in_order(_biggest_first(request, wanted, room), request, count, allowed, room):
         return True
     other = _scarcest_first(request, count, wanted, allowed, room)

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, sealed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
@@ -78,7 +78,7 @@ class Question:
         else:
             may = groups.queue == self.queue
         may = may & groups.alive & ~np.isin(np.arange(len(groups)), self.attempt.podgroups)
-        return self.host.task_candidates(self.preemptor, may, self.point)
+        return sealed(self.host.task_candidates(self.preemptor, may, self.point))
 
     @cached_property
     def candidates(self) -> Rows:

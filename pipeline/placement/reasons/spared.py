@@ -1,15 +1,17 @@
 """Why these victims and not others: what podgroups of the chosen domain that lose nothing would have cost."""
 
-from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, is_among, kinds_of
-from pipeline.cluster.resources import slots
-from pipeline.cluster.rules.minimum import whole_without
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, is_among, kinds_of
+from pipeline.cluster.counted.change_log import Plain
+from pipeline.cluster.rules.minimum import Have, Minima, count_tasks, reaches, towards_all, writable
 from pipeline.decision.explanation import DomainTried, Explanation, Reason, Spared, VictimBundle, decisive
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import Price, lost_work, prices_of
+from pipeline.kernels import inlined, kernel, linked
+from pipeline.placement.layout.packing import slots_at, sum_slots
 from pipeline.placement.reasons.question import Question
 from pipeline.policy import Purpose
 from pipeline.records import replace
@@ -29,24 +31,59 @@ def with_victims(asked: Question, made: Plan) -> Explanation:
     return replace(why, domain=made.domain, tried=tried, bundles=bundles, spared=told, spared_more=more)
 
 
-def _bundles(asked: Question, made: Plan) -> tuple[VictimBundle, ...]:
-    """The victims by podgroup, of the most tasks first."""
-    snapshot, victims = asked.snapshot, made.statement.evictions
-    first, stop = _slice(asked, made.domain)
-    node, (groups, owner) = snapshot.tasks.node[victims], kinds_of(snapshot.tasks.podgroup[victims])
-    many = np.bincount(owner)
-    here = np.bincount(owner, weights=(node >= first) & (node < stop)).astype(np.int64)
-    safe, priority = whole_without(snapshot, groups, victims), snapshot.podgroups.priority[groups]
-    efficiency, order = np.where(safe, np.inf, here / many), np.lexsort((groups, -many))
-    columns = (one[order].tolist() for one in (groups, safe, many, many - here, priority, efficiency))
-    return tuple(VictimBundle(*row) for row in zip(*columns, strict=True))
-
-
 def _slice(asked: Question, domain: int) -> tuple[int, int]:
     topology = asked.snapshot.topology
     if domain == NONE:
         return 0, len(asked.snapshot.nodes)
     return int(topology.start[domain]), int(topology.stop[domain])
+
+
+# -- what was taken ----------------------------------------------------------------------------------------------------
+
+
+def _bundles(asked: Question, made: Plan) -> tuple[VictimBundle, ...]:
+    """The victims by podgroup, of the most tasks first."""
+    snapshot, tasks = asked.snapshot, asked.snapshot.tasks
+    groups, *others = _by_podgroup(
+        made.statement.evictions, _slice(asked, made.domain), tasks.node,
+        snapshot.once(towards_all), (tasks.podgroup, tasks.role, tasks.subgroup),
+    )  # fmt: skip
+    safe, many, elsewhere, efficiency = (one.tolist() for one in others)
+    priority = snapshot.podgroups.priority[groups].tolist()
+    return tuple(map(VictimBundle, groups.tolist(), safe, many, elsewhere, priority, efficiency))
+
+
+@kernel
+def _by_podgroup(
+    victims: Rows, nodes: tuple[int, int], node: Ids, towards: tuple[Plain, Plain], columns: Plain
+) -> tuple[Rows, Bools, Longs, Longs, Floats]:
+    """The podgroups of the victims, int64[P], of the most victims first.
+
+    Returns
+    -------
+    The podgroups; bool[P] whether each keeps its minimum; int64[P] how many victims it has, and how many of them are
+    not on ``nodes``, from the first up to the last; and float64[P] which part of them is, infinite if it keeps it.
+    """
+    minima, have, (podgroup, role, part) = Minima(*towards[0]), writable(Have(*towards[1])), columns
+    count_tasks(-1, victims, have, podgroup, role, part)
+    groups, found = np.empty(len(victims), np.int64), 0
+    many, elsewhere = np.zeros(len(victims), np.int64), np.zeros(len(victims), np.int64)
+    for row in victims[np.argsort(podgroup[victims], kind="mergesort")]:
+        if found == 0 or groups[found - 1] != podgroup[row]:
+            groups[found] = podgroup[row]
+            found += 1
+        many[found - 1] += 1
+        elsewhere[found - 1] += node[row] < nodes[0] or node[row] >= nodes[1]
+    order = np.argsort(-many[:found], kind="mergesort")
+    groups, many, elsewhere = groups[order], many[order], elsewhere[order]
+    safe, efficiency = np.empty(found, np.bool_), np.empty(found, np.float64)
+    for at in range(found):
+        safe[at] = reaches(minima, have, groups[at])
+        efficiency[at] = np.inf if safe[at] else (many[at] - elsewhere[at]) / many[at]
+    return groups, safe, many, elsewhere, efficiency
+
+
+# -- what could have been ----------------------------------------------------------------------------------------------
 
 
 class _Others:
@@ -58,112 +95,151 @@ class _Others:
 
     def __init__(self, asked: Question, made: Plan) -> None:
         self._asked, self._made, self._snapshot = asked, made, asked.snapshot
-        self._first, self._stop = _slice(asked, made.domain)
-        self._lost: Floats = lost_work(self._snapshot, asked.attempt.now)
-        tasks, placed = self._snapshot.tasks, made.statement.placed
-        placed = placed[is_among(tasks.podgroup[placed], asked.attempt.podgroups)]
-        self._requested: Longs = self._snapshot.shapes.request[tasks.shape[placed]].sum(axis=0)
+        self._nodes, self._placed = _slice(asked, made.domain), made.statement.placed
 
     def spared(self) -> tuple[tuple[Spared, ...], int]:
         """Those that are priced, the least important first; and how many more there are."""
-        snapshot, may = self._snapshot, self._asked.may_go
-        owner, there = snapshot.tasks.podgroup, snapshot.occupancy
-        loses, is_here = np.zeros((2, len(snapshot.podgroups)), bool)
-        loses[owner[self._made.statement.evictions]] = True
-        here = there.task[there.start[self._first] : there.start[self._stop]]
-        here = here[may[here] & ~loses[owner[here]]].astype(np.int64)
-        is_here[owner[here]] = True
-        groups = np.flatnonzero(is_here)
-        groups = groups[np.argsort(-self._asked.host.job_rank[groups], kind="stable")]
-        priced = groups[: PRICED if len(self._made.statement.nominated) > 1 else PRICED_FOR_ONE]
-        if len(priced) == 0:
-            return (), len(groups)
-        at = np.empty(len(snapshot.podgroups), np.int64)
-        at[groups], at[priced] = NONE, np.arange(len(priced))
-        told = self._told(priced, self._in_order(here, at[owner[here]]))
-        return told, len(groups) - len(told)
+        groups, safe, rows, start, found = self._lost_instead()
+        if len(groups) == 0:
+            return (), found
+        sets = [rows[first:stop] for first, stop in pairwise(start.tolist())]
+        prices = self._prices(sets)
+        reasons = self._reasons(sets, prices, rows, start)
+        told = tuple(map(Spared, groups.tolist(), safe.tolist(), map(len, sets), reasons, prices))
+        return told, found - len(told)
 
-    def _in_order(self, here: Rows, at: Rows) -> list[Rows]:
-        """The candidates of each podgroup that is priced, the least important first; ``at`` int64[C]: NONE if not."""
-        tasks, here, at = self._snapshot.tasks, here[at != NONE], at[at != NONE]
-        order = np.lexsort((-tasks.order[here], tasks.priority[here], at))
-        return np.split(here[order], np.flatnonzero(np.diff(at[order])) + 1)
+    def _lost_instead(self) -> tuple[Rows, Bools, Rows, Longs, int]:
+        """See the kernel."""
+        snapshot, asked, made = self._snapshot, self._asked, self._made.statement
+        tasks, there, members = snapshot.tasks, snapshot.occupancy, snapshot.members
+        most = PRICED if len(made.nominated) > 1 else PRICED_FOR_ONE
+        return _lost_instead(
+            made.evictions, self._nodes, (there.start, there.task), (members.start, members.task), asked.may_go,
+            asked.host.job_rank, most, asked.attempt.policy.whole_gangs_everywhere, snapshot.once(towards_all),
+            (tasks.podgroup, tasks.role, tasks.subgroup), tasks.node, (tasks.priority, tasks.order),
+        )  # fmt: skip
 
-    def _told(self, groups: Rows, here: list[Rows]) -> tuple[Spared, ...]:
-        """What each of the podgroups would have lost, given its candidates in order, and why it does not.
+    def _prices(self, sets: list[Rows]) -> list[Price]:
+        snapshot, asked, rank = self._snapshot, self._asked, None
+        mine = self._placed[is_among(snapshot.tasks.podgroup[self._placed], asked.attempt.podgroups)]
+        requested = snapshot.shapes.request[snapshot.tasks.shape[mine]].sum(axis=0)
+        if asked.purpose is Purpose.RECLAIM:
+            rank = asked.host.victim_queue_rank(asked.queue)[snapshot.podgroups.queue]
+        return prices_of(snapshot, sets, requested, lost_work(snapshot, asked.attempt.now), rank, self._made.domain)
 
-        It would lose as many of these as the plan evicts, or all that it has.
-        """
-        snapshot = self._snapshot
-        taken = [mine[: len(self._made.statement.evictions)] for mine in here]
-        safe = whole_without(snapshot, groups, np.concatenate(taken))
-        everywhere = self._asked.attempt.policy.whole_gangs_everywhere
-        rows = [
-            np.sort(taken[at] if safe[at] else self._all_of(group) if everywhere else here[at])
-            for at, group in enumerate(groups.tolist())
-        ]
-        prices = prices_of(snapshot, rows, self._requested, self._lost, self._rank, self._made.domain)
-        every = zip(groups.tolist(), safe.tolist(), rows, self._reasons(rows, prices), prices, strict=True)
-        return tuple(Spared(group, whole, len(some), reason, price) for group, whole, some, reason, price in every)
+    def _reasons(self, sets: list[Rows], prices: list[Price], rows: Rows, start: Longs) -> list[Reason]:
+        """Why each of some sets of tasks, with its price, does not go; they are ``rows`` from each ``start`` on too."""
+        has_quota = not self._asked.by_task and self._asked.host.has_quota(self._asked.preemptor)
+        refused = [self._refused(some, price, has_quota) for some, price in zip(sets, prices, strict=True)]
+        enough = self._enough(rows, start).tolist() if None in refused else [True] * len(sets)
+        whys = zip(refused, enough, strict=True)
+        return [why or (Reason.OUTRANKED if suffices else Reason.TOO_LITTLE) for why, suffices in whys]
 
-    def _all_of(self, group: int) -> Rows:
-        members = self._snapshot.tasks_of(group)
-        return members[self._asked.may_go[members]]
-
-    @cached_property
-    def _rank(self) -> Longs | None:
-        if self._asked.purpose is not Purpose.RECLAIM:
-            return None
-        return self._asked.host.victim_queue_rank(self._asked.queue)[self._snapshot.podgroups.queue]
-
-    def _reasons(self, rows: list[Rows], prices: list[Price]) -> list[Reason]:
-        """Why each of some sets of tasks, with its price, does not go."""
-        refused = [self._refused(some, price) for some, price in zip(rows, prices, strict=True)]
-        left = [some for some, why in zip(rows, refused, strict=True) if why is None]
-        enough = iter(self._enough(left).tolist() if left else ())
-        return [why or (Reason.OUTRANKED if next(enough) else Reason.TOO_LITTLE) for why in refused]
-
-    def _refused(self, rows: Rows, price: Price) -> Reason | None:
+    def _refused(self, rows: Rows, price: Price, has_quota: bool) -> Reason | None:
         """Why the tasks do not go whatever room they leave; None if nothing speaks against it."""
         chosen, host, asked = self._made.price, self._asked.host, self._asked
         if price >= chosen:
             return Reason.COSTLIER if decisive(chosen, price) else Reason.EQUAL
-        may: Bools | None = None
         if asked.by_task:
-            may = host.task_victims(asked.preemptor, rows, asked.point)
-        elif self._has_quota:
-            may = host.bundle_quota_filter(asked.preemptor, rows, np.zeros(len(rows), np.int64))
-        if may is not None and not may.all():
+            return None if host.task_victims(asked.preemptor, rows, asked.point).all() else Reason.VETOED
+        if has_quota and not host.bundle_quota_filter(asked.preemptor, rows, np.zeros(len(rows), np.int64)).all():
             return Reason.VETOED
-        return None if asked.by_task or host.validate_set(asked.preemptor, rows) else Reason.ILLEGAL
+        return None if host.validate_set(asked.preemptor, rows) else Reason.ILLEGAL
 
-    @cached_property
-    def _has_quota(self) -> bool:
-        return self._asked.host.has_quota(self._asked.preemptor)
-
-    def _enough(self, sets: list[Rows]) -> Bools:
+    def _enough(self, rows: Rows, start: Longs) -> Bools:
         """bool[M]: whether slots suffice for what the plan places once all tasks of a set have gone, for each set."""
-        snapshot, rows, wide = self._snapshot, np.concatenate(sets), len(self._snapshot.nodes)
-        each, on = np.repeat(np.arange(len(sets)), [len(some) for some in sets]), snapshot.tasks.node[rows]
-        inside = (on >= self._first) & (on < self._stop)
-        keys, at = kinds_of(each[inside] * wide + on[inside])
-        of_set, node = keys // wide, keys % wide
-        room, here, enough = snapshot.room.future_of(node), node - self._first, np.ones(len(sets), bool)
-        snapshot.add_requests(rows[inside], room, at)
-        for request, wanted, may, there in self._wanted:
-            more = slots(request, room) * may[here] - there[here]
-            enough &= there.sum() + np.bincount(of_set, weights=more, minlength=len(sets)) >= wanted
-        return enough
+        snapshot, tasks = self._snapshot, self._snapshot.tasks
+        shapes, kind = kinds_of(tasks.shape[self._placed])
+        return _enough(
+            rows, start, (tasks.node, tasks.shape), snapshot.shapes.request, self._nodes, snapshot.room.future,
+            snapshot.shapes.request[shapes], np.bincount(kind), self._asked.host.allowed(shapes.astype(np.int64)),
+        )  # fmt: skip
 
-    @cached_property
-    def _wanted(self) -> list[tuple[Longs, int, Bools, Longs]]:
-        """Of each shape that the plan places its request, how many tasks, and where in the domain they may and can go.
 
-        bool[n] and int64[n]: nodes that they may use, and how many tasks fit there as it is.
-        """
-        snapshot, domain = self._snapshot, slice(self._first, self._stop)
-        shapes, kind = kinds_of(snapshot.tasks.shape[self._made.statement.placed])
-        allowed = self._asked.host.allowed(shapes.astype(np.int64))[:, domain]
-        asked = zip(snapshot.shapes.request[shapes], np.bincount(kind).tolist(), allowed, strict=True)
-        room = snapshot.room.future[domain]
-        return [(request, wanted, may, slots(request, room) * may) for request, wanted, may in asked]
+@kernel
+def _lost_instead(
+    victims: Rows, nodes: tuple[int, int], there: Plain, members: Plain, may: Bools, rank: Longs, most: int,
+    everywhere: bool, towards: tuple[Plain, Plain], columns: Plain, node: Ids, keys: tuple[Ids, Longs],
+) -> tuple[Rows, Bools, Rows, Longs, int]:  # fmt: skip
+    """What podgroups with candidates on ``nodes``, and without victims, lose in their place: as many tasks, or all.
+
+    One that breaks loses all of its candidates on the nodes, or ``everywhere``. ``there`` and ``members`` are those of
+    ``Occupancy``; ``keys`` are priority and order of all tasks.
+
+    Returns
+    -------
+    The ``most`` podgroups last in rank, int64[P], the last first; bool[P] whether each keeps its minimum; the tasks
+    that they lose, int64[K], and where those of each begin, int64[P + 1]; and how many such podgroups there are.
+    """
+    minima, have, (podgroup, role, part) = Minima(*towards[0]), writable(Have(*towards[1])), columns
+    (begin, end), (held, task), (first, member) = nodes, there, members
+    groups, found = _last(task[held[begin] : held[end]], may, victims, podgroup, rank, most)
+    safe, start = np.empty(len(groups), np.bool_), np.zeros(len(groups) + 1, np.int64)
+    rows = np.empty((first[groups + 1] - first[groups]).sum(), np.int64)
+    for at in range(len(groups)):
+        mine = member[first[groups[at]] : first[groups[at] + 1]]
+        every = mine[may[mine]]
+        here = every[(node[every] >= begin) & (node[every] < end)]
+        taken = _in_order(here, keys)[: len(victims)]
+        count_tasks(-1, taken, have, podgroup, role, part)
+        safe[at] = reaches(minima, have, groups[at])
+        lost = taken if safe[at] else every if everywhere else here
+        start[at + 1] = start[at] + len(lost)
+        rows[start[at] : start[at + 1]] = np.sort(lost)
+    return groups, safe, rows[: start[-1]], start, found
+
+
+@linked
+def _last(here: Rows, may: Bools, victims: Rows, podgroup: Ids, rank: Longs, most: int) -> tuple[Rows, int]:
+    """The ``most`` last in rank of the podgroups with candidates here and no victims, and how many there are of all."""
+    seen, groups, found = np.zeros(len(rank), np.bool_), np.empty(most, np.int64), 0
+    seen[podgroup[victims]] = True
+    for row in here:
+        group = podgroup[row]
+        if may[row] and not seen[group]:
+            seen[group], at = True, min(found, most)
+            while at > 0 and rank[groups[at - 1]] < rank[group]:
+                at -= 1
+            groups[at + 1 :] = groups[at : most - 1].copy()
+            if at < most:
+                groups[at] = group
+            found += 1
+    return groups[:found], found
+
+
+@inlined
+def _in_order(rows: Rows, keys: tuple[Ids, Longs]) -> Rows:
+    """The tasks in the order in which they go: by priority, and then the last in order first."""
+    priority, order = keys
+    by_order = rows[np.argsort(-order[rows], kind="mergesort")]
+    return by_order[np.argsort(priority[by_order], kind="mergesort")]
+
+
+@kernel
+def _enough(
+    rows: Rows, start: Longs, columns: tuple[Ids, Ids], held: Longs, nodes: tuple[int, int], room: Longs,
+    request: Longs, wanted: Longs, allowed: Bools,
+) -> Bools:  # fmt: skip
+    """bool[M]: whether ``nodes``, from the first up to the last, have enough slots for each shape once a set has gone.
+
+    Set ``s`` is ``rows[start[s]:start[s + 1]]``. Of the shapes are ``request`` int64[S, R], ``wanted`` int64[S] and
+    ``allowed`` bool[S, N]; ``room`` is int64[N, R].
+    """
+    (node, shape), (first, stop) = columns, nodes
+    there, allowed = room[first:stop], allowed[:, first:stop]
+    left, slots, enough = there.copy(), np.empty(len(wanted), np.int64), np.empty(len(start) - 1, np.bool_)
+    for s in range(len(wanted)):
+        slots[s] = sum_slots(request, s, wanted[s], allowed, left)
+    for one in range(len(enough)):
+        more, mine = slots.copy(), rows[start[one] : start[one + 1]]
+        mine = mine[(node[mine] >= first) & (node[mine] < stop)]
+        for row in mine:
+            left[node[row] - first] += held[shape[row]]
+        for row in mine:
+            at = node[row] - first
+            for s in range(len(wanted)):
+                if allowed[s, at]:
+                    more[s] += slots_at(request, s, left, at, wanted[s]) - slots_at(request, s, there, at, wanted[s])
+            left[at] = there[at]  # so that further tasks of the node count nothing more
+        enough[one] = (more >= wanted).all()
+    return enough
