@@ -8,7 +8,7 @@ from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.splitting import by_podgroup
 from pipeline.solvers.bundles.covering.cover import leave
-from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, break_up, take
+from pipeline.solvers.bundles.covering.local_search.pool import BLOCK_BITS, State, VictimPool, break_up, take
 
 #: How rare surplus is where all of it can be spared.
 _PLENTY = 1e-3
@@ -120,11 +120,12 @@ def begin(
     pool: VictimPool, leaving: Rows, breaking: Rows, role: Counts, left: Longs, ground: Ground, seats: Ids
 ) -> State:
     """The state in which the given victims are gone."""
-    many = len(pool.owner)
+    many, blocks = len(pool.owner), (len(ground.room) >> BLOCK_BITS) + 1
     state = State(
         np.zeros(len(pool.entry), np.bool_), np.zeros(many, np.bool_), np.zeros(many, np.int64), np.zeros(many), role,
         left, pool.may.copy(), np.zeros(many, np.bool_), np.zeros(many, np.bool_), np.zeros(len(ground.room), np.bool_),
-        np.full(len(ground.room), -1.0), np.ones(len(ground.wanted), np.bool_),
+        np.full(len(ground.room), -1.0), np.full(blocks, -1.0), np.empty(blocks, np.int64),
+        np.ones(len(ground.wanted), np.bool_),
         np.zeros(len(ground.wanted), np.int64),
     )  # fmt: skip
     for g in range(many):

@@ -15,6 +15,8 @@ from pipeline.solvers.bundles.covering.cover import come_back, leave
 
 #: The weight of work of a level relative to the level above, and the last level that counts.
 _LEVEL, _LAST = 1e-3, 3
+#: Nodes are compared in blocks of as many as have these bits of their row of their own.
+BLOCK_BITS = 5
 
 
 class VictimPool(NamedTuple):
@@ -112,6 +114,9 @@ class State(NamedTuple):
         Nodes that are not cleared in this step.
     ratio: float64[n]
         The price of a slot on each node; negative: to be worked out.
+    lowest: float64[B], cheapest: int64[B]
+        Of each block of nodes (see ``BLOCK_BITS``) the lowest price while nodes are cleared, as it is blurred then
+        (negative: to be worked out), and whose it is.
     lacks: bool[S]
         Shapes of the need that lack room at present; slots for others are worth nothing.
     slots: int64[S]
@@ -129,6 +134,8 @@ class State(NamedTuple):
     refused: Bools
     closed: Bools
     ratio: Floats
+    lowest: Floats
+    cheapest: Longs
     lacks: Bools
     slots: Longs
 
@@ -142,9 +149,9 @@ def weight_of(level: int) -> float:
 @inlined
 def stale(g: int, pool: VictimPool, state: State) -> None:
     """Mark the prices of a podgroup's nodes as out of date."""
-    ratio, at = state.ratio, pool.at
+    ratio, lowest, at = state.ratio, state.lowest, pool.at
     for i in range(pool.start[g], pool.start[g + 1]):
-        ratio[at[i]] = -1.0
+        ratio[at[i]] = lowest[at[i] >> BLOCK_BITS] = -1.0
 
 
 @linked
@@ -187,7 +194,7 @@ def take(i: int, sign: int, pool: VictimPool, state: State, ground: Ground) -> N
         state.role[role] -= sign
     if pool.counted:
         charge(ground.held[ground.shape[pool.entry[i]]], pool.queue[g], state.left, pool.entitled, sign)
-    state.ratio[pool.at[i]] = -1.0
+    state.ratio[pool.at[i]] = state.lowest[pool.at[i] >> BLOCK_BITS] = -1.0
     if pool.spare[g] >= 0:  # prices elsewhere change once nothing is left to spare, or something is again
         last = state.taken[g] == (pool.spare[g] if sign > 0 else pool.spare[g] - 1)
         if last or (role >= 0 and state.role[role] == (0 if sign > 0 else 1)):

@@ -9,7 +9,7 @@ from pipeline.kernels import inlined, linked
 from pipeline.placement.layout.packing import fits, placed_classes, slots_more
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import enough, leave
-from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, break_up, may_take, take
+from pipeline.solvers.bundles.covering.local_search.pool import BLOCK_BITS, State, VictimPool, break_up, may_take, take
 
 #: Entries are left alone whose price would by itself be this much higher than that of the best slot.
 _DEAR = 2.0
@@ -17,6 +17,8 @@ _DEAR = 2.0
 _LAST = 3
 #: A linear congruential sequence of 31 bits.
 NEXT, TIMES, PLUS = 1 << 31, 1103515245, 12345
+#: Prices of as many nodes as have these bits of their row of their own are blurred anew for each that is cleared.
+_BLURRED_BITS = 7
 
 
 class Scale(NamedTuple):
@@ -82,6 +84,7 @@ def _lacks(pool: VictimPool, state: State, ground: Ground) -> bool:
         state.lacks[s] = short[s]
     if changed:
         state.ratio[:] = -1.0
+        state.lowest[:] = -1.0
     return True
 
 
@@ -209,13 +212,12 @@ def _plan(n: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, pr
 
 
 @linked
-def _cheapest(
-    noise: float, seed: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, price: Floats
-) -> tuple[int, int]:
-    """The node whose next slot costs least, its price blurred by some ``noise``; NONE if there is none; the seed."""
-    found, least = NONE, np.inf
-    ratio, closed = state.ratio, state.closed
-    for n in range(len(ratio)):
+def _look(
+    block: int, noise: float, seed: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, price: Floats
+) -> int:
+    """Work out the prices of a block of nodes that are out of date, and which node is the cheapest; the seed."""
+    found, least, ratio, closed = NONE, np.inf, state.ratio, state.closed
+    for n in range(block << BLOCK_BITS, min((block + 1) << BLOCK_BITS, len(ratio))):
         if closed[n]:
             continue
         if ratio[n] < 0.0:
@@ -226,15 +228,37 @@ def _cheapest(
             value *= 1.0 + noise * (seed / NEXT)
         if value < least:
             found, least = n, value
-    return found, seed
+    state.lowest[block], state.cheapest[block] = least, found
+    return seed
+
+
+@linked
+def _cheapest(
+    noise: float, seed: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, price: Floats
+) -> tuple[int, int]:
+    """The node whose next slot costs least, its price blurred by some ``noise``; NONE if there is none; the seed."""
+    found, least, lowest, cheapest = NONE, np.inf, state.lowest, state.cheapest
+    for block in range(len(lowest)):
+        if lowest[block] < 0.0:
+            seed = _look(block, noise, seed, pool, state, ground, rows, price)
+        if lowest[block] < least:
+            found, least = cheapest[block], lowest[block]
+    return int(found), seed
 
 
 @linked
 def recreate(
     noise: float, seed: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, price: Floats
 ) -> tuple[bool, int]:
-    """Clear nodes, the cheapest slot first, until the gang places; whether it does, and the seed."""
+    """Clear nodes, the cheapest slot first, until the gang places; whether it does, and the seed.
+
+    Prices are blurred anew for each node that is cleared, of many nodes for a few of them at once.
+    """
+    state.lowest[:], turn, turns = -1.0, 0, max(len(state.ratio) >> _BLURRED_BITS, 1)
     while _lacks(pool, state, ground):
+        if noise > 0.0 and turn % turns == 0:
+            state.lowest[:] = -1.0
+        turn += 1
         found, seed = _cheapest(noise, seed, pool, state, ground, rows, price)
         if found == NONE:
             return False, seed
@@ -253,4 +277,5 @@ def recreate(
                 moved |= break_up(g, pool, state, ground)
         if not moved:
             state.closed[found] = True
+            state.lowest[found >> BLOCK_BITS] = -1.0
     return True, seed
