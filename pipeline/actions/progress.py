@@ -222,7 +222,7 @@ class Progress:
         after = carried_out(together(made), self.snapshot, self.now)
         return replace(
             self,
-            snapshot=replace(after, revision=self.snapshot.revision).following(after, NO_ROWS),
+            snapshot=after.at_revision(self.snapshot.revision),
             origin=(self._host, len(self.statements)) if "_host" in self.__dict__ else self.origin,
             statements=(*self.statements, *made),
             explanations=(*self.explanations, *whys),

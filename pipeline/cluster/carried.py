@@ -30,7 +30,10 @@ from pipeline.cluster.tables import (
 )
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Vocabulary
+from pipeline.records import replace
 
+#: What is kept with the tables and follows from them.
+_FOLLOWING = "totals", "index", "_index_before", "parts", "roles_bind"
 #: Once a larger part of the tasks has changed, the index is made anew.
 _MOST_BEHIND = 0.25
 
@@ -121,9 +124,8 @@ class CarriedTables:
             Tables of the same nodes, queues and resources; podgroups, roles, subgroups and tasks may have been
             appended since.
         rows
-            int64[K]: every new task, and every task whose columns have changed.
+            int64[K], ascending, each once: every new task, and every task whose columns have changed.
         """
-        rows = distinct(rows)
         if "totals" in before.__dict__:
             self.__dict__["totals"] = carried_totals(before.totals, before.counted, self.counted, rows)
         self._following_parts(before)
@@ -143,12 +145,18 @@ class CarriedTables:
         if "index" in before.__dict__:
             known = _Behind(before.index, before.tasks, rows[:0])
         if known is not None:
-            changed = distinct(np.concatenate([known.rows, rows]))
+            changed = _of_both(known.rows, rows)
             if len(changed) == 0 and len(self.podgroups) == len(before.podgroups):
                 self.__dict__["index"] = known.index
             elif len(changed) <= _MOST_BEHIND * len(self.tasks):
                 self.__dict__["_index_before"] = _Behind(known.index, known.tasks, changed)
         return self
+
+    def at_revision(self, revision: int) -> Self:
+        """The same tables, and what follows from them, under another revision."""
+        twin = replace(self, revision=revision)
+        twin.__dict__.update((name, self.__dict__[name]) for name in _FOLLOWING if name in self.__dict__)
+        return twin
 
     def following_nodes(self, before: Self, node_of: Ids, card_of: Ids) -> Self:
         """The same on nodes numbered anew, where no task lost its node or card by it; see ``totals.on_nodes``."""
@@ -170,3 +178,10 @@ class CarriedTables:
         """These tables with what follows from them, which the caller knows to be its own."""
         self.__dict__.update(totals=totals, index=index, parts=parts)
         return self
+
+
+def _of_both(rows: Rows, more: Rows) -> Rows:
+    """int64[K]: rows and more rows, ascending, each once, as they are in either."""
+    if len(rows) == 0 or len(more) == 0:
+        return rows if len(rows) else more
+    return distinct(np.concatenate([rows, more]))

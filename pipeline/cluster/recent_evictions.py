@@ -5,10 +5,12 @@ are rounded up, so that an eviction never leaves a window before its time.
 """
 
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, counted_off, frozen, sealed
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, frozen, sealed
+from pipeline.kernels import kernel
 
 #: How far a policy may look back, in seconds.
 HORIZON_S = 3600
@@ -60,23 +62,35 @@ def in_order(queue: Ids, at: Longs, count: Longs) -> RecentEvictions:
 
 def whole_second(at: float) -> int:
     """A time in seconds, rounded up."""
-    return int(np.ceil(min(max(at, -_LATEST), _LATEST)))
+    return ceil(min(max(at, -_LATEST), _LATEST))
 
 
 def with_evictions(known: RecentEvictions, queue: Ids, at: float) -> RecentEvictions:
     """The table with evictions of one time, each of a task of ``queue`` (int32[V]); what is too old then is dropped."""
     if len(queue) == 0:
         return known
-    second = whole_second(at)
-    low, here, after, high = np.searchsorted(known.at, [second - HORIZON_S, second, second + 1, second + HORIZON_S + 1])
-    queues, count = counted_off(queue)
-    now = in_order(
-        np.concatenate([known.queue[here:after], queues]),
-        np.full(after - here + len(queues), second, np.int64),
-        np.concatenate([known.count[here:after], count]),
-    )
-    parts = zip(*((one.queue, one.at, one.count) for one in (known, now)), strict=True)
-    return RecentEvictions(*(sealed(np.concatenate([old[low:here], new, old[after:high]])) for old, new in parts))
+    queues, times, counts = _with_evictions(known.queue, known.at, known.count, queue, whole_second(at))
+    return RecentEvictions(sealed(queues), sealed(times), sealed(counts))
+
+
+@kernel
+def _with_evictions(queues: Ids, times: Longs, counts: Longs, evicted: Ids, second: int) -> tuple[Ids, Longs, Longs]:
+    low, high = np.searchsorted(times, second - HORIZON_S), np.searchsorted(times, second + HORIZON_S + 1)
+    first, rows, room = np.searchsorted(times, second) - low, high - low, high - low + len(evicted)
+    queue, at, count = np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64)
+    queue[:rows], at[:rows], count[:rows] = queues[low:high], times[low:high], counts[low:high]
+    for one in evicted:
+        place = first
+        while place < rows and at[place] == second and queue[place] < one:
+            place += 1
+        if place < rows and at[place] == second and queue[place] == one:
+            count[place] += 1
+            continue
+        for behind in range(rows, place, -1):
+            queue[behind], at[behind], count[behind] = queue[behind - 1], at[behind - 1], count[behind - 1]
+        queue[place], at[place], count[place] = one, second, 1
+        rows += 1
+    return queue[:rows].copy(), at[:rows].copy(), count[:rows].copy()
 
 
 def in_queues(known: RecentEvictions, queue_of: Ids) -> RecentEvictions:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Rows, frozen
+from pipeline.cluster.arrays import NO_ROWS, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import CURRENT, Changes, Decided
 from pipeline.cluster.updates.fold import fold
@@ -22,7 +22,7 @@ def decided(made: Statement, snapshot: Snapshot, sequence: int, at: float, spare
         Victims of an earlier decision that this one takes back.
     """
     incarnation = snapshot.tasks.incarnation
-    spared = frozen([] if spared is None else spared, np.int64)
+    spared = NO_ROWS if spared is None else frozen(spared, np.int64)
     return Decided(
         seq=sequence, at=at,
         evicted=made.evictions, evicted_incarnation=incarnation[made.evictions],

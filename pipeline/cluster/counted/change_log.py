@@ -111,12 +111,12 @@ def copied(log: Log, count: int, changes: int) -> Log:
 @kernel
 def _refill(heads: Longs, entries: Longs, count: int) -> None:
     for entry in range(count):
-        at = _place(heads, entries[entry, _KEY])
+        at = place_in(heads, entries[entry, _KEY])
         heads[_KEYS, at], heads[_LAST, at] = entries[entry, _KEY], entry
 
 
 @inlined
-def _place(heads: Longs, key: int) -> int:
+def place_in(heads: Longs, key: int) -> int:
     """Where in the hash table a key is, or would be."""
     mask = heads.shape[1] - 1
     at = ((key ^ (key >> 11)) * 40503) & mask
@@ -131,7 +131,7 @@ def last_entry(heads: Longs, entries: Longs, count: int, kind: int, row: int) ->
     if count == 0:
         return NONE
     key = (row << _KIND_BITS) | kind
-    at = _place(heads, key)
+    at = place_in(heads, key)
     entry = heads[_LAST, at] if heads[_KEYS, at] == key else NONE
     while entry >= count:
         entry = entries[entry, _EARLIER]
@@ -142,7 +142,7 @@ def last_entry(heads: Longs, entries: Longs, count: int, kind: int, row: int) ->
 def _writing(heads: Longs, entries: Longs, used: Longs, first: int, kind: int, row: int) -> int:
     """The entry of an owner to write on: one made since ``first``, else a new one that begins as its last."""
     key = (row << _KIND_BITS) | kind
-    at = _place(heads, key)
+    at = place_in(heads, key)
     last = heads[_LAST, at] if heads[_KEYS, at] == key else NONE
     if last >= first:
         return int(last)

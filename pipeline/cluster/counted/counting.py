@@ -3,11 +3,13 @@
 Compiled, because sums in int64 must be exact and NumPy's weighted ``bincount`` works in float64.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
-from pipeline.kernels import kernel, linked
+from pipeline.kernels import inlined, kernel, linked
 
 #: What a task counts for, as bits.
 HOLDS, ENDS, PROMISED, RUNS, READY, PENDS, GATED, BEST_EFFORT, CARD_HELD, CARD_ENDS, CARD_PROMISED = (
@@ -27,6 +29,8 @@ SHARES = {
     "podgroup_sums": AMOUNTS,
     "queue_sums": AMOUNTS,
 }
+_TABLES = len(SHARES)
+_NODES, _CARDS, _PODGROUPS, _ROLES, _SUBGROUPS, _PODGROUP_SUMS, _QUEUE_SUMS = range(_TABLES)
 
 
 @linked
@@ -39,6 +43,12 @@ def runs(status: int) -> bool:
 def counts_ready(status: int) -> bool:
     """Whether the task counts towards a minimum: Bound, Running or Succeeded."""
     return runs(status) | (status == SUCCEEDED)
+
+
+@linked
+def counted_more(was: int, new: int) -> tuple[int, int]:
+    """By how much more a task counts as ready, and as running, once its status is another: -1, 0 or 1."""
+    return int(counts_ready(new)) - int(counts_ready(was)), int(runs(new)) - int(runs(was))
 
 
 @linked
@@ -73,41 +83,117 @@ def card_shares(shares: int, card: int) -> int:
     return shares | (CARD_PROMISED if shares & PROMISED else 0)
 
 
-@kernel
-def shares_of(rows: Rows, columns: tuple[Bytes, Ids, Bools, Bools, Ids], carded: bool) -> Longs:
-    """int64[K]: which totals some tasks count for, by status, nomination, gate, size and card."""
-    status, nominated, gated, best_effort, card = columns
-    result = np.empty(len(rows), np.int64)
-    for at in range(len(rows)):
-        row = rows[at]
-        counts = shares(status[row], nominated[row], gated[row], best_effort[row])
-        result[at] = card_shares(counts, card[row]) if carded else counts
-    return result
+class Sources(NamedTuple):
+    """The columns that totals are counted from: of all tasks, the queue of each podgroup, and what each shape asks."""
+
+    status: Bytes
+    node: Ids
+    nominated: Ids
+    card: Ids
+    gated: Bools
+    best_effort: Bools
+    shape: Ids
+    podgroup: Ids
+    role: Ids
+    subgroup: Ids
+    queue: Ids
+    request: Longs
+    on_card: Longs
 
 
 @kernel
-def count(total: Longs | Counts, owner: Ids | Rows, shares: Longs, share: int, asks: Longs | Counts, sign: int) -> None:
-    """Add tasks to one column of the totals (``sign`` 1), or take them out (-1).
+def differing(rows: Rows, known: int, earlier: tuple[Any, ...], later: tuple[Any, ...], carded: bool) -> Longs:
+    """int64[7]: in each table of the totals, in the order of ``SHARES``, what some tasks count for otherwise by now.
 
     Parameters
     ----------
-    total: int64[M, A] or int32[M, A]
-        The column, changed in place.
-    owner: int[K]
-        Of each task, NONE for one that does not count.
-    shares: int64[K]
-        What each task counts for.
-    share
-        What it must count for to be in this column.
-    asks: int[K, A] or int[1, A]
-        By how much each task counts, or all alike.
+    rows: int64[K]
+        The tasks; those from ``known`` on are new.
+    earlier, later
+        ``Sources``.
+    carded
+        Whether any node has cards.
     """
-    alike = len(asks) == 1
-    for at in range(len(shares)):
-        if shares[at] & share and owner[at] != NONE:
-            by = 0 if alike else at
-            for a in range(total.shape[1]):
-                total[owner[at], a] += sign * asks[by, a]
+    before, after, result = Sources(*earlier), Sources(*later), np.zeros(_TABLES, np.int64)
+    for task in rows:
+        old, now = task < known, _counts_for(task, after, carded)
+        was = _counts_for(task, before, carded) if old else 0
+        asks = old and before.shape[task] == after.shape[task]
+        holds = asks and before.node[task] == after.node[task]
+        waits = asks and before.nominated[task] == after.nominated[task]
+        group, queue = after.podgroup[task], before.queue[before.podgroup[task]] if old else NONE
+        mine = old and before.podgroup[task] == group
+        result[_NODES] |= (_otherwise(was, now, holds) & ~PROMISED) | (_otherwise(was, now, waits) & PROMISED)
+        result[_CARDS] |= _otherwise(was, now, holds and waits and before.card[task] == after.card[task])
+        result[_PODGROUPS] |= _otherwise(was, now, mine)
+        if after.role[task] != NONE or (old and before.role[task] != NONE):
+            result[_ROLES] |= _otherwise(was, now, old and before.role[task] == after.role[task])
+        if after.subgroup[task] != NONE or (old and before.subgroup[task] != NONE):
+            result[_SUBGROUPS] |= _otherwise(was, now, old and before.subgroup[task] == after.subgroup[task])
+        result[_PODGROUP_SUMS] |= _otherwise(was, now, asks and mine)
+        result[_QUEUE_SUMS] |= _otherwise(was, now, asks and queue == after.queue[group])
+    return result
+
+
+@inlined
+def _counts_for(task: int, columns: Sources, carded: bool) -> int:
+    counts = shares(columns.status[task], columns.nominated[task], columns.gated[task], columns.best_effort[task])
+    return card_shares(counts, columns.card[task]) if carded else counts
+
+
+@inlined
+def _otherwise(was: int, now: int, alike: bool) -> int:
+    """What a task counts for in one of two states only, or in either if it does not count for the same owner alike."""
+    return was ^ now if alike else was | now
+
+
+@kernel
+def recount(
+    totals: tuple[Any, ...], which: Longs,
+    rows: Rows, known: int, earlier: tuple[Any, ...], later: tuple[Any, ...], carded: bool,
+) -> None:  # fmt: skip
+    """Take tasks out of the totals as they were, unless they are new, and add them as they are.
+
+    ``totals`` are the columns by table, changed in place, in the order of ``SHARES``; a column is left alone that
+    ``which`` does not name. The other arguments are those of ``differing``.
+    """
+    for task in rows:
+        if task < known:
+            _add(totals, which, task, Sources(*earlier), carded, -1)
+        _add(totals, which, task, Sources(*later), carded, 1)
+
+
+@inlined
+def _add(totals: tuple[Any, ...], which: Longs, task: int, columns: Sources, carded: bool, sign: int) -> None:
+    nodes, cards, podgroups, roles, subgroups, podgroup_sums, queue_sums = totals
+    counts, group, card = _counts_for(task, columns, carded), columns.podgroup[task], columns.card[task]
+    asks, part = columns.request[columns.shape[task]], columns.on_card[columns.shape[task]]
+    owners = columns.node[task], columns.node[task], columns.nominated[task]
+    for at in range(len(CLAIMS)):
+        if owners[at] == NONE:
+            continue
+        if counts & which[_NODES] & CLAIMS[at]:
+            _add_row(nodes[at][owners[at]], asks, sign)
+        if counts & which[_CARDS] & CARD_CLAIMS[at]:
+            cards[at][owners[at], card] += sign * part
+    for at in range(len(COUNTS)):
+        if counts & which[_PODGROUPS] & COUNTS[at]:
+            podgroups[at][group] += sign
+        if counts & which[_ROLES] & COUNTS[at] and columns.role[task] != NONE:
+            roles[at][columns.role[task]] += sign
+        if counts & which[_SUBGROUPS] & COUNTS[at] and columns.subgroup[task] != NONE:
+            subgroups[at][columns.subgroup[task]] += sign
+    for at in range(len(AMOUNTS)):
+        if counts & which[_PODGROUP_SUMS] & AMOUNTS[at]:
+            _add_row(podgroup_sums[at][group], asks, sign)
+        if counts & which[_QUEUE_SUMS] & AMOUNTS[at]:
+            _add_row(queue_sums[at][columns.queue[group]], asks, sign)
+
+
+@inlined
+def _add_row(total: Longs, asks: Longs, sign: int) -> None:
+    for resource in range(len(asks)):
+        total[resource] += sign * asks[resource]
 
 
 @kernel

@@ -6,13 +6,14 @@ from its columns once; from then on the fold carries them, in proportion to the 
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, sealed
-from pipeline.cluster.counted.counting import SHARES, coming, count, free, shares_of
+from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows, sealed
+from pipeline.cluster.counted.counting import COUNTS, SHARES, coming, differing, free, recount
 from pipeline.cluster.growing import copied, extended
 from pipeline.cluster.tables import (
     PENDING,
@@ -27,8 +28,8 @@ from pipeline.cluster.tables import (
 )
 from pipeline.records import replace
 
-#: By how much a task counts where tasks are counted.
-_ONE = sealed(np.ones((1, 1), np.int32))
+#: What a kernel is given for a column in which it changes nothing.
+_NO_AMOUNTS, _NO_COUNTS = np.empty((0, 0), np.int64), np.empty(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,10 @@ _NAMES = {
 }  # fmt: skip
 
 
+#: Tables to which rows are appended, and whose rows those are.
+_GROWING = {"podgroups": "podgroups", "roles": "roles", "subgroups": "subgroups", "podgroup_sums": "podgroups"}
+
+
 class Counted(NamedTuple):
     """The tables that totals are counted from."""
 
@@ -186,10 +191,7 @@ def totals_of(tables: Counted) -> Totals:
         podgroup_sums=Sums(*(_zeros(groups, resources) for _ in fields(Sums))),
         queue_sums=Sums(*(_zeros(len(tables.queues), resources) for _ in fields(Sums))),
     )
-    writable = _WritableTotals(nothing)
-    rows = np.arange(len(tables.tasks))
-    writable.add(tables, rows, _Belonging.of(tables, rows), 1)
-    return writable.done()
+    return _recounted(nothing, tables, tables, np.arange(len(tables.tasks)), 0)
 
 
 def _zeros(rows: int, columns: int | None = None) -> NDArray[Any]:
@@ -207,107 +209,56 @@ def carried(totals: Totals, before: Counted, after: Counted, rows: Rows) -> Tota
     rows
         int64[K], each once: every new task, and every task whose columns have changed.
     """
-    owners = "podgroups", "roles", "subgroups"
-    if len(rows) == 0 and all(len(getattr(before, name)) == len(getattr(after, name)) for name in owners):
-        return totals
-    writable = _WritableTotals(totals)
-    for name in ("podgroups", "roles", "subgroups", "podgroup_sums"):
-        writable.lengthen(name, len(getattr(after, "podgroups" if name == "podgroup_sums" else name)))
-    known, belong = rows[rows < len(before.tasks)], _Belonging.of(after, rows)
-    writable.add(before, known, belong if _belong_alike(before, after) else _Belonging.of(before, known), -1)
-    writable.add(after, rows, belong, 1)
-    return writable.done()
+    tables = before.podgroups, before.roles, before.subgroups
+    if not all(map(is_, tables, (after.podgroups, after.roles, after.subgroups))):
+        totals = _lengthened(totals, after)
+    return _recounted(totals, before, after, rows, len(before.tasks)) if len(rows) else totals
 
 
-class _Belonging(NamedTuple):
-    """Of some tasks what news leaves alone: what they ask for (int64[K, R]; int64[K] of a card), and whose they are."""
-
-    request: Longs
-    on_card: Longs
-    podgroup: Ids
-    queue: Ids
-    role: Ids
-    subgroup: Ids
-
-    @classmethod
-    def of(cls, tables: Counted, rows: Rows) -> "_Belonging":
-        """That of the tasks ``rows``."""
-        tasks, shapes = tables.tasks, tables.shapes
-        shape, podgroup = tasks.shape[rows], tasks.podgroup[rows]
-        return cls(
-            shapes.request[shape], shapes.on_card[shape],
-            podgroup, tables.podgroups.queue[podgroup], tasks.role[rows], tasks.subgroup[rows],
-        )  # fmt: skip
+def _lengthened(totals: Totals, tables: Counted) -> Totals:
+    """The totals with rows of nothing for podgroups, roles and subgroups that were appended."""
+    longer = {}
+    for name, owners in _GROWING.items():
+        table, count = getattr(totals, name), len(getattr(tables, owners))
+        if len(getattr(table, _NAMES[name][0])) < count:
+            columns = [getattr(table, column) for column in _NAMES[name]]
+            more = [np.zeros((count - len(column), *column.shape[1:]), column.dtype) for column in columns]
+            longer[name] = type(table)(*map(extended, columns, more))
+    return replace(totals, **longer) if longer else totals
 
 
-def _belong_alike(before: Counted, after: Counted) -> bool:
-    """Whether the same tasks belong to the same owners in both: then the columns that say so are the same arrays."""
-    mine, others = (
-        (one.shapes, one.podgroups.queue, one.tasks.shape, one.tasks.podgroup, one.tasks.role, one.tasks.subgroup)
-        for one in (before, after)
-    )
-    return all(one is other for one, other in zip(mine, others, strict=True))
+def _recounted(totals: Totals, before: Counted, after: Counted, rows: Rows, known: int) -> Totals:
+    """The totals with the tasks ``rows`` as they are, no longer as they were; those from ``known`` on are new.
+
+    A column in which nothing changes stays the same array.
+    """
+    told = rows, known, _sources(before), _sources(after), after.nodes.cards.shape[1] > 0
+    which, columns, changed = differing(*told), [], {}
+    for (name, shares), bits in zip(SHARES.items(), which.tolist(), strict=True):
+        table, copy = getattr(totals, name), copied if name in _GROWING else np.ndarray.copy
+        named = zip(_NAMES[name], shares, strict=True)
+        mine = {column: copy(getattr(table, column)) for column, share in named if bits & share}
+        nothing = _NO_COUNTS if shares is COUNTS else _NO_AMOUNTS
+        if mine:
+            changed[name] = mine
+            columns.append(tuple([mine.get(column, nothing) for column in _NAMES[name]]))
+        else:
+            columns.append((nothing,) * len(shares))
+    recount(tuple(columns), which, *told)
+    for mine in changed.values():
+        for column in mine.values():
+            column.flags.writeable = False
+    return replace(totals, **{name: replace(getattr(totals, name), **mine) for name, mine in changed.items()})
 
 
-class _WritableTotals:
-    """Totals that are being changed: a column is copied when known rows of it are first written."""
-
-    def __init__(self, totals: Totals) -> None:
-        self._totals = totals
-        self._columns: dict[tuple[str, str], NDArray[Any]] = {}
-
-    def lengthen(self, table: str, count: int) -> None:
-        """Append rows of nothing to a table's columns, up to ``count``."""
-        for name in _NAMES[table]:
-            column = getattr(getattr(self._totals, table), name)
-            if len(column) < count:
-                more = np.zeros((count - len(column), *column.shape[1:]), column.dtype)
-                self._columns[table, name] = extended(column, more)
-
-    def add(self, tables: Counted, rows: Rows, belong: _Belonging, sign: int) -> None:
-        """Add some tasks, as ``tables`` have them, to the totals (``sign`` 1), or take them out (-1)."""
-        tasks, podgroup = tables.tasks, belong.podgroup
-        cards = tables.nodes.cards.shape[1]
-        columns = (tasks.status, tasks.nominated, tasks.gated, tasks.best_effort, tasks.card)
-        shares = shares_of(rows, columns, cards > 0)
-        held, promised = tasks.node[rows], tasks.nominated[rows]
-        self._count("nodes", (held, held, promised), shares, belong.request, sign)
-        if cards:
-            card, part = tasks.card[rows].astype(np.int64), belong.on_card[:, None]
-            self._count(
-                "cards", (held * cards + card, held * cards + card, promised * cards + card), shares, part, sign
-            )
-        for table, owner in (("podgroup_sums", podgroup), ("queue_sums", belong.queue)):
-            self._count(table, (owner,) * len(_NAMES[table]), shares, belong.request, sign)
-        self._count("podgroups", (podgroup,) * len(_NAMES["podgroups"]), shares, _ONE, sign)
-        for table, owner in (("roles", belong.role), ("subgroups", belong.subgroup)):
-            if (owner != NONE).any():
-                self._count(table, (owner,) * len(_NAMES[table]), shares, _ONE, sign)
-
-    def _count(
-        self, table: str, owners: tuple[Ids | Rows, ...], shares: Longs, asks: Longs | Counts, sign: int
-    ) -> None:
-        """The same in one table; ``owners`` are those of each of its columns."""
-        touched = int(np.bitwise_or.reduce(shares, initial=0))
-        for name, owner, share in zip(_NAMES[table], owners, SHARES[table], strict=True):
-            if touched & share:
-                count(self._column(table, name).reshape(-1, asks.shape[1]), owner, shares, share, asks, sign)
-
-    def _column(self, table: str, name: str) -> NDArray[Any]:
-        column = self._columns.get((table, name))
-        if column is None or not column.flags.writeable:
-            column = copied(getattr(getattr(self._totals, table), name) if column is None else column)
-            self._columns[table, name] = column
-        return column
-
-    def done(self) -> Totals:
-        """The totals, read-only."""
-        changed: dict[str, dict[str, NDArray[Any]]] = {}
-        for (table, name), column in self._columns.items():
-            changed.setdefault(table, {})[name] = sealed(column)
-        return replace(
-            self._totals, **{table: replace(getattr(self._totals, table), **new) for table, new in changed.items()}
-        )
+def _sources(tables: Counted) -> tuple[Any, ...]:
+    """``Sources``."""
+    tasks, shapes = tables.tasks, tables.shapes
+    return (
+        tasks.status, tasks.node, tasks.nominated, tasks.card, tasks.gated, tasks.best_effort,
+        tasks.shape, tasks.podgroup, tasks.role, tasks.subgroup,
+        tables.podgroups.queue, shapes.request, shapes.on_card,
+    )  # fmt: skip
 
 
 def promised(tasks: Tasks) -> Bools:

@@ -4,13 +4,13 @@ from dataclasses import fields
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
+from pipeline.cluster.arrays import NO_ROWS, NONE, Longs, Rows, distinct
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Podgroups, Tasks
 from pipeline.cluster.updates.copy_on_write import Table, WritableTable, appended
 from pipeline.cluster.updates.events import NewRows
 from pipeline.cluster.updates.foreign_keys import replaced
-from pipeline.cluster.updates.gang_history import settle_at_once
+from pipeline.cluster.updates.gang_history import settled
 from pipeline.cluster.updates.widen import widened
 from pipeline.records import replace
 
@@ -38,13 +38,13 @@ def with_new_rows(snapshot: Snapshot, new_rows: NewRows) -> Snapshot:
 
 
 def _changed(tasks: Tasks, new_rows: NewRows) -> Rows:
-    """Rows of tasks that are new, described anew, or of podgroups described anew."""
+    """Rows of tasks that are new, described anew, or of podgroups described anew: ascending, each once."""
     fresh = len(tasks) + np.arange(len(new_rows.tasks))
     if len(new_rows.podgroups_from) == 0:
-        return np.concatenate([fresh, new_rows.edited])
+        return distinct(np.concatenate([fresh, new_rows.edited]))
     anew = np.zeros(int(tasks.podgroup.max(initial=NONE)) + 1, bool)
     anew[new_rows.podgroups_from[new_rows.podgroups_from < len(anew)]] = True
-    return np.concatenate([fresh, new_rows.edited, np.flatnonzero(anew[tasks.podgroup])])
+    return distinct(np.concatenate([fresh, new_rows.edited, np.flatnonzero(anew[tasks.podgroup])]))
 
 
 def _podgroups(snapshot: Snapshot, new_rows: NewRows) -> Podgroups:
@@ -103,7 +103,7 @@ def _settled(snapshot: Snapshot, new_rows: NewRows) -> Snapshot:
     """A podgroup described anew may become whole, or fall below its minimum, by its description alone."""
     if len(new_rows.podgroups_to) == 0:
         return snapshot
-    writable, groups = WritableTable(snapshot.podgroups), frozen(new_rows.podgroups_to, np.int32)
-    nothing, no_part = np.zeros(len(groups), np.int8), np.full(len(groups), NONE, np.int32)
-    settle_at_once((groups, no_part, no_part), (nothing, nothing), new_rows.at, snapshot, writable)
-    return replace(snapshot, podgroups=writable.done()).following(snapshot, new_rows.edited[:0])
+    looked_at = np.zeros((len(new_rows.podgroups_to), 5), np.int64)
+    looked_at[:, 0], looked_at[:, 1:3] = new_rows.podgroups_to, NONE
+    groups = settled(snapshot, looked_at, np.full(len(looked_at), new_rows.at), at_once=True)
+    return replace(snapshot, podgroups=groups).following(snapshot, NO_ROWS)

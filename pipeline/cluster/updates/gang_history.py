@@ -1,69 +1,83 @@
 """The history of a podgroup: whether it was ever whole, and since when it has been broken."""
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Floats, Ids
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Floats, Longs, Rows
 from pipeline.cluster.rules.minima_met import is_whole
-from pipeline.cluster.rules.minimum import Have, Minima, minima_of, subgroups_reach
+from pipeline.cluster.rules.minimum import Have, Minima, minima_of, subgroups_reach, writable
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_RUNNING, Podgroups
 from pipeline.cluster.updates.copy_on_write import WritableTable
-from pipeline.kernels import kernel
+from pipeline.kernels import inlined, kernel
 from pipeline.records import replace
 
-Signs: TypeAlias = NDArray[np.int8]
+Columns: TypeAlias = tuple[Any, ...]
+#: The columns that say what became of a podgroup.
+_HISTORY = "phase", "started", "stale_since"
 
 
-class Recounted(NamedTuple):
-    """Tasks that count otherwise, one after the other.
+def settled(snapshot: Snapshot, counted: Longs, at: Floats, *, at_once: bool) -> Podgroups:
+    """The podgroups once tasks are counted; a column in which nothing changed stays the same array.
 
-    Attributes
+    Parameters
     ----------
-    podgroup, role, subgroup: int32[K]
-    ready, running: int8[K]
-        By how much more the task counts towards a minimum, and among those that run: -1, 0 or 1.
+    counted: int64[K, 5]
+        Of each task that counts otherwise its podgroup, role and subgroup, and by how much more it counts towards a
+        minimum and among those that run (-1, 0 or 1).
     at: float64[K]
         When, in seconds.
-    settles: bool[K]
-        Whether its podgroup is looked at before the next one is counted.
+    at_once
+        Whether a podgroup is looked at once all tasks are counted; else after each of its tasks.
     """
-
-    podgroup: Ids
-    role: Ids
-    subgroup: Ids
-    ready: Signs
-    running: Signs
-    at: Floats
-    settles: Bools
+    groups, counts = snapshot.podgroups, snapshot.counts
+    rows, differs, values = _settle(
+        counted, at, at_once, tuple(snapshot.once(minima_of)),
+        (counts.ready, snapshot.role_counts.ready, snapshot.subgroup_counts.ready), counts.running,
+        tuple([getattr(groups, name) for name in _HISTORY]),
+    )  # fmt: skip
+    if len(rows) == 0:
+        return groups
+    after = WritableTable(groups)
+    for name, column, differ in zip(_HISTORY, values, differs.tolist(), strict=True):
+        if differ:
+            after[name][rows] = column
+    return after.done()
 
 
 @kernel
-def settle(changed: Recounted, minima: Minima, have: Have, running: Counts, history: tuple[Any, Any, Any]) -> None:
-    """Count tasks, and bring ``history`` (phase, ``started``, ``stale_since``) of their podgroups up to date, in place.
+def _settle(
+    counted: Longs, times: Floats, at_once: bool,
+    minima: Columns, known: Columns, known_running: Counts, history: Columns,
+) -> tuple[Rows, Bools, Columns]:  # fmt: skip
+    """The podgroups (int64[M]) whose history changes, in which of its columns (bool[3]), and what these are now.
 
     A podgroup is whole if it has its minimum and at least one task, and its roles and subgroups have theirs. It is
     stale while some of its tasks run and it is not whole, whether or not it ever was whole. Without running tasks it is
     not stale: there is nothing to clear.
+
+    ``minima`` are ``Minima``; ``known`` (``Have``) and ``known_running`` are the counts before.
     """
-    podgroup, roles, subgroups, ready_by, running_by, times, settles = changed
-    phase, started, stale = history
+    needs, have, running = Minima(*minima), writable(Have(*known)), known_running.copy()
+    phase, started, stale = history[0].copy(), history[1].copy(), history[2].copy()
     # Taking a column out of a record for each task would cost ten times as much as all the rest.
-    least, has, has_role, has_leaf = minima.least, have.group, have.role, have.leaf
-    binds, start, role_least = minima.binds, minima.role_start, minima.role_least
-    part_start, on_top = minima.part_start, minima.wanted_on_top
-    for k in range(len(podgroup)):
-        group, role, leaf, at = podgroup[k], roles[k], subgroups[k], times[k]
-        has[group] += ready_by[k]
-        running[group] += running_by[k]
-        if role != NONE:
-            has_role[role] += ready_by[k]
-        if leaf != NONE:
-            has_leaf[leaf] += ready_by[k]
-        if not settles[k]:
-            continue
+    least, has, has_role, has_leaf = needs.least, have.group, have.role, have.leaf
+    binds, start, role_least = needs.binds, needs.role_start, needs.role_least
+    part_start, on_top = needs.part_start, needs.wanted_on_top
+    many = len(counted)
+    for step in range(2 * many if at_once else many):
+        k = step if step < many else step - many
+        group, role, leaf, more, at = counted[k, 0], counted[k, 1], counted[k, 2], counted[k, 3], times[k]
+        if step < many:
+            has[group] += more
+            running[group] += counted[k, 4]
+            if role != NONE:
+                has_role[role] += more
+            if leaf != NONE:
+                has_leaf[leaf] += more
+            if at_once:
+                continue
         whole = has[group] >= max(least[group], 1)
         if whole and binds[group]:
             for row in range(start[group], start[group + 1]):
@@ -71,7 +85,7 @@ def settle(changed: Recounted, minima: Minima, have: Have, running: Counts, hist
         if whole and part_start[group] == part_start[group + 1]:
             whole = on_top[group] <= 0
         elif whole:
-            whole = subgroups_reach(minima, have, group)
+            whole = subgroups_reach(needs, have, group)
         if whole:
             phase[group] = PHASE_RUNNING
             if np.isnan(started[group]):
@@ -81,44 +95,33 @@ def settle(changed: Recounted, minima: Minima, have: Have, running: Counts, hist
             stale[group] = np.nan
         elif np.isnan(stale[group]):
             stale[group] = at
+    return _rewritten(counted[:, 0], history, (phase, started, stale))
 
 
-def _ready_now(snapshot: Snapshot) -> Have:
-    """How many tasks of each podgroup, role and leaf subgroup count towards its minimum, as columns for writing."""
-    counts, roles, leaves = snapshot.counts, snapshot.role_counts, snapshot.subgroup_counts
-    return Have(counts.ready.copy(), roles.ready.copy(), leaves.ready.copy())
+@inlined
+def _rewritten(podgroups: Longs, before: Columns, after: Columns) -> tuple[Rows, Bools, Columns]:
+    """Which of ``podgroups`` have another history, in which columns, and what these are."""
+    (phase, started, stale), (phase_before, started_before, stale_before) = after, before
+    differs, rows, many = np.zeros(len(after), np.bool_), np.empty(len(podgroups), np.int64), 0
+    for group in podgroups:
+        of_phase = phase[group] != phase_before[group]
+        of_start, of_stale = _differ(started[group], started_before[group]), _differ(stale[group], stale_before[group])
+        differs[0], differs[1], differs[2] = differs[0] | of_phase, differs[1] | of_start, differs[2] | of_stale
+        if of_phase or of_start or of_stale:
+            rows[many] = group
+            many += 1
+    rows = rows[:many].copy()
+    return rows, differs, (phase[rows], started[rows], stale[rows])
 
 
-def settle_news(changed: Recounted, snapshot: Snapshot, groups: WritableTable[Podgroups]) -> None:
-    """Count tasks in ``groups``, the podgroups of the next snapshot."""
-    running = snapshot.counts.running.copy()
-    history = groups["phase"], groups["started"], groups["stale_since"]
-    settle(changed, snapshot.once(minima_of), _ready_now(snapshot), running, history)
-
-
-def settle_at_once(
-    parts: tuple[Ids, Ids, Ids],
-    by: tuple[Signs, Signs],
-    at: float,
-    snapshot: Snapshot,
-    groups: WritableTable[Podgroups],
-) -> None:
-    """Count tasks that change at one time: a podgroup is looked at once all of them are counted.
-
-    ``parts`` are the podgroup, role and subgroup of each task, ``by`` what it counts more as ready and as running.
-    """
-    order = np.argsort(parts[0], kind="stable")
-    podgroup, role, subgroup = (column[order] for column in parts)
-    ready, running = (column[order] for column in by)
-    last = np.ones(len(order), bool)
-    last[:-1] = podgroup[1:] != podgroup[:-1]
-    times = np.full(len(order), at)
-    settle_news(Recounted(podgroup, role, subgroup, ready, running, times, last), snapshot, groups)
+@inlined
+def _differ(time: float, other: float) -> bool:
+    return time != other and not (np.isnan(time) and np.isnan(other))
 
 
 def listed(snapshot: Snapshot, at: float) -> Snapshot:
     """A state that was just listed: podgroups are stale since when they state it, else since ``at`` (seconds)."""
     stale = (snapshot.counts.running > 0) & ~is_whole(snapshot)
-    writable, said = WritableTable(snapshot.podgroups), snapshot.podgroups.stale_since
-    writable["stale_since"] = np.where(stale, np.where(np.isnan(said), at, said), np.nan)
-    return replace(snapshot, podgroups=writable.done()).following(snapshot, NO_ROWS)
+    after, said = WritableTable(snapshot.podgroups), snapshot.podgroups.stale_since
+    after["stale_since"] = np.where(stale, np.where(np.isnan(said), at, said), np.nan)
+    return replace(snapshot, podgroups=after.done()).following(snapshot, NO_ROWS)

@@ -7,7 +7,14 @@ import pytest
 
 from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.recent_evictions import NO_EVICTIONS, RecentEvictions, in_order, in_queues, with_evictions
+from pipeline.cluster.recent_evictions import (
+    HORIZON_S,
+    NO_EVICTIONS,
+    RecentEvictions,
+    in_order,
+    in_queues,
+    with_evictions,
+)
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING
 from pipeline.cluster.updates.events import Changes, Listed, QueuesRelaid
@@ -80,6 +87,23 @@ def test_the_table_says_what_a_list_of_all_evictions_says(seed: int) -> None:
                 assert true <= counted <= late
     assert len(table) == len({*zip(table.queue.tolist(), table.at.tolist(), strict=True)})
     assert rows(in_order(table.queue[::-1], table.at[::-1], table.count[::-1])) == rows(table)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_more_evictions_are_added_as_if_all_were_put_in_order(seed: int) -> None:
+    draw, table, told = np.random.default_rng(seed), NO_EVICTIONS, list[tuple[int, int]]()
+    for _ in range(40):
+        second = int(draw.choice([10, 11, 12, 900, 3611, 3612, 7000]))
+        queues = draw.integers(NONE, 4, draw.integers(0, 6))
+        table = with_evictions(table, frozen(queues, np.int32), second)
+        told += [(second, int(queue)) for queue in queues]
+        if len(queues):
+            told = [(at, queue) for at, queue in told if second - HORIZON_S <= at <= second + HORIZON_S]
+        at, queue = np.array(told, np.int64).reshape(-1, 2).T
+        expected = in_order(queue, at, np.ones(len(told), np.int64))
+        assert rows(table) == rows(expected)
+        assert [one.dtype for one in (table.queue, table.at, table.count)] == [np.int32, np.int64, np.int64]
+        assert not any(one.flags.writeable for one in (table.queue, table.at, table.count))
 
 
 def test_a_queue_that_is_gone_still_counts_in_all() -> None:

@@ -23,3 +23,15 @@ def test_an_admission_is_carried_out_and_leaves_every_column_of_tasks_as_it_is()
 def test_a_statement_that_does_nothing_leaves_the_snapshot_itself() -> None:
     state = cluster([{"cpu": 4}], [gang(1, cpu=1)])
     assert carried_out(statement("allocate"), state, 0.0) is state
+
+
+def test_under_another_revision_what_follows_from_the_tables_is_still_known() -> None:
+    state = cluster([{"cpu": 4}], [gang(1, cpu=1), gang(1, cpu=1)])
+    assert (state.totals.nodes.used.sum(), len(state.index.by_podgroup.task), len(state.roles_bind)) == (0, 2, 2)
+    made = statement("allocate", bound=np.array([1]), bound_node=np.array([0]))
+    after = carried_out(made, state, 0.0)
+    again = after.at_revision(state.revision)
+    assert (again.revision, again.tasks, again.totals) == (state.revision, after.tasks, after.totals)
+    assert again.parts is state.parts
+    assert again.roles_bind is state.roles_bind
+    assert again.index.by_node.task.tolist() == after.index.by_node.task.tolist() == [1]

@@ -3,14 +3,18 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import FAILED, RUNNING
+from pipeline.cluster.tables import FAILED, PHASE_RUNNING, RUNNING
 from pipeline.cluster.updates.events import Changes, Listed
 from pipeline.cluster.updates.fold import fold
+from pipeline.cluster.updates.gang_history import settled
 from tests.support.builders import Gang, Task, cluster
 from tests.support.small_states import decided, task_news
+
+HISTORY = "phase", "started", "stale_since"
 
 
 def parted() -> Snapshot:
@@ -50,6 +54,50 @@ def test_roles_that_bind_count_as_well() -> None:
     whole = told(state, (0, RUNNING, 1), (1, RUNNING, 2), (2, RUNNING, 3))
     assert stale(told(whole, (1, FAILED, 4))) == [None]
     assert stale(told(whole, (0, FAILED, 4))) == [4.0]
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize("seed", range(40))
+def test_history_is_that_of_each_podgroup_after_each_of_its_tasks_or_all(seed: int, at_once: bool) -> None:
+    draw = np.random.default_rng(seed)
+    parts = [(NONE, 1, NONE), (NONE, 1, NONE)]
+    tasks = [Task(role=at % 2, subgroup=at // 2) for at in range(4)]
+    gangs = [Gang(tasks, 2, roles=[1, 1], subgroups=parts), Gang([Task()] * 4, 3), Gang([Task()] * 4, 1)]
+    state = cluster([{"gpu": 64}], gangs)
+    state = told(state, *((row, RUNNING, at + 1) for at, row in enumerate(draw.permutation(12)[:6].tolist())))
+    owner, role, leaf = (getattr(state.tasks, name).tolist() for name in ("podgroup", "role", "subgroup"))
+    runs = (state.tasks.status == RUNNING).tolist()
+    rows = draw.permutation(12)[: draw.integers(0, 9)].tolist()
+    if not at_once:
+        rows += draw.permutation(12)[: draw.integers(0, 9)].tolist()
+    expected = [list(one) for one in zip(*(getattr(state.podgroups, name).tolist() for name in HISTORY), strict=True)]
+    counted, times = [], 20.0 + np.arange(len(rows)) * (not at_once)
+
+    def look_at(group: int, at: float) -> None:
+        mine = [row for row in range(12) if owner[row] == group and runs[row]]
+        whole = len(mine) >= state.podgroups.min_available[group]
+        if group == 0:
+            whole &= len({role[row] for row in mine}) == len({leaf[row] for row in mine}) == 2
+        phase, started, stale_since = expected[group]
+        if whole:
+            expected[group] = [PHASE_RUNNING, at if np.isnan(started) else started, np.nan]
+        else:
+            broken = at if np.isnan(stale_since) else stale_since
+            expected[group] = [phase, started, broken if mine else np.nan]
+
+    for row, at in zip(rows, times.tolist(), strict=True):
+        by = -1 if runs[row] else 1
+        runs[row] = not runs[row]
+        counted.append((owner[row], role[row], leaf[row], by, by))
+        if not at_once:
+            look_at(owner[row], at)
+    for row in rows if at_once else ():
+        look_at(owner[row], 20.0)
+    after = settled(state, np.array(counted, np.int64).reshape(-1, 5), times, at_once=at_once)
+    np.testing.assert_array_equal([getattr(after, name) for name in HISTORY], np.array(expected).T)
+    for name in HISTORY:
+        column, before = getattr(after, name), getattr(state.podgroups, name)
+        assert np.array_equal(column, before, equal_nan=name != "phase") == (column is before)
 
 
 def relisted(before: Snapshot, said: Snapshot) -> Snapshot:

@@ -1,0 +1,228 @@
+"""What becomes of some tasks by news, or by one of our own decisions: worked out on a copy of the rows concerned.
+
+They are read from all over memory once, and side by side after that.
+"""
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.counted.change_log import place_in
+from pipeline.cluster.counted.counting import counted_more, runs
+from pipeline.cluster.tables import BOUND, GONE, PENDING, RUNNING, TERMINATING, Tasks
+from pipeline.cluster.updates.copy_on_write import WritableTable
+from pipeline.cluster.updates.events import CURRENT, EVICTED, REPLACED, Decided, TaskNews
+from pipeline.cluster.updates.gang_history import Columns
+from pipeline.kernels import inlined, kernel, linked
+
+#: Columns of ``Tasks``: what a task is for good, then what may change. No total and no index follows from the last two.
+_COLUMNS = (
+    "podgroup", "role", "subgroup", "gone_when_evicted",
+    "status", "node", "nominated", "card", "incarnation", "revision",
+)  # fmt: skip
+_PODGROUP, _ROLE, _SUBGROUP, _GONE, _STATUS, _NODE, _NOMINATED, _CARD, _INCARNATION, _REVISION = range(len(_COLUMNS))
+#: The fields of ``Became``.
+Outcome: TypeAlias = tuple[Rows, Longs, Bools, Rows, Longs, Floats]
+
+
+class Became(NamedTuple):
+    """What became of tasks.
+
+    Attributes
+    ----------
+    rows: int64[K]
+        The tasks, each once.
+    columns: int64[10, K]
+        What they are now: their columns of ``_COLUMNS``.
+    differs: bool[10]
+        In which columns any of them changed.
+    recounted: int64[M]
+        Those that count otherwise now, ascending. One that starts over where it was is in the same place of the index.
+    counted: int64[L, 5]; at: float64[L]
+        For ``gang_history.settled``: each message that counted, or each task whose status a decision changed.
+    """
+
+    rows: Rows
+    columns: Longs
+    differs: Bools
+    recounted: Rows
+    counted: Longs
+    at: Floats
+
+    def written(self, tasks: Tasks) -> Tasks:
+        """The table with these changes. A column in which nothing changed stays the same array."""
+        changed, writable = self.differs.nonzero()[0].tolist(), WritableTable(tasks)
+        for column in changed:
+            writable[_COLUMNS[column]][self.rows] = self.columns[column]
+        return writable.done() if changed else tasks
+
+
+def by_news(tasks: Tasks, news: TaskNews, alive: Bools) -> Became:
+    """What becomes of tasks by news; ``alive`` bool[G] are the podgroups that are still there."""
+    said = news.row, news.status, news.node, news.card, news.incarnation, news.revision, news.at
+    return Became(*_by_news(said, _columns(tasks), alive))
+
+
+def by_decision(tasks: Tasks, made: Decided, allocatable: Longs, *, carded: bool) -> Became:
+    """What becomes of tasks by a decision, on nodes with ``allocatable`` int64[N, R]; ``carded``: some have cards."""
+    parts = made.evicted, made.spared, made.nominated, made.bound
+    lives = made.evicted_incarnation, made.spared_incarnation, made.nominated_incarnation, made.bound_incarnation
+    told = *map(len, parts), np.concatenate(parts), np.concatenate(lives)
+    nodes = np.concatenate((made.nominated_node, made.bound_node))
+    cards = np.concatenate((made.nominated_card, made.bound_card))
+    return Became(*_by_decision(told, nodes, cards, made.at, _columns(tasks), allocatable, carded))
+
+
+def once_gone(tasks: Tasks, rows: Rows) -> Longs:
+    """int64[K, 5]: what ``gang_history.settled`` counts of tasks that are gone."""
+    return _once_gone(_columns(tasks), rows)
+
+
+def _columns(tasks: Tasks) -> Columns:
+    return tuple([getattr(tasks, name) for name in _COLUMNS])
+
+
+@kernel
+def _by_news(news: Columns, columns: Columns, alive: Bools) -> Outcome:
+    """Fold news into a copy of the tasks that it is about, one message after the other."""
+    row, said, target, on, life, revision, times = news
+    rows, place = _each_once(row)
+    before = _taken(columns, rows)
+    after, counted, heard = before.copy(), np.empty((len(row), 5), np.int64), np.empty(len(row), np.bool_)
+    podgroup, gone_when_evicted, status, node = after[_PODGROUP], after[_GONE], after[_STATUS], after[_NODE]
+    nominated, card, incarnation, known = after[_NOMINATED], after[_CARD], after[_INCARNATION], after[_REVISION]
+    for k in range(len(row)):
+        task, new = place[k], said[k]
+        heard[k] = revision[k] > known[task] and alive[podgroup[task]]
+        if not heard[k]:
+            continue
+        known[task] = revision[k]
+        current, was = incarnation[task], status[task]
+        _count(counted[k], before, task, was, was)
+        lives = current if life[k] == CURRENT else life[k]
+        if lives < current:
+            continue
+        if new == EVICTED:
+            new = GONE if gone_when_evicted[task] else REPLACED
+        if new == REPLACED or (new == PENDING and life[k] == CURRENT and was != PENDING):
+            lives += 1
+            new = PENDING
+        if new == TERMINATING and target[k] == NONE and (was == PENDING or was > TERMINATING):
+            new = GONE  # it was told to end before it held anything
+        if was == TERMINATING and runs(new) and lives == current:
+            new = TERMINATING  # told to end, and the news was sent before the fleet knew
+        moves = was == TERMINATING and nominated[task] != NONE  # it keeps its promise until it waits again
+        keeps = lives == current and (new == PENDING or (new == TERMINATING and moves))
+        if not keeps and not (new == PENDING and moves):
+            nominated[task] = NONE
+        if new == PENDING:
+            node[task] = NONE
+        elif target[k] != NONE:
+            node[task] = target[k]
+            card[task] = on[k]
+        if node[task] == NONE and nominated[task] == NONE:
+            card[task] = NONE
+        incarnation[task] = lives
+        status[task] = new
+        _count(counted[k], before, task, was, new)
+    return _outcome(rows, before, after, counted[heard], times[heard])
+
+
+@kernel
+def _by_decision(
+    told: Columns, nodes: Ids, cards: Ids, at: float, columns: Columns, allocatable: Longs, carded: bool
+) -> Outcome:  # fmt: skip
+    """Carry out a decision on a copy of the tasks that it is about; what they were decides.
+
+    ``told``: how many tasks are told to end, are not any more, are promised a node (NONE: no more), and start; their
+    rows one after the other (int64[K]) and the life that is meant of each (int64[K]). ``nodes`` and ``cards`` are those
+    of the tasks that are promised one or start.
+    """
+    evicted, spared, promised, _, row, life = told
+    rows, place = _each_once(row)
+    before, ends = _taken(columns, rows), np.zeros(len(rows), np.bool_)
+    after = before.copy()
+    status, node, nominated, card = after[_STATUS], after[_NODE], after[_NOMINATED], after[_CARD]
+    counted = np.empty((len(rows), 5), np.int64)
+    for k in range(len(row)):
+        task, to = place[k], k - evicted - spared
+        was, same = before[_STATUS, task], life[k] == CURRENT or life[k] == before[_INCARNATION, task]
+        if k < evicted:
+            ends[task] |= same and (runs(was) or was == TERMINATING)
+            if ends[task]:
+                status[task] = TERMINATING
+        elif to < 0:
+            if same and was == TERMINATING:
+                status[task], nominated[task] = RUNNING, NONE
+        elif nodes[to] != NONE and not allocatable[nodes[to]].any():
+            continue
+        elif to < promised:
+            # A task that was ending already moves as well: it starts again where this decision promises it room.
+            moves = ends[task] and before[_CARD, task] == NONE  # a task has room for one card only
+            ended = was == TERMINATING and nodes[to] == NONE and before[_NOMINATED, task] != NONE
+            if moves or (same and (was == PENDING or ended)):
+                nominated[task] = nodes[to]
+                card[task] = cards[to] if carded else card[task]
+        elif same and was == PENDING:
+            status[task], node[task], nominated[task] = BOUND, nodes[to], NONE
+            card[task] = cards[to] if carded else card[task]
+    for task in range(len(rows)):
+        _count(counted[task], before, task, before[_STATUS, task], status[task])
+    counted = counted[before[_STATUS] != status]
+    return _outcome(rows, before, after, counted, np.full(len(counted), at))
+
+
+@kernel
+def _once_gone(columns: Columns, rows: Rows) -> Longs:
+    before, counted = _taken(columns, rows), np.empty((len(rows), 5), np.int64)
+    for task in range(len(rows)):
+        _count(counted[task], before, task, before[_STATUS, task], GONE)
+    return counted
+
+
+@linked
+def _each_once(rows: Rows) -> tuple[Rows, Rows]:
+    """The different rows as they come (int64), and which of them each is (int64[K])."""
+    size = 64
+    while size < 2 * len(rows):
+        size *= 2
+    table, kinds, kind, many = np.full((2, size), NONE), np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), 0
+    for k in range(len(rows)):
+        at = place_in(table, rows[k])
+        if table[0, at] == NONE:
+            table[0, at], table[1, at], kinds[many] = rows[k], many, rows[k]
+            many += 1
+        kind[k] = table[1, at]
+    return kinds[:many].copy(), kind
+
+
+@linked
+def _taken(columns: Columns, rows: Rows) -> Longs:
+    """int64[10, K]: some rows of the columns."""
+    podgroup, role, subgroup, gone_when_evicted, status, node, nominated, card, incarnation, revision = columns
+    taken = np.empty((len(columns), len(rows)), np.int64)
+    for at in range(len(rows)):
+        row = rows[at]
+        taken[_PODGROUP, at], taken[_ROLE, at], taken[_SUBGROUP, at] = podgroup[row], role[row], subgroup[row]
+        taken[_GONE, at], taken[_STATUS, at] = gone_when_evicted[row], status[row]
+        taken[_NODE, at], taken[_NOMINATED, at], taken[_CARD, at] = node[row], nominated[row], card[row]
+        taken[_INCARNATION, at], taken[_REVISION, at] = incarnation[row], revision[row]
+    return taken
+
+
+@inlined
+def _count(counted: Longs, tasks: Longs, task: int, was: int, new: int) -> None:
+    counted[0], counted[1], counted[2] = tasks[_PODGROUP, task], tasks[_ROLE, task], tasks[_SUBGROUP, task]
+    counted[3], counted[4] = counted_more(was, new)
+
+
+@linked
+def _outcome(rows: Rows, before: Longs, after: Longs, counted: Longs, at: Floats) -> Outcome:
+    differs, counts = np.zeros(len(before), np.bool_), np.zeros(len(rows), np.bool_)
+    for column in range(len(before)):
+        for task in range(len(rows)):
+            if before[column, task] != after[column, task]:
+                differs[column] = True
+                counts[task] |= column < _INCARNATION
+    return rows, after, differs, np.sort(rows[counts]), counted, at
