@@ -17,8 +17,6 @@ _DEAR = 2.0
 _LAST = 3
 #: A linear congruential sequence of 31 bits.
 NEXT, TIMES, PLUS = 1 << 31, 1103515245, 12345
-#: Prices of as many nodes as have these bits of their row of their own are blurred anew for each that is cleared.
-_BLURRED_BITS = 7
 
 
 class Scale(NamedTuple):
@@ -250,15 +248,11 @@ def _cheapest(
 def recreate(
     noise: float, seed: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, price: Floats
 ) -> tuple[bool, int]:
-    """Clear nodes, the cheapest slot first, until the gang places; whether it does, and the seed.
-
-    Prices are blurred anew for each node that is cleared, of many nodes for a few of them at once.
-    """
-    state.lowest[:], turn, turns = -1.0, 0, max(len(state.ratio) >> _BLURRED_BITS, 1)
+    """Clear nodes, the cheapest slot first, until the gang places; whether it does, and the seed."""
+    state.lowest[:] = -1.0
     while _lacks(pool, state, ground):
-        if noise > 0.0 and turn % turns == 0:
+        if noise > 0.0:  # all prices are blurred anew
             state.lowest[:] = -1.0
-        turn += 1
         found, seed = _cheapest(noise, seed, pool, state, ground, rows, price)
         if found == NONE:
             return False, seed
