@@ -28,7 +28,7 @@ _DIGIT_BITS = 16
 #: With more bits than these, keys mostly tell rows apart, and others need not be packed with them.
 _ENOUGH_BITS = 30
 #: Up to this many rows are sorted key by key: to pack the keys would take longer.
-_FEW = 1_000
+_FEW = 500
 #: It pays to ask whether a key numbers the rows if there are this many.
 _MANY = 4_096
 #: Bits of the second number of a pair.
@@ -93,10 +93,17 @@ def with_rows(column: NDArray[Any], rows: NDArray[Any], values: Any) -> NDArray[
 
 def distinct(rows: NDArray[Whole]) -> NDArray[Whole]:
     """Rows (integers [K]) ascending, each once. Sorting is faster for integers than NumPy's ``unique``."""
-    ordered = np.sort(rows)
-    first = np.ones(len(ordered), bool)
+    ordered = rows.copy()
+    ordered.sort()
+    return ordered[_firsts(ordered)]
+
+
+def _firsts(ordered: NDArray[Any]) -> Bools:
+    """bool[K]: where the next of some ordered values begins."""
+    first = np.empty(len(ordered), bool)
+    first[:1] = True
     first[1:] = ordered[1:] != ordered[:-1]
-    return ordered[first]
+    return first
 
 
 def is_among(values: NDArray[Any], some: Any) -> Bools:
@@ -106,10 +113,11 @@ def is_among(values: NDArray[Any], some: Any) -> Bools:
     """
     if len(some) == 0:
         return np.zeros(len(values), bool)
-    ordered = np.sort(some)
-    at = np.searchsorted(ordered, values)
-    at[at == len(ordered)] = 0
-    return np.asarray(ordered[at] == values)
+    ordered = np.array(some)
+    ordered.sort()
+    at = ordered.searchsorted(values)
+    found: Bools = ordered.take(at, mode="clip") == values  # what is greater than all of them equals none
+    return found
 
 
 def without(rows: NDArray[Whole], some: NDArray[Any]) -> NDArray[Whole]:
@@ -125,10 +133,13 @@ def counted_off(rows: NDArray[Whole]) -> tuple[NDArray[Whole], Longs]:
 
 def first_of(values: NDArray[Any]) -> tuple[Rows, Longs]:
     """Where each of the different integers is first (int64), in rising order, and how often it is there (int64)."""
-    order = np.argsort(values, kind="stable")
+    order = values.argsort(kind="stable")
     ordered = values[order]
-    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else NO_ROWS
-    return order[begins], np.diff(np.append(begins, len(ordered)))
+    edge = np.empty(len(ordered) + 1, bool)
+    edge[0] = edge[-1] = True
+    edge[1:-1] = ordered[1:] != ordered[:-1]
+    start = edge.nonzero()[0]
+    return order[start[:-1]], start[1:] - start[:-1]
 
 
 def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
@@ -145,12 +156,16 @@ def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
     counted = _counted(values) if len(values) > _FEW else None
     if counted is not None:
         return counted
-    order = np.argsort(values, kind="stable")
+    order = values.argsort(kind="stable")
     ordered, kind = values[order], np.empty(len(values), np.int64)
-    first = np.ones(len(values), bool)
-    first[1:] = ordered[1:] != ordered[:-1]
-    kind[order] = np.cumsum(first) - 1
+    first = _firsts(ordered)
+    kind[order] = first.cumsum() - 1
     return ordered[first], kind
+
+
+def none_last(rows: Ids) -> Codes:
+    """uint32[K]: row numbers as a key by which NONE comes last: without its sign it is the greatest of all."""
+    return rows.view(np.uint32)
 
 
 def paired(first: NDArray[Any], second: NDArray[Any]) -> Longs:
@@ -233,29 +248,34 @@ def _arranged(keys: tuple[NDArray[Any], ...]) -> tuple[Rows, Bools]:
 
     Later keys are read only where the earlier are equal.
     """
-    order, numbered = np.arange(len(keys[0])), _as_numbered(keys[-1])
-    equal, at = order > 0, 0
+    many, numbered = len(keys[0]), _as_numbered(keys[-1])
     if numbered is not None:
         pack, bits, at = _packed(keys[:-1])
         if at == len(keys) - 1 and (bits or pack is None):  # what is left tells all rows apart
-            return (numbered if pack is None else _by_digits(pack, bits, numbered)), np.zeros(len(order), bool)
-        at = 0
+            return (numbered if pack is None else _by_digits(pack, bits, numbered)), np.zeros(many, bool)
+    pack, bits, at = _packed(keys)
+    order = np.arange(many)
+    equal = order > 0
+    if pack is not None:
+        order = _by_pack(pack, bits)
+        equal = ~_firsts(pack[order])
     while at < len(keys) and equal.any():
-        tied = equal | np.append(equal[1:], False)
-        rows = order if tied.all() else order[tied]
-        pack, bits, more = _packed(key if at == 0 else key[rows] for key in keys[at:])
+        tied = equal.copy()
+        tied[:-1] |= equal[1:]
+        rows = order[tied]
+        pack, bits, more = _packed(key[rows] for key in keys[at:])
         at += more
         if pack is None:
             break
-        run = np.cumsum(~equal if rows is order else ~equal[tied])
-        by_pack = _by_digits(pack, bits, np.arange(len(rows))) if bits else np.argsort(pack, kind="stable")
-        ranked = by_pack if run[-1] == run[0] else by_pack[np.argsort(run[by_pack], kind="stable")]
-        same = np.append(False, (pack[ranked[1:]] == pack[ranked[:-1]]) & (run[1:] == run[:-1]))
-        if rows is order:
-            order, equal = rows[ranked], same
-        else:
-            order[tied], equal[tied] = rows[ranked], same
+        run, by_pack = (~equal[tied]).cumsum(), _by_pack(pack, bits)
+        ranked = by_pack if run[-1] == run[0] else by_pack[run[by_pack].argsort(kind="stable")]
+        order[tied], equal[tied] = rows[ranked], ~(_firsts(pack[ranked]) | _firsts(run))
     return order, equal
+
+
+def _by_pack(pack: NDArray[Any], bits: int) -> Rows:
+    """Rows in the order of a key that ``_packed`` has made, equal ones as they come."""
+    return _by_digits(pack, bits, np.arange(len(pack))) if bits else pack.argsort(kind="stable")
 
 
 def _packed(keys: Iterable[NDArray[Any]]) -> tuple[NDArray[Any] | None, int, int]:
@@ -273,11 +293,11 @@ def _packed(keys: Iterable[NDArray[Any]]) -> tuple[NDArray[Any] | None, int, int
             key = _numbers(key)
             low, high = key.min(), np.inf
         width = (int(high) - int(low)).bit_length() if key.dtype.kind in "biu" else 0
-        plain = key.dtype.kind not in "biu" or width > _KEY_BITS
+        plain = width > _KEY_BITS or (key.dtype.kind not in "biu" and low != high)
         if pack is not None and (plain or bits + width > _KEY_BITS):
             break
         many += 1
-        if plain and low != high:
+        if plain:
             return key, 0, many
         if width:
             mine = key.astype(np.int64) - int(low)
