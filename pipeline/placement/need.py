@@ -11,8 +11,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, is_among, kinds_of
+from pipeline.cluster.arrays import (
+    NONE,
+    Bools,
+    Counts,
+    Ids,
+    Longs,
+    Rows,
+    frozen,
+    is_among,
+    kinds_of,
+    none_last,
+    sealed,
+    sizes,
+)
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.kernels import kernel
 from pipeline.records import replace
 
 
@@ -78,11 +92,10 @@ class Need:
     parts: tuple[Part, ...]
     short: int = 0
 
-    @property
+    @cached_property
     def total(self) -> Longs:
         """int64[R]: resources of the minimum together."""
-        summed: Longs = (self.request * self.count[:, None]).sum(axis=0)
-        return summed
+        return sealed(self.count @ self.request)
 
     @cached_property
     def plain(self) -> bool:
@@ -101,8 +114,7 @@ def _in_order(snapshot: Snapshot, rows: Rows, owner: Rows) -> Rows:
     if len(rows) < 2:  # noqa: PLR2004 - nothing to compare
         return rows
     tasks = snapshot.tasks
-    index = np.where(tasks.index[rows] == NONE, np.iinfo(np.int32).max, tasks.index[rows])
-    keys = (tasks.order[rows], index, -tasks.priority[rows].astype(np.int64), owner)
+    keys = tasks.order[rows], none_last(tasks.index[rows]), -tasks.priority[rows].astype(np.int64), owner
     return rows[np.lexsort(keys)]
 
 
@@ -127,18 +139,35 @@ def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, in
 
 def _minima_of(snapshot: Snapshot, podgroups: Rows, rows: Rows, owner: Rows) -> tuple[Bools, Longs]:
     """The same for several podgroups: bool[K], and int64[P]; ``owner`` int64[K] are positions of ``podgroups``."""
-    groups, counts, each = snapshot.podgroups, snapshot.counts, np.arange(len(podgroups))
+    counts, least = snapshot.counts, snapshot.podgroups.min_available
     chosen, lacking = np.zeros(len(rows), bool), np.zeros(len(podgroups), np.int64)
-    roles = snapshot.roles_bind[podgroups] & (snapshot.role_start[podgroups + 1] > snapshot.role_start[podgroups])
-    inner = roles | (snapshot.subgroup_start[podgroups + 1] > snapshot.subgroup_start[podgroups])
-    for at in np.flatnonzero(inner).tolist():
-        mine = slice(*np.searchsorted(owner, (at, at + 1)).tolist())
+    after = podgroups + 1
+    roles = snapshot.roles_bind[podgroups] & (snapshot.role_start[after] > snapshot.role_start[podgroups])
+    inner = roles | (snapshot.subgroup_start[after] > snapshot.subgroup_start[podgroups])
+    for at in inner.nonzero()[0].tolist():
+        mine = slice(*owner.searchsorted((at, at + 1)).tolist())
         chosen[mine], lacking[at] = _leading_of_parts(snapshot, int(podgroups[at]), rows[mine])
-    held = counts.ready[podgroups] + counts.waiting[podgroups] + np.bincount(owner[chosen], minlength=len(podgroups))
-    missing, rest = groups.min_available[podgroups] - held, np.flatnonzero(~chosen)
-    start = np.searchsorted(owner[rest], np.append(each, len(each)))
-    chosen[rest[np.arange(len(rest)) - start[owner[rest]] < missing[owner[rest]]]] = True
-    return chosen, np.maximum(lacking, missing - np.diff(start))
+    _fill_up(podgroups, owner, least, counts.ready, counts.waiting, chosen, lacking)
+    return chosen, lacking
+
+
+@kernel
+def _fill_up(
+    podgroups: Rows, owner: Rows, least: Counts, ready: Counts, waiting: Counts, chosen: Bools, lacking: Longs
+) -> None:
+    """Choose tasks in order until each podgroup has its minimum; ``lacking`` becomes at least what it lacks then."""
+    missing = np.empty(len(podgroups), np.int64)
+    for at in range(len(podgroups)):
+        group = podgroups[at]
+        missing[at] = least[group] - ready[group] - waiting[group]
+    for task in range(len(owner)):
+        missing[owner[task]] -= chosen[task]
+    for task in range(len(owner)):
+        if not chosen[task] and missing[owner[task]] > 0:
+            chosen[task] = True
+            missing[owner[task]] -= 1
+    for at in range(len(podgroups)):
+        lacking[at] = max(lacking[at], missing[at])
 
 
 def _leading_of_parts(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, int]:
@@ -258,7 +287,7 @@ def _need_of(
 ) -> Need:
     groups = np.array(podgroups, np.int64)
     waiting, start = snapshot.waiting_of(groups)
-    owner = np.repeat(np.arange(len(groups)), np.diff(start))
+    owner = np.arange(len(groups)).repeat(sizes(start[1:]))
     waiting = _in_order(snapshot, waiting, owner)
     if among is not None or without or most is not None:
         left = _left(snapshot, waiting, owner, most, without, among)
@@ -268,29 +297,37 @@ def _need_of(
         waiting, owner, leads = waiting[leads], owner[leads], leads[leads]
     parts, top, part_of = _parts_of(snapshot, groups)
     part = np.array(top, np.int32)[owner]
-    inside = snapshot.tasks.subgroup[waiting] != NONE
-    subgroups, at = kinds_of(snapshot.tasks.subgroup[waiting[inside]])  # a subgroup is of one podgroup
-    part[inside] = np.array([part_of[row] for row in subgroups.tolist()], np.int32)[at]
-    order = np.argsort(~leads, kind="stable")
+    if part_of:
+        inside = snapshot.tasks.subgroup[waiting] != NONE
+        subgroups, at = kinds_of(snapshot.tasks.subgroup[waiting[inside]])  # a subgroup is of one podgroup
+        part[inside] = np.array([part_of[row] for row in subgroups.tolist()], np.int32)[at]
+    order = (~leads).argsort(kind="stable")
     tasks = waiting[order]
-    shapes, shape = kinds_of(snapshot.tasks.shape[tasks])
-    first = np.empty(len(shapes), np.int64)
-    first[shape[::-1]] = np.arange(len(tasks))[::-1]  # of equal indices the last one is written
-    by_task = np.argsort(first)
-    shapes, shape = shapes[by_task], np.argsort(by_task)[shape]
-    minimum = int(leads.sum())
+    shapes, shape = _by_appearance(snapshot.tasks.shape[tasks])
+    minimum = int(np.count_nonzero(leads))
     return Need(
         podgroups=tuple(podgroups),
-        tasks=frozen(tasks, np.int64),
+        tasks=sealed(tasks),
         minimum=minimum,
-        shape=frozen(shape, np.int32),
-        shapes=frozen(shapes, np.int64),
-        request=frozen(snapshot.shapes.request[shapes], np.int64),
-        count=frozen(np.bincount(shape[:minimum], minlength=len(shapes)), np.int64),
-        part=frozen(part[order], np.int32),
+        shape=sealed(shape.astype(np.int32)),
+        shapes=sealed(shapes.astype(np.int64)),
+        request=sealed(snapshot.shapes.request[shapes]),
+        count=sealed(np.bincount(shape[:minimum], minlength=len(shapes))),
+        part=sealed(part[order]),
         parts=tuple(parts),
         short=int(lacking.sum()),
     )
+
+
+def _by_appearance(values: Ids) -> tuple[Ids, Rows]:
+    """The different values, those that come first before the others, and which of them each is."""
+    kinds, kind = kinds_of(values)
+    if len(kinds) == 1:
+        return kinds, kind
+    first = np.empty(len(kinds), np.int64)
+    first[kind[::-1]] = np.arange(len(values))[::-1]  # of equal indices the last one is written
+    by_place = first.argsort()
+    return kinds[by_place], by_place.argsort()[kind]
 
 
 def _left(
