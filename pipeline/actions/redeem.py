@@ -48,7 +48,7 @@ def redeem(progress: Progress) -> Progress:
 def _holds_promise(snapshot: Snapshot) -> Bools:
     """bool[T]: tasks that wait for a node that they were promised."""
     tasks, result = snapshot.tasks, np.zeros(len(snapshot.tasks), bool)
-    rows = snapshot.tasks_of_all(np.flatnonzero(snapshot.counts.waiting))[0]
+    rows = snapshot.tasks_of_all(snapshot.counts.waiting.nonzero()[0])[0]
     result[rows] = (tasks.status[rows] == PENDING) & (tasks.nominated[rows] != NONE)
     return result
 

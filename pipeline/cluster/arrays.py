@@ -24,9 +24,6 @@ NONE = -1
 UNLIMITED = 1 << 60
 #: Bits of a packed sort key, the sign left out.
 _KEY_BITS = 63
-_DIGIT_BITS = 16
-#: With more bits than these, keys mostly tell rows apart, and others need not be packed with them.
-_ENOUGH_BITS = 30
 #: Up to this many rows are sorted key by key: to pack the keys would take longer.
 _FEW = 500
 #: It pays to ask whether a key numbers the rows if there are this many.
@@ -133,7 +130,7 @@ def counted_off(rows: NDArray[Whole]) -> tuple[NDArray[Whole], Longs]:
 
 def first_of(values: NDArray[Any]) -> tuple[Rows, Longs]:
     """Where each of the different integers is first (int64), in rising order, and how often it is there (int64)."""
-    order = values.argsort(kind="stable")
+    order = _order_of(values)
     ordered = values[order]
     edge = np.empty(len(ordered) + 1, bool)
     edge[0] = edge[-1] = True
@@ -148,7 +145,7 @@ def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
     What ``numpy.unique`` says, several times as fast for a few hundred, and quickest where all are alike, as the tasks
     of a podgroup mostly are.
     """
-    if len(values) and (values == values[0]).all():
+    if len(values) and not np.count_nonzero(values != values[0]):
         return values[:1], np.zeros(len(values), np.int64)
     if values.ndim > 1:
         kinds, kind = np.unique(values, axis=0, return_inverse=True)
@@ -156,11 +153,18 @@ def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
     counted = _counted(values) if len(values) > _FEW else None
     if counted is not None:
         return counted
-    order = values.argsort(kind="stable")
+    order = _order_of(values)
     ordered, kind = values[order], np.empty(len(values), np.int64)
     first = _firsts(ordered)
     kind[order] = first.cumsum() - 1
     return ordered[first], kind
+
+
+def _order_of(values: NDArray[Any]) -> Rows:
+    """Where the values are in rising order, equal ones as they come."""
+    if len(values) > _FEW and values.dtype.kind in "biu":
+        return _arranged((values,))[0]
+    return values.argsort(kind="stable")
 
 
 def none_last(rows: Ids) -> Codes:
@@ -211,7 +215,7 @@ def _counted(values: NDArray[Any]) -> tuple[NDArray[Any], Rows] | None:
     at = values.astype(np.int64) - low
     present = np.zeros(high - low + 1, np.int64)
     present[at] = 1
-    return (np.flatnonzero(present) + low).astype(values.dtype), (np.cumsum(present) - 1)[at]
+    return (present.nonzero()[0] + low).astype(values.dtype), (present.cumsum() - 1)[at]
 
 
 def comparable(key: NDArray[Any]) -> Longs:
@@ -268,7 +272,7 @@ def _arranged(keys: tuple[NDArray[Any], ...]) -> tuple[Rows, Bools]:
         if pack is None:
             break
         run, by_pack = (~equal[tied]).cumsum(), _by_pack(pack, bits)
-        ranked = by_pack if run[-1] == run[0] else by_pack[run[by_pack].argsort(kind="stable")]
+        ranked = by_pack if run[-1] == run[0] else _by_digits(run, int(run[-1]).bit_length(), by_pack)
         order[tied], equal[tied] = rows[ranked], ~(_firsts(pack[ranked]) | _firsts(run))
     return order, equal
 
@@ -281,23 +285,23 @@ def _by_pack(pack: NDArray[Any], bits: int) -> Rows:
 def _packed(keys: Iterable[NDArray[Any]]) -> tuple[NDArray[Any] | None, int, int]:
     """The leading keys as one, its bits, and how many keys that are: integers, or one key that is not packed (0 bits).
 
-    Keys that tell no rows apart count but add nothing; None if there is no other.
+    Once they fill what is sorted in one go (`_by_digits`), they mostly tell rows apart, and no more are added. Keys
+    that tell no rows apart count but add nothing; None if there is no other.
     """
     pack: NDArray[Any] | None = None
     bits = many = 0
     for stated in keys:
-        if len(stated) == 0 or bits > _ENOUGH_BITS:
+        if len(stated) == 0 or bits > _KEY_BITS - _places(len(stated)):
             break
         key, low, high = stated, stated.min(), stated.max()
-        if key.dtype.kind == "f" and np.isnan(high):
-            key = _numbers(key)
-            low, high = key.min(), np.inf
-        width = (int(high) - int(low)).bit_length() if key.dtype.kind in "biu" else 0
-        plain = width > _KEY_BITS or (key.dtype.kind not in "biu" and low != high)
-        if pack is not None and (plain or bits + width > _KEY_BITS):
+        if key.dtype.kind == "f" and low != high:
+            key = comparable(_numbers(key))
+            low, high = key.min(), key.max()
+        width = (int(high) - int(low)).bit_length() if low != high else 0
+        if pack is not None and bits + width > _KEY_BITS:
             break
         many += 1
-        if plain:
+        if width > _KEY_BITS:
             return key, 0, many
         if width:
             mine = key.astype(np.int64) - int(low)
@@ -315,11 +319,20 @@ def _numbers(key: NDArray[Any]) -> NDArray[Any]:
 def _by_digits(pack: Longs, bits: int, order: Rows) -> Rows:
     """Rows in the order of a key of some bits, equal ones as in ``order``.
 
-    NumPy sorts 16-bit integers by counting, several times as fast as it compares longer ones.
+    NumPy sorts numbers several times as fast as it finds their order, so their places are sorted along with them.
     """
-    for shift in range(0, bits, _DIGIT_BITS):
-        order = order[np.argsort((pack[order] >> shift).astype(np.uint16), kind="stable")]
+    places = _places(len(order))
+    for shift in range(0, bits, _KEY_BITS - places):
+        digit = (pack[order] >> shift) & ((1 << (_KEY_BITS - places)) - 1)
+        placed = (digit << places) | np.arange(len(order))
+        placed.sort()
+        order = order[placed & ((1 << places) - 1)]
     return order
+
+
+def _places(rows: int) -> int:
+    """How many bits the places of some rows need."""
+    return (rows - 1).bit_length()
 
 
 def _as_numbered(key: NDArray[Any]) -> Rows | None:

@@ -61,7 +61,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, ValidatesVictims):
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether every young podgroup among the victims keeps its minimum."""
-        if len(rows) == 0 or self._stated(preemptor.purpose) is None:
+        if self._stated(preemptor.purpose) is None or len(rows) == 0:
             return True
         young = self._young(preemptor)
         if not young.any():
