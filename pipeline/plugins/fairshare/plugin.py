@@ -154,12 +154,16 @@ class FairShare(
         return bool(_lawful(self._queue_shares, *self._asker(preemptor), request, rows, columns, self._multiplier))
 
     def _asker(self, preemptor: Preemptor) -> tuple[int, bool]:
-        known = self._base.answers(FairShare._asker)
+        """Its queue, and whether all of it is preemptible."""
+        known = self._askers
         if preemptor.podgroups not in known:
-            groups = self._base.podgroups
-            every = bool(groups.preemptible[list(preemptor.podgroups)].all())
-            known[preemptor.podgroups] = int(groups.queue[preemptor.podgroups[0]]), every
+            groups, rows = self._base.podgroups, list(preemptor.podgroups)
+            known[preemptor.podgroups] = int(groups.queue[rows[0]]), bool(groups.preemptible[rows].all())
         return known[preemptor.podgroups]
+
+    @cached_property
+    def _askers(self) -> dict[tuple[int, ...], tuple[int, bool]]:
+        return {}
 
     @cached_property
     def _queue_shares(self) -> QueueShares:
