@@ -254,10 +254,10 @@ def _arranged(keys: tuple[NDArray[Any], ...]) -> tuple[Rows, Bools]:
     """
     many, numbered = len(keys[0]), _as_numbered(keys[-1])
     if numbered is not None:
-        pack, bits, at = _packed(keys[:-1])
+        pack, bits, at = _packed(keys[:-1], many)
         if at == len(keys) - 1 and (bits or pack is None):  # what is left tells all rows apart
             return (numbered if pack is None else _by_digits(pack, bits, numbered)), np.zeros(many, bool)
-    pack, bits, at = _packed(keys)
+    pack, bits, at = _packed(keys, many)
     order = np.arange(many)
     equal = order > 0
     if pack is not None:
@@ -267,7 +267,7 @@ def _arranged(keys: tuple[NDArray[Any], ...]) -> tuple[Rows, Bools]:
         tied = equal.copy()
         tied[:-1] |= equal[1:]
         rows = order[tied]
-        pack, bits, more = _packed(key[rows] for key in keys[at:])
+        pack, bits, more = _packed((key[rows] for key in keys[at:]), len(rows))
         at += more
         if pack is None:
             break
@@ -282,18 +282,18 @@ def _by_pack(pack: NDArray[Any], bits: int) -> Rows:
     return _by_digits(pack, bits, np.arange(len(pack))) if bits else pack.argsort(kind="stable")
 
 
-def _packed(keys: Iterable[NDArray[Any]]) -> tuple[NDArray[Any] | None, int, int]:
+def _packed(keys: Iterable[NDArray[Any]], rows: int) -> tuple[NDArray[Any] | None, int, int]:
     """The leading keys as one, its bits, and how many keys that are: integers, or one key that is not packed (0 bits).
 
     Once they fill what is sorted in one go (`_by_digits`), they mostly tell rows apart, and no more are added. Keys
     that tell no rows apart count but add nothing; None if there is no other.
     """
     pack: NDArray[Any] | None = None
-    bits = many = 0
+    bits, many, at_once = 0, 0, _KEY_BITS - _places(rows)
     for stated in keys:
-        if len(stated) == 0 or bits > _KEY_BITS - _places(len(stated)):
+        if rows == 0 or bits > at_once:
             break
-        key, low, high = stated, stated.min(), stated.max()
+        key, low, high = stated, np.minimum.reduce(stated), np.maximum.reduce(stated)
         if key.dtype.kind == "f" and low != high:
             key = comparable(_numbers(key))
             low, high = key.min(), key.max()

@@ -114,6 +114,18 @@ def test_rows_are_ordered_by_fractions_as_numpy_orders_them(different: int, many
 
 
 @pytest.mark.parametrize("many", FEW_AND_MANY)
+@pytest.mark.parametrize("signs", [(1.0,), (-1.0,), (-1.0, 0.0, -0.0, 1.0)])
+def test_fractions_of_any_sign_and_size_are_ordered_as_numpy_orders_them(signs: tuple[float, ...], many: int) -> None:
+    rng = np.random.default_rng(many)
+    first = rng.integers(0, 3, many)
+    for sizes in ([1e-300, 0.5, 1.0, 1e300], 10.0 ** rng.integers(-300, 300, many), np.full(many, 1e9) + rng.random()):
+        far = rng.choice(signs, many) * rng.choice(sizes, many)
+        assert ordered_by(far).tolist() == np.argsort(far, kind="stable").tolist()
+        assert ordered_by(first, far).tolist() == np.lexsort((far, first)).tolist()
+        assert dense_rank(far, first).tolist() == np.unique(np.c_[far, first], axis=0, return_inverse=True)[1].tolist()
+
+
+@pytest.mark.parametrize("many", FEW_AND_MANY)
 def test_what_is_not_stated_comes_last_and_later_keys_tell_it_apart(many: int) -> None:
     rng = np.random.default_rng(many)
     when, last = rng.choice([1.0, 2.0, np.nan], many), rng.permutation(many)
