@@ -26,6 +26,8 @@ UNLIMITED = 1 << 60
 _KEY_BITS = 63
 #: Up to this many rows are sorted key by key: to pack the keys would take longer.
 _FEW = 500
+#: Integers are close together if they lie among this many times as many numbers.
+_SPREAD = 4
 #: It pays to ask whether a key numbers the rows if there are this many.
 _MANY = 4_096
 #: Bits of the second number of a pair.
@@ -206,16 +208,18 @@ def dense_rank(*keys: NDArray[Any]) -> Longs:
 
 
 def _counted(values: NDArray[Any]) -> tuple[NDArray[Any], Rows] | None:
-    """``kinds_of`` integers that are closer together than there are of them: marked and counted, not sorted."""
+    """``kinds_of`` integers that are close together: marked and counted, not sorted."""
     if len(values) == 0 or values.dtype.kind != "i":
         return None
     low, high = int(values.min()), int(values.max())
-    if high - low >= len(values):
+    if high - low >= _SPREAD * len(values):
         return None
     at = values.astype(np.int64) - low
-    present = np.zeros(high - low + 1, np.int64)
-    present[at] = 1
-    return (present.nonzero()[0] + low).astype(values.dtype), (present.cumsum() - 1)[at]
+    present = np.zeros(high - low + 1, bool)
+    present[at] = True
+    kinds, rank = present.nonzero()[0], np.empty(len(present), np.int64)
+    rank[kinds] = np.arange(len(kinds))
+    return (kinds + low).astype(values.dtype), rank[at]
 
 
 def comparable(key: NDArray[Any]) -> Longs:
