@@ -90,7 +90,7 @@ def cycle(
         For an action that is not known.
     """
     setup = (setup if setup is not None else Setup()).active_at(now)
-    fresh = Progress(snapshot, policy, now, setup, places_first=_places_first(policy))
+    fresh = Progress(snapshot, policy, now, setup, places_first=policy.once(_places_first))
     progress = without_retaken(_acted, fresh)
     verdicts = tuple(commit(progress.plans)) if progress.plans else ()
     planned = {gang_group for gang_group in progress.gang_groups if gang_group is not None}

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar, cast
 
+from pipeline.keeping import Keeping
+
 #: The value of an argument of a plugin or an action; durations are seconds.
 Argument = bool | int | float | str | Mapping[str, float]
 Value = TypeVar("Value", bound=Argument)
@@ -85,7 +87,7 @@ class PluginSetting:
 
 
 @dataclass(frozen=True)
-class Policy:
+class Policy(Keeping):
     """Everything about a decision that is not state.
 
     Attributes

@@ -6,10 +6,11 @@ itself news: the plan was made on an old state.
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from zlib import crc32
 
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.records import replace
 
 #: Podgroup rows that start together.
 GangGroup = tuple[int, ...]
@@ -17,7 +18,7 @@ _JITTER = 0.25
 _MOST_DOUBLINGS = 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pause:
     """The pause of a gang group.
 

@@ -143,9 +143,10 @@ class Progress:
 
     def shielded(self, purpose: Purpose) -> Rows:
         """int64[K]: task rows that this cycle binds and that no action of this purpose takes."""
-        if not self.takes_back or purpose not in (Purpose.PREEMPT, Purpose.RECLAIM):
-            return self.starting
-        return self.redeemed
+        return self.redeemed if self._may_take_starts(purpose) else self.starting
+
+    def _may_take_starts(self, purpose: Purpose) -> bool:
+        return self.takes_back and purpose in (Purpose.PREEMPT, Purpose.RECLAIM)
 
     def host(self) -> Host:
         """What the plugins say of the snapshot as it is by now."""
@@ -153,9 +154,9 @@ class Progress:
 
     def host_for(self, purpose: Purpose) -> Host:
         """The same for an action that evicts."""
-        shielded = self.shielded(purpose)
-        same = len(shielded) == len(self.starting)  # they are among them
-        return self._host if same else self._host.on(self.snapshot, starting=shielded)
+        if not self._may_take_starts(purpose) or len(self.redeemed) == len(self.starting):  # they are among them
+            return self._host
+        return self._host.on(self.snapshot, starting=self.redeemed)
 
     def on_state_of(self, before: "Progress") -> "Progress":
         """This progress, on the same state as ``before``: what the plugins say of that holds for it too."""

@@ -48,7 +48,7 @@ def redeem(progress: Progress) -> Progress:
 def _holds_promise(snapshot: Snapshot) -> Bools:
     """bool[T]: tasks that wait for a node that they were promised."""
     tasks, result = snapshot.tasks, np.zeros(len(snapshot.tasks), bool)
-    rows = snapshot.tasks_of_all(np.flatnonzero(snapshot.counts.waiting))[0]
+    rows = snapshot.tasks_of_all(snapshot.counts.waiting.nonzero()[0])[0]
     result[rows] = (tasks.status[rows] == PENDING) & (tasks.nominated[rows] != NONE)
     return result
 
@@ -138,8 +138,10 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
     # A gang group that waits for the victims of an earlier decision only has to wait.
     waits = {one.gang_group for one in progress.unplaced if one.why.reason is Reason.ENDING}
     in_vain = {one.gang_group for one in progress.unplaced} - waits - {*progress.gang_groups}
+    if evicting and not in_vain:
+        return progress
     promised = _holds_promise(snapshot)
-    if (evicting and not in_vain) or not promised.any():
+    if not promised.any():
         return progress
     host, holders = progress.host(), np.zeros(len(snapshot.podgroups), bool)
     holders[snapshot.tasks.podgroup[promised]] = True

@@ -24,11 +24,10 @@ NONE = -1
 UNLIMITED = 1 << 60
 #: Bits of a packed sort key, the sign left out.
 _KEY_BITS = 63
-_DIGIT_BITS = 16
-#: With more bits than these, keys mostly tell rows apart, and others need not be packed with them.
-_ENOUGH_BITS = 30
 #: Up to this many rows are sorted key by key: to pack the keys would take longer.
-_FEW = 1_000
+_FEW = 500
+#: Integers are close together if they lie among this many times as many numbers.
+_SPREAD = 4
 #: It pays to ask whether a key numbers the rows if there are this many.
 _MANY = 4_096
 #: Bits of the second number of a pair.
@@ -93,10 +92,17 @@ def with_rows(column: NDArray[Any], rows: NDArray[Any], values: Any) -> NDArray[
 
 def distinct(rows: NDArray[Whole]) -> NDArray[Whole]:
     """Rows (integers [K]) ascending, each once. Sorting is faster for integers than NumPy's ``unique``."""
-    ordered = np.sort(rows)
-    first = np.ones(len(ordered), bool)
+    ordered = rows.copy()
+    ordered.sort()
+    return ordered[_firsts(ordered)]
+
+
+def _firsts(ordered: NDArray[Any]) -> Bools:
+    """bool[K]: where the next of some ordered values begins."""
+    first = np.empty(len(ordered), bool)
+    first[:1] = True
     first[1:] = ordered[1:] != ordered[:-1]
-    return ordered[first]
+    return first
 
 
 def is_among(values: NDArray[Any], some: Any) -> Bools:
@@ -106,10 +112,11 @@ def is_among(values: NDArray[Any], some: Any) -> Bools:
     """
     if len(some) == 0:
         return np.zeros(len(values), bool)
-    ordered = np.sort(some)
-    at = np.searchsorted(ordered, values)
-    at[at == len(ordered)] = 0
-    return np.asarray(ordered[at] == values)
+    ordered = np.array(some)
+    ordered.sort()
+    at = ordered.searchsorted(values)
+    found: Bools = ordered.take(at, mode="clip") == values  # what is greater than all of them equals none
+    return found
 
 
 def without(rows: NDArray[Whole], some: NDArray[Any]) -> NDArray[Whole]:
@@ -125,10 +132,13 @@ def counted_off(rows: NDArray[Whole]) -> tuple[NDArray[Whole], Longs]:
 
 def first_of(values: NDArray[Any]) -> tuple[Rows, Longs]:
     """Where each of the different integers is first (int64), in rising order, and how often it is there (int64)."""
-    order = np.argsort(values, kind="stable")
+    order = _order_of(values)
     ordered = values[order]
-    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else NO_ROWS
-    return order[begins], np.diff(np.append(begins, len(ordered)))
+    edge = np.empty(len(ordered) + 1, bool)
+    edge[0] = edge[-1] = True
+    edge[1:-1] = ordered[1:] != ordered[:-1]
+    start = edge.nonzero()[0]
+    return order[start[:-1]], start[1:] - start[:-1]
 
 
 def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
@@ -137,7 +147,7 @@ def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
     What ``numpy.unique`` says, several times as fast for a few hundred, and quickest where all are alike, as the tasks
     of a podgroup mostly are.
     """
-    if len(values) and (values == values[0]).all():
+    if len(values) and not np.count_nonzero(values != values[0]):
         return values[:1], np.zeros(len(values), np.int64)
     if values.ndim > 1:
         kinds, kind = np.unique(values, axis=0, return_inverse=True)
@@ -145,12 +155,23 @@ def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
     counted = _counted(values) if len(values) > _FEW else None
     if counted is not None:
         return counted
-    order = np.argsort(values, kind="stable")
+    order = _order_of(values)
     ordered, kind = values[order], np.empty(len(values), np.int64)
-    first = np.ones(len(values), bool)
-    first[1:] = ordered[1:] != ordered[:-1]
-    kind[order] = np.cumsum(first) - 1
+    first = _firsts(ordered)
+    kind[order] = first.cumsum() - 1
     return ordered[first], kind
+
+
+def _order_of(values: NDArray[Any]) -> Rows:
+    """Where the values are in rising order, equal ones as they come."""
+    if len(values) > _FEW and values.dtype.kind in "biu":
+        return _arranged((values,))[0]
+    return values.argsort(kind="stable")
+
+
+def none_last(rows: Ids) -> Codes:
+    """uint32[K]: row numbers as a key by which NONE comes last: without its sign it is the greatest of all."""
+    return rows.view(np.uint32)
 
 
 def paired(first: NDArray[Any], second: NDArray[Any]) -> Longs:
@@ -187,16 +208,18 @@ def dense_rank(*keys: NDArray[Any]) -> Longs:
 
 
 def _counted(values: NDArray[Any]) -> tuple[NDArray[Any], Rows] | None:
-    """``kinds_of`` integers that are closer together than there are of them: marked and counted, not sorted."""
+    """``kinds_of`` integers that are close together: marked and counted, not sorted."""
     if len(values) == 0 or values.dtype.kind != "i":
         return None
     low, high = int(values.min()), int(values.max())
-    if high - low >= len(values):
+    if high - low >= _SPREAD * len(values):
         return None
     at = values.astype(np.int64) - low
-    present = np.zeros(high - low + 1, np.int64)
-    present[at] = 1
-    return (np.flatnonzero(present) + low).astype(values.dtype), (np.cumsum(present) - 1)[at]
+    present = np.zeros(high - low + 1, bool)
+    present[at] = True
+    kinds, rank = present.nonzero()[0], np.empty(len(present), np.int64)
+    rank[kinds] = np.arange(len(kinds))
+    return (kinds + low).astype(values.dtype), rank[at]
 
 
 def comparable(key: NDArray[Any]) -> Longs:
@@ -233,51 +256,56 @@ def _arranged(keys: tuple[NDArray[Any], ...]) -> tuple[Rows, Bools]:
 
     Later keys are read only where the earlier are equal.
     """
-    order, numbered = np.arange(len(keys[0])), _as_numbered(keys[-1])
-    equal, at = order > 0, 0
+    many, numbered = len(keys[0]), _as_numbered(keys[-1])
     if numbered is not None:
-        pack, bits, at = _packed(keys[:-1])
+        pack, bits, at = _packed(keys[:-1], many)
         if at == len(keys) - 1 and (bits or pack is None):  # what is left tells all rows apart
-            return (numbered if pack is None else _by_digits(pack, bits, numbered)), np.zeros(len(order), bool)
-        at = 0
+            return (numbered if pack is None else _by_digits(pack, bits, numbered)), np.zeros(many, bool)
+    pack, bits, at = _packed(keys, many)
+    order = np.arange(many)
+    equal = order > 0
+    if pack is not None:
+        order = _by_pack(pack, bits)
+        equal = ~_firsts(pack[order])
     while at < len(keys) and equal.any():
-        tied = equal | np.append(equal[1:], False)
-        rows = order if tied.all() else order[tied]
-        pack, bits, more = _packed(key if at == 0 else key[rows] for key in keys[at:])
+        tied = equal.copy()
+        tied[:-1] |= equal[1:]
+        rows = order[tied]
+        pack, bits, more = _packed((key[rows] for key in keys[at:]), len(rows))
         at += more
         if pack is None:
             break
-        run = np.cumsum(~equal if rows is order else ~equal[tied])
-        by_pack = _by_digits(pack, bits, np.arange(len(rows))) if bits else np.argsort(pack, kind="stable")
-        ranked = by_pack if run[-1] == run[0] else by_pack[np.argsort(run[by_pack], kind="stable")]
-        same = np.append(False, (pack[ranked[1:]] == pack[ranked[:-1]]) & (run[1:] == run[:-1]))
-        if rows is order:
-            order, equal = rows[ranked], same
-        else:
-            order[tied], equal[tied] = rows[ranked], same
+        run, by_pack = (~equal[tied]).cumsum(), _by_pack(pack, bits)
+        ranked = by_pack if run[-1] == run[0] else _by_digits(run, int(run[-1]).bit_length(), by_pack)
+        order[tied], equal[tied] = rows[ranked], ~(_firsts(pack[ranked]) | _firsts(run))
     return order, equal
 
 
-def _packed(keys: Iterable[NDArray[Any]]) -> tuple[NDArray[Any] | None, int, int]:
+def _by_pack(pack: NDArray[Any], bits: int) -> Rows:
+    """Rows in the order of a key that ``_packed`` has made, equal ones as they come."""
+    return _by_digits(pack, bits, np.arange(len(pack))) if bits else pack.argsort(kind="stable")
+
+
+def _packed(keys: Iterable[NDArray[Any]], rows: int) -> tuple[NDArray[Any] | None, int, int]:
     """The leading keys as one, its bits, and how many keys that are: integers, or one key that is not packed (0 bits).
 
-    Keys that tell no rows apart count but add nothing; None if there is no other.
+    Once they fill what is sorted in one go (`_by_digits`), they mostly tell rows apart, and no more are added. Keys
+    that tell no rows apart count but add nothing; None if there is no other.
     """
     pack: NDArray[Any] | None = None
-    bits = many = 0
+    bits, many, at_once = 0, 0, _KEY_BITS - _places(rows)
     for stated in keys:
-        if len(stated) == 0 or bits > _ENOUGH_BITS:
+        if rows == 0 or bits > at_once:
             break
-        key, low, high = stated, stated.min(), stated.max()
-        if key.dtype.kind == "f" and np.isnan(high):
-            key = _numbers(key)
-            low, high = key.min(), np.inf
-        width = (int(high) - int(low)).bit_length() if key.dtype.kind in "biu" else 0
-        plain = key.dtype.kind not in "biu" or width > _KEY_BITS
-        if pack is not None and (plain or bits + width > _KEY_BITS):
+        key, low, high = stated, np.minimum.reduce(stated), np.maximum.reduce(stated)
+        if key.dtype.kind == "f" and low != high:
+            key = comparable(_numbers(key))
+            low, high = key.min(), key.max()
+        width = (int(high) - int(low)).bit_length() if low != high else 0
+        if pack is not None and bits + width > _KEY_BITS:
             break
         many += 1
-        if plain and low != high:
+        if width > _KEY_BITS:
             return key, 0, many
         if width:
             mine = key.astype(np.int64) - int(low)
@@ -295,11 +323,20 @@ def _numbers(key: NDArray[Any]) -> NDArray[Any]:
 def _by_digits(pack: Longs, bits: int, order: Rows) -> Rows:
     """Rows in the order of a key of some bits, equal ones as in ``order``.
 
-    NumPy sorts 16-bit integers by counting, several times as fast as it compares longer ones.
+    NumPy sorts numbers several times as fast as it finds their order, so their places are sorted along with them.
     """
-    for shift in range(0, bits, _DIGIT_BITS):
-        order = order[np.argsort((pack[order] >> shift).astype(np.uint16), kind="stable")]
+    places = _places(len(order))
+    for shift in range(0, bits, _KEY_BITS - places):
+        digit = (pack[order] >> shift) & ((1 << (_KEY_BITS - places)) - 1)
+        placed = (digit << places) | np.arange(len(order))
+        placed.sort()
+        order = order[placed & ((1 << places) - 1)]
     return order
+
+
+def _places(rows: int) -> int:
+    """How many bits the places of some rows need."""
+    return (rows - 1).bit_length()
 
 
 def _as_numbered(key: NDArray[Any]) -> Rows | None:

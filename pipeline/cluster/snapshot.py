@@ -4,14 +4,13 @@ A snapshot never changes. Its totals and its index of tasks follow from the tabl
 from one snapshot to the next, and they travel with it. The cluster without some victims is a ``WhatIf``.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, sealed
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows, sealed
 from pipeline.cluster.carried import CarriedTables
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.counted.parts import Parts
@@ -19,14 +18,12 @@ from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex
 from pipeline.cluster.counted.totals import Room, TaskCounts, Totals
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
-
-Derived = TypeVar("Derived")
-#: What is kept where a function makes of a snapshot the snapshot itself; and what stands for nothing made yet.
-_ITSELF, _NOT_MADE = object(), object()
+from pipeline.keeping import Keeping
+from pipeline.kernels import kernel
 
 
 @dataclass(frozen=True)
-class Snapshot(CarriedTables):
+class Snapshot(CarriedTables, Keeping):
     """Everything that a decision may depend on, except the policy and the clock."""
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -134,38 +131,6 @@ class Snapshot(CarriedTables):
 
     # -- derived from the descriptions -------------------------------------------------------------------------
 
-    def once(self, derive: Callable[["Snapshot"], Derived]) -> Derived:
-        """What ``derive`` makes of this snapshot, made once and kept with it for all searches.
-
-        ``derive`` is a function of a module; an array that it makes is read only from then on.
-        """
-        kept = self._kept.get(derive, _NOT_MADE)
-        if kept is _NOT_MADE:
-            kept = derive(self)
-            if isinstance(kept, np.ndarray):
-                kept.flags.writeable = False
-            # One that kept itself would live until a full collection, which is rare among millions of objects.
-            self._kept[derive] = _ITSELF if kept is self else kept
-        if kept is _ITSELF:
-            return cast(Derived, self)
-        made: Derived = kept
-        return made
-
-    def answers(self, of: Callable[..., Derived]) -> dict[Any, Derived]:
-        """What a function that is asked about this snapshot has answered, by what it was asked; empty at first.
-
-        The function fills it. It saves work, and decides nothing: the answers are what the function would say again.
-        """
-        return self._answers.setdefault(of, {})
-
-    @cached_property
-    def _answers(self) -> dict[Callable[..., Any], dict[Any, Any]]:
-        return {}
-
-    @cached_property
-    def _kept(self) -> dict[Callable[["Snapshot"], Any], Any]:
-        return {}
-
     @property
     def role_start(self) -> Longs:
         """int64[G + 1]: the roles of podgroup ``g`` are rows ``role_start[g]:role_start[g + 1]``."""
@@ -202,26 +167,47 @@ class Snapshot(CarriedTables):
         """int64[K]: rows of the podgroup's tasks that wait without a nomination and are not gated."""
         known = self.answers(Snapshot.pending)
         if podgroup not in known:
-            rows = self.tasks_of(podgroup)
-            known[podgroup] = sealed(rows[self._waits(rows)])
+            known[podgroup] = self.waiting_of(np.array([podgroup]))[0]
         return known[podgroup]
 
     def tasks_of_all(self, podgroups: Rows) -> tuple[Rows, Longs]:
         """All tasks of several podgroups (int64[M]): int64[K] rows, and int64[M + 1] where those of each begin."""
-        start, rows = self.by_podgroup
-        size = start[podgroups + 1] - start[podgroups]
-        first = np.append(0, np.cumsum(size))
-        return rows[np.repeat(start[podgroups] - first[:-1], size) + np.arange(first[-1])], first
+        return _tasks_of(*self.by_podgroup, podgroups)
 
     def waiting_of(self, podgroups: Rows) -> tuple[Rows, Longs]:
         """The same of those that ``pending`` says."""
-        every, first = self.tasks_of_all(podgroups)
-        waits = self._waits(every)
-        return sealed(every[waits]), np.append(0, np.cumsum(waits))[first]
-
-    def _waits(self, rows: Rows) -> Bools:
         tasks = self.tasks
-        return np.asarray((tasks.status[rows] == PENDING) & (tasks.nominated[rows] == NONE) & ~tasks.gated[rows])
+        rows, first = _waiting_of(*self.by_podgroup, podgroups, tasks.status, tasks.nominated, tasks.gated)
+        return sealed(rows), first
+
+
+@kernel
+def _tasks_of(start: Longs, rows: Rows, podgroups: Rows) -> tuple[Rows, Longs]:
+    """See ``tasks_of_all``; the tasks of podgroup ``g`` are ``rows[start[g]:start[g + 1]]``."""
+    first = np.zeros(len(podgroups) + 1, np.int64)
+    for at in range(len(podgroups)):
+        first[at + 1] = first[at] + start[podgroups[at] + 1] - start[podgroups[at]]
+    found = np.empty(first[-1], np.int64)
+    for at in range(len(podgroups)):
+        found[first[at] : first[at + 1]] = rows[start[podgroups[at]] : start[podgroups[at] + 1]]
+    return found, first
+
+
+@kernel
+def _waiting_of(
+    start: Longs, rows: Rows, podgroups: Rows, status: Bytes, nominated: Ids, gated: Bools
+) -> tuple[Rows, Longs]:
+    """See ``waiting_of``."""
+    found, first = _tasks_of(start, rows, podgroups)
+    begin = many = 0
+    for at in range(len(podgroups)):
+        stop = first[at + 1]
+        for task in found[begin:stop]:
+            if status[task] == PENDING and nominated[task] == NONE and not gated[task]:
+                found[many] = task
+                many += 1
+        begin, first[at + 1] = stop, many
+    return found[:many].copy(), first
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs
+from pipeline.keeping import Keeping
 
 #: Task statuses. GONE rows are kept so that row numbers stay; nothing counts them.
 PENDING, BOUND, RUNNING, TERMINATING, SUCCEEDED, FAILED, GONE = range(7)
@@ -263,7 +264,7 @@ class Subgroups:
 
 
 @dataclass(frozen=True)
-class Queues:
+class Queues(Keeping):
     """Queues, parents before children, then by (created, name).
 
     Attributes

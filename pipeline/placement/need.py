@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, is_among, kinds_of
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, is_among, kinds_of, none_last, sealed, sizes
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.minima import minima_of
 from pipeline.records import replace
 
 
@@ -78,11 +79,10 @@ class Need:
     parts: tuple[Part, ...]
     short: int = 0
 
-    @property
+    @cached_property
     def total(self) -> Longs:
         """int64[R]: resources of the minimum together."""
-        summed: Longs = (self.request * self.count[:, None]).sum(axis=0)
-        return summed
+        return sealed(self.count @ self.request)
 
     @cached_property
     def plain(self) -> bool:
@@ -101,92 +101,8 @@ def _in_order(snapshot: Snapshot, rows: Rows, owner: Rows) -> Rows:
     if len(rows) < 2:  # noqa: PLR2004 - nothing to compare
         return rows
     tasks = snapshot.tasks
-    index = np.where(tasks.index[rows] == NONE, np.iinfo(np.int32).max, tasks.index[rows])
-    keys = (tasks.order[rows], index, -tasks.priority[rows].astype(np.int64), owner)
+    keys = tasks.order[rows], none_last(tasks.index[rows]), -tasks.priority[rows].astype(np.int64), owner
     return rows[np.lexsort(keys)]
-
-
-def _take(rows: Rows, of: Ids, row: int, wanted: int, chosen: Bools) -> int:
-    """Mark the first ``wanted`` tasks of one owner that are not chosen yet; returns how many are missing."""
-    if wanted <= 0:
-        return 0
-    found = np.flatnonzero((of[rows] == row) & ~chosen)[:wanted]
-    chosen[found] = True
-    return wanted - len(found)
-
-
-def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, int]:
-    """Which of the pending ``rows`` (bool[K], in placement order) reach the minimum, and how many it still lacks.
-
-    Roles and subgroups that are short come first, then tasks in order until ``min_available`` is reached. Best-effort
-    tasks are included: each needs a place for its pod, and a gang starves until it has one.
-    """
-    chosen, lacking = _minima_of(snapshot, np.array([podgroup]), rows, np.zeros(len(rows), np.int64))
-    return chosen, int(lacking[0])
-
-
-def _minima_of(snapshot: Snapshot, podgroups: Rows, rows: Rows, owner: Rows) -> tuple[Bools, Longs]:
-    """The same for several podgroups: bool[K], and int64[P]; ``owner`` int64[K] are positions of ``podgroups``."""
-    groups, counts, each = snapshot.podgroups, snapshot.counts, np.arange(len(podgroups))
-    chosen, lacking = np.zeros(len(rows), bool), np.zeros(len(podgroups), np.int64)
-    roles = snapshot.roles_bind[podgroups] & (snapshot.role_start[podgroups + 1] > snapshot.role_start[podgroups])
-    inner = roles | (snapshot.subgroup_start[podgroups + 1] > snapshot.subgroup_start[podgroups])
-    for at in np.flatnonzero(inner).tolist():
-        mine = slice(*np.searchsorted(owner, (at, at + 1)).tolist())
-        chosen[mine], lacking[at] = _leading_of_parts(snapshot, int(podgroups[at]), rows[mine])
-    held = counts.ready[podgroups] + counts.waiting[podgroups] + np.bincount(owner[chosen], minlength=len(podgroups))
-    missing, rest = groups.min_available[podgroups] - held, np.flatnonzero(~chosen)
-    start = np.searchsorted(owner[rest], np.append(each, len(each)))
-    chosen[rest[np.arange(len(rest)) - start[owner[rest]] < missing[owner[rest]]]] = True
-    return chosen, np.maximum(lacking, missing - np.diff(start))
-
-
-def _leading_of_parts(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, int]:
-    """Which of the pending ``rows`` make the roles and subgroups of a podgroup whole, and how many these still lack."""
-    chosen, lacking, tasks = np.zeros(len(rows), bool), 0, snapshot.tasks
-    if snapshot.roles_bind[podgroup]:
-        have = snapshot.role_counts
-        for role in range(snapshot.role_start[podgroup], snapshot.role_start[podgroup + 1]):
-            short = snapshot.roles.min_available[role] - have.ready[role] - have.waiting[role]
-            lacking += _take(rows, tasks.role, role, int(short), chosen)
-    for leaf, short in short_subgroups(snapshot, podgroup, rows):
-        wanted = short - int(chosen[tasks.subgroup[rows] == leaf].sum())
-        lacking += _take(rows, tasks.subgroup, leaf, wanted, chosen)
-    return chosen, lacking
-
-
-def short_subgroups(snapshot: Snapshot, podgroup: int, rows: Rows) -> list[tuple[int, int]]:
-    """Leaf subgroups that must still become whole, and by how many tasks: the closest to it first.
-
-    An inner subgroup needs ``min_subgroups`` of its children (all of them if not stated). Whole children count; then
-    those that lack least are taken, and last those that the pending ``rows`` cannot complete.
-    """
-    first, last = int(snapshot.subgroup_start[podgroup]), int(snapshot.subgroup_start[podgroup + 1])
-    if first == last:
-        return []
-    table, have = snapshot.subgroups, snapshot.subgroup_counts
-    waiting = np.bincount(snapshot.tasks.subgroup[rows] + 1, minlength=len(table) + 1)[1:]
-    children: dict[int, list[int]] = {}
-    for row in range(first, last):
-        children.setdefault(int(table.parent[row]), []).append(row)
-
-    def lacking(row: int) -> list[tuple[int, int]]:
-        if row not in children:
-            short = int(table.min_available[row] - have.ready[row] - have.waiting[row])
-            return [(row, short)] if short > 0 else []
-        return chosen_of(children[row], int(table.min_subgroups[row]))
-
-    def chosen_of(rows: Sequence[int], wanted: int) -> list[tuple[int, int]]:
-        lacks = [(*_effort(leaves, waiting), row, leaves) for row in rows for leaves in (lacking(row),)]
-        lacks.sort(key=lambda entry: entry[:3])
-        return [leaf for *_, leaves in lacks[: len(rows) if wanted == NONE else wanted] for leaf in leaves]
-
-    return chosen_of(children[NONE], int(snapshot.podgroups.min_subgroups[podgroup]))
-
-
-def _effort(leaves: Sequence[tuple[int, int]], waiting: Longs) -> tuple[bool, int]:
-    """The effort to complete some leaves: whether it is impossible, and how many tasks it takes."""
-    return any(short > waiting[leaf] for leaf, short in leaves), sum(short for _, short in leaves)
 
 
 def _parts_of(snapshot: Snapshot, podgroups: Rows) -> tuple[list[Part], list[int], dict[int, int]]:
@@ -258,39 +174,47 @@ def _need_of(
 ) -> Need:
     groups = np.array(podgroups, np.int64)
     waiting, start = snapshot.waiting_of(groups)
-    owner = np.repeat(np.arange(len(groups)), np.diff(start))
+    owner = np.arange(len(groups)).repeat(sizes(start[1:]))
     waiting = _in_order(snapshot, waiting, owner)
     if among is not None or without or most is not None:
         left = _left(snapshot, waiting, owner, most, without, among)
         waiting, owner = waiting[left], owner[left]
-    leads, lacking = _minima_of(snapshot, groups, waiting, owner)
+    leads, lacking = minima_of(snapshot, groups, waiting, owner)
     if not surplus:
         waiting, owner, leads = waiting[leads], owner[leads], leads[leads]
     parts, top, part_of = _parts_of(snapshot, groups)
     part = np.array(top, np.int32)[owner]
-    inside = snapshot.tasks.subgroup[waiting] != NONE
-    subgroups, at = kinds_of(snapshot.tasks.subgroup[waiting[inside]])  # a subgroup is of one podgroup
-    part[inside] = np.array([part_of[row] for row in subgroups.tolist()], np.int32)[at]
-    order = np.argsort(~leads, kind="stable")
+    if part_of:
+        inside = snapshot.tasks.subgroup[waiting] != NONE
+        subgroups, at = kinds_of(snapshot.tasks.subgroup[waiting[inside]])  # a subgroup is of one podgroup
+        part[inside] = np.array([part_of[row] for row in subgroups.tolist()], np.int32)[at]
+    order = (~leads).argsort(kind="stable")
     tasks = waiting[order]
-    shapes, shape = kinds_of(snapshot.tasks.shape[tasks])
-    first = np.empty(len(shapes), np.int64)
-    first[shape[::-1]] = np.arange(len(tasks))[::-1]  # of equal indices the last one is written
-    by_task = np.argsort(first)
-    shapes, shape = shapes[by_task], np.argsort(by_task)[shape]
-    minimum = int(leads.sum())
+    shapes, shape = _by_appearance(snapshot.tasks.shape[tasks])
+    minimum = int(np.count_nonzero(leads))
     return Need(
         podgroups=tuple(podgroups),
-        tasks=frozen(tasks, np.int64),
+        tasks=sealed(tasks),
         minimum=minimum,
-        shape=frozen(shape, np.int32),
-        shapes=frozen(shapes, np.int64),
-        request=frozen(snapshot.shapes.request[shapes], np.int64),
-        count=frozen(np.bincount(shape[:minimum], minlength=len(shapes)), np.int64),
-        part=frozen(part[order], np.int32),
+        shape=sealed(shape.astype(np.int32)),
+        shapes=sealed(shapes.astype(np.int64)),
+        request=sealed(snapshot.shapes.request[shapes]),
+        count=sealed(np.bincount(shape[:minimum], minlength=len(shapes))),
+        part=sealed(part[order]),
         parts=tuple(parts),
         short=int(lacking.sum()),
     )
+
+
+def _by_appearance(values: Ids) -> tuple[Ids, Rows]:
+    """The different values, those that come first before the others, and which of them each is."""
+    kinds, kind = kinds_of(values)
+    if len(kinds) == 1:
+        return kinds, kind
+    first = np.empty(len(kinds), np.int64)
+    first[kind[::-1]] = np.arange(len(values))[::-1]  # of equal indices the last one is written
+    by_place = first.argsort()
+    return kinds[by_place], by_place.argsort()[kind]
 
 
 def _left(

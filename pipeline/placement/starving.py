@@ -24,7 +24,7 @@ def in_order(host: Host, wanted: Bools) -> list[tuple[int, ...]]:
 
 def served(host: Host, wanted: Bools) -> Iterator[tuple[int, ...]]:
     """The same as an iterator, for callers that may need the first few only."""
-    snapshot, rows = host.context.snapshot, np.flatnonzero(wanted)
+    snapshot, rows = host.context.snapshot, wanted.nonzero()[0]
     ranked = _ranked(host, rows) if len(rows) > 1 else rows.tolist()
     if not snapshot.once(gang_groups).unit:
         yield from ((row,) for row in ranked)

@@ -23,7 +23,7 @@ class AskedPlugins:
         self._plugins: list[Plugin] = list(make_plugins(context))
         self._current = set(range(len(self._plugins)))
         self._counting = [at for at, plugin in enumerate(self._plugins) if plugin.counts_evictions]
-        self._found = dict[tuple[object, ExtensionPoint | None], list[int]]()
+        self._found = context.policy.answers(AskedPlugins._answering)
         self._known = dict[tuple[object, ExtensionPoint | None], list[Any]]()
 
     @cached_property

@@ -11,13 +11,13 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import Bools, Codes, Floats, Ids, Longs, Rows
 from pipeline.cluster.rules.quota import QueueLimits
 from pipeline.cluster.rules.sparing import Quota, TaskQuota
 from pipeline.plugins.plugin import Follows, Opinion, Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 
-Key = Longs | Floats
+Key = Longs | Floats | Codes
 
 
 # -- orders ------------------------------------------------------------------------------------------------------------

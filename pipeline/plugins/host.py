@@ -17,6 +17,7 @@ from pipeline.cluster.arrays import (
     Longs,
     Rows,
     dense_rank,
+    none_last,
     sealed,
     total_rank,
 )
@@ -76,9 +77,8 @@ class Host(VictimHost):
     def task_keys(self, rows: Rows) -> tuple[Key, ...]:
         """Keys[K] of some tasks in that order, the most significant first; the last one tells all apart."""
         tasks = self._given.snapshot.tasks
-        index = np.where(tasks.index[rows] == NONE, np.iinfo(np.int32).max, tasks.index[rows])
-        keys = (plugin.task_order(rows) for plugin in self._asked(TASK_ORDER))
-        return (*keys, index, tasks.created[rows], tasks.order[rows])
+        keys = [plugin.task_order(rows) for plugin in self._asked(TASK_ORDER)]
+        return (*keys, none_last(tasks.index[rows]), tasks.created[rows], tasks.order[rows])
 
     @cached_property
     def queue_rank(self) -> Longs:
@@ -123,14 +123,19 @@ class Host(VictimHost):
 
     def _all_of(self, said: list[Bools]) -> Bools:
         """bool[G]: where every answer is true; true if there is no answer."""
-        return np.asarray(np.logical_and.reduce([np.ones(len(self.context.snapshot.podgroups), bool), *said]))
+        result = np.ones(len(self.context.snapshot.podgroups), bool)
+        for one in said:
+            result &= one
+        return result
 
     @cached_property
     def valid(self) -> Bools:
         """bool[G]: fit to be scheduled at all: alive, admitted, and no plugin objects."""
         groups = self.context.snapshot.podgroups
         said = self._all_of([plugin.job_valid() for plugin in self._asked(JOB_VALID)])
-        return np.asarray(said & groups.alive & (groups.phase != PHASE_PENDING))
+        said &= groups.alive
+        said &= groups.phase != PHASE_PENDING
+        return said
 
     @cached_property
     def ready(self) -> Bools:

@@ -13,6 +13,7 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Rows, distinct
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.minima_met import begins_late
 from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.tables import Queues
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import DURATION, SWITCH, choice
 from pipeline.plugins.extension_points import OfPodgroups, ShieldsAnew, ShieldsTasks, ValidatesVictims
@@ -41,8 +42,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, ValidatesVictims):
         super().__init__(context, setting)
         queues = self._queues = context.snapshot.queues
         otherwise = setting.argument("default_preempt", 0.0), setting.argument("default_reclaim", 0.0)
-        self._preempt = _inherited(queues.parent, queues.preempt_min_runtime_s, otherwise[0])
-        self._reclaim = _inherited(queues.parent, queues.reclaim_min_runtime_s, otherwise[1])
+        self._preempt, self._reclaim = _times_of(queues, otherwise)
         self._parting = setting.argument("reclaim_from", _LEAF) == _PARTING
         self._elastic = setting.argument("elastic", False)
 
@@ -53,8 +53,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, ValidatesVictims):
 
     def evictable(self, preemptor: Preemptor) -> OfPodgroups | bool:
         """bool[G]: tasks of podgroups that ran long enough, were never whole, or have more tasks than must stay."""
-        young = self._young(preemptor)
-        if not young.any():
+        if self._stated(preemptor.purpose) is None or not (young := self._young(preemptor)).any():
             return True
         if self._elastic:
             young &= ~self._has_surplus()
@@ -62,7 +61,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, ValidatesVictims):
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether every young podgroup among the victims keeps its minimum."""
-        if len(rows) == 0 or self._stated(preemptor.purpose) is None:
+        if self._stated(preemptor.purpose) is None or len(rows) == 0:
             return True
         young = self._young(preemptor)
         if not young.any():
@@ -107,6 +106,15 @@ class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, ValidatesVictims):
         spare = parts.podgroup[leaf > np.maximum(parts.min_available, 0)]
         result[spare] = True
         return result
+
+
+def _times_of(queues: Queues, otherwise: tuple[float, float]) -> tuple[Floats | None, Floats | None]:
+    """The times of queues in preempt and in reclaim, see `_inherited`; worked out once for a table of queues."""
+    known = queues.answers(_times_of)
+    if otherwise not in known:
+        preempt = _inherited(queues.parent, queues.preempt_min_runtime_s, otherwise[0])
+        known[otherwise] = preempt, _inherited(queues.parent, queues.reclaim_min_runtime_s, otherwise[1])
+    return known[otherwise]
 
 
 def _inherited(parent: Ids, stated: Floats, otherwise: float) -> Floats | None:

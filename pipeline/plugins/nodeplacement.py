@@ -29,7 +29,7 @@ class NodePlacement(Plugin, ScoresNodes):
         super().__init__(context, setting)
         self._spread = setting.argument("strategy", BINPACK) == SPREAD
         devices = np.ones(len(context.snapshot.vocabulary.resources), bool)
-        devices[[CPU, MEMORY, PODS]] = False
+        devices[CPU] = devices[MEMORY] = devices[PODS] = False
         self._devices = devices
 
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:

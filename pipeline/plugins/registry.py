@@ -129,7 +129,7 @@ def switches_of(name: str) -> tuple[str, ...]:
 
 def make_plugins(context: Context) -> list[Plugin]:
     """Make each plugin of the policy for one snapshot, in order."""
-    check(context.policy)
+    context.policy.once(check)
     return [PLUGINS[setting.name](context, setting) for setting in context.policy.plugins]
 
 

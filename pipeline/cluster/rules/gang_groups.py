@@ -41,7 +41,7 @@ def asking(snapshot: Snapshot, unit: tuple[int, ...]) -> list[int]:
 def gang_groups(snapshot: Snapshot) -> Together:
     """The gang groups; ask for them with ``Snapshot.once``."""
     groups, complete = snapshot.podgroups, np.ones(len(snapshot.podgroups), bool)
-    listed = np.flatnonzero((groups.gang_group != NONE) & groups.alive)
+    listed = ((groups.gang_group != NONE) & groups.alive).nonzero()[0]
     if len(listed) == 0:
         return Together({}, complete)
     named = np.flatnonzero((groups.gang != NONE) & groups.alive)

@@ -41,7 +41,16 @@ class CapacityShares:
 
 
 def shares_of(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> CapacityShares:
-    """The shares of ``whole`` (int64[R]); ``strict``: see `plugin`."""
+    """The shares of ``whole`` (int64[R]); ``strict``: see `plugin`. Worked out once for as long as these stay."""
+    known, asked = queues.answers(shares_of), (whole.tobytes(), tree, strict)
+    found = known.get(asked)
+    if found is None:
+        known.clear()  # another whole is not asked about again
+        found = known[asked] = _shares_of(queues, whole, tree=tree, strict=strict)
+    return found
+
+
+def _shares_of(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> CapacityShares:
     stated = queues.deserved != UNSET
     ceiling = _tree_ceilings(queues, whole) if tree else flat_ceilings(queues, whole)
     deserved = np.where(stated, queues.deserved, 0)

@@ -10,13 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Counts, Floats, Ids, Longs, Rows, total_rank
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Counts, Floats, Ids, Longs, Rows, total_rank
 from pipeline.cluster.fairness.gate import QueueShares, Victims, may_reclaim, may_take
 from pipeline.cluster.queue_tree import is_parent, least_above
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import never_evicted
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import OPEN
+from pipeline.cluster.tables import OPEN, Queues
 from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel, linked
 from pipeline.plugins.arguments import NUMBER
@@ -58,9 +58,9 @@ class FairShare(
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         super().__init__(context, setting)
         self._queues, self._whole = context.snapshot.queues, context.snapshot.capacity
-        self._stated = stated(self._queues)
+        self._stated = self._queues.once(stated)
         self._k, self._multiplier = setting.argument("k", 1.0), setting.argument("saturation_multiplier", 1.0)
-        self._closed = is_parent(self._queues.parent) | (self._queues.state != OPEN)  # work lives in leaves
+        self._closed = self._queues.once(_closed)
 
     @cached_property
     def _asking(self) -> Snapshot:
@@ -154,12 +154,16 @@ class FairShare(
         return bool(_lawful(self._queue_shares, *self._asker(preemptor), request, rows, columns, self._multiplier))
 
     def _asker(self, preemptor: Preemptor) -> tuple[int, bool]:
-        known = self._base.answers(FairShare._asker)
+        """Its queue, and whether all of it is preemptible."""
+        known = self._askers
         if preemptor.podgroups not in known:
-            groups = self._base.podgroups
-            every = bool(groups.preemptible[list(preemptor.podgroups)].all())
-            known[preemptor.podgroups] = int(groups.queue[preemptor.podgroups[0]]), every
+            groups, rows = self._base.podgroups, list(preemptor.podgroups)
+            known[preemptor.podgroups] = int(groups.queue[rows[0]]), bool(groups.preemptible[rows].all())
         return known[preemptor.podgroups]
+
+    @cached_property
+    def _askers(self) -> dict[tuple[int, ...], tuple[int, bool]]:
+        return {}
 
     @cached_property
     def _queue_shares(self) -> QueueShares:
@@ -167,6 +171,11 @@ class FairShare(
         allocated = self._state.allocated.astype(np.float64)
         allocated[:, PODS] = 0.0
         return QueueShares(self._queues.parent, shares.deserved, shares.fair, shares.allocatable, allocated, lasting)
+
+
+def _closed(queues: Queues) -> Bools:
+    """bool[Q]: queues that take nothing more: work lives in leaves, and comes to open queues."""
+    return np.asarray(is_parent(queues.parent) | (queues.state != OPEN))
 
 
 def _columns(snapshot: Snapshot) -> tuple[Longs, Longs, Ids, Counts, Ids, Ids, Longs]:

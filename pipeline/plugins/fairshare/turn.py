@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows
+from pipeline.cluster.arrays import Longs, Rows, none_last
 from pipeline.cluster.snapshot import Snapshot
 
 
@@ -15,7 +15,7 @@ def turn_of(snapshot: Snapshot, podgroup: int) -> Longs:
     if len(rows) == 0:
         return np.zeros(snapshot.shapes.request.shape[1], np.int64)
     tasks = snapshot.tasks
-    index = np.where(tasks.index[rows] == NONE, np.iinfo(np.int32).max, tasks.index[rows])
+    index = none_last(tasks.index[rows])
     rows = rows[np.lexsort((tasks.order[rows], tasks.created[rows], index, -tasks.priority[rows].astype(np.int64)))]
     asked = _lacking(snapshot, podgroup, rows)
     chosen = asked if len(asked) else rows[:1]

@@ -20,7 +20,7 @@ from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import asked, feasible, leftover
-from pipeline.placement.need import minimum_of
+from pipeline.placement.minima import minimum_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose

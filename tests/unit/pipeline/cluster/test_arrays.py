@@ -9,7 +9,9 @@ from pipeline.cluster.arrays import (
     dense_rank,
     distinct,
     first_of,
+    is_among,
     kinds_of,
+    none_last,
     ordered_by,
     paired,
     unpaired,
@@ -45,6 +47,19 @@ def test_sets_of_rows_are_those_that_numpy_finds(values: list[int]) -> None:
     assert distinct(rows).dtype == counted_off(rows)[0].dtype == without(rows, some).dtype == rows.dtype
 
 
+@pytest.mark.parametrize("values", LINES, ids=str)
+@pytest.mark.parametrize("some", [np.array([3, 90, -1]), np.array([7, 7, 3], np.int32), [5], (), (200, -200)], ids=str)
+def test_what_is_among_others_is_what_numpy_finds(values: list[int], some: np.ndarray) -> None:
+    for kind in (np.int32, np.int64):
+        found = is_among(np.array(values, kind), some)
+        assert (found.dtype, found.tolist()) == (bool, np.isin(np.array(values, kind), some).tolist())
+
+
+def test_none_comes_last_and_numbers_in_their_order() -> None:
+    rows = np.array([3, NONE, 0, (1 << 31) - 1, NONE, 5], np.int32)
+    assert np.argsort(none_last(rows), kind="stable").tolist() == [2, 0, 5, 3, 1, 4]
+
+
 def test_pairs_are_told_apart_and_found_again() -> None:
     numbers = [NONE, 0, 1, (1 << 31) - 1]
     first, second = np.array([(one, two) for one in numbers for two in numbers], np.int32).T
@@ -75,6 +90,19 @@ def test_many_rows_are_ordered_as_numpy_orders_them_whether_the_last_key_numbers
 
 
 @pytest.mark.parametrize("many", FEW_AND_MANY)
+@pytest.mark.parametrize("wide", [1, 2, 1 << 40, 1 << 62])
+def test_keys_that_tell_no_rows_apart_change_nothing_whatever_kind_they_are(wide: int, many: int) -> None:
+    rng = np.random.default_rng(many)
+    alike = [np.full(many, 7, np.int32), np.full(many, 0.5), np.full(many, np.nan), np.ones(many, bool)]
+    numbers = [rng.integers(-wide, wide, many), rng.integers(0, 3, many) / 2, rng.permutation(many).astype(np.uint32)]
+    keys = [one for number, *some in zip(numbers, alike, alike[::-1], strict=False) for one in (*some, number)]
+    assert ordered_by(*keys, *alike).tolist() == np.lexsort(numbers[::-1]).tolist()
+    assert ordered_by(*alike, numbers[1], *alike).tolist() == np.argsort(numbers[1], kind="stable").tolist()
+    assert ordered_by(*alike).tolist() == list(range(many))
+    assert dense_rank(*alike, numbers[1], *alike).tolist() == np.unique(numbers[1], return_inverse=True)[1].tolist()
+
+
+@pytest.mark.parametrize("many", FEW_AND_MANY)
 @pytest.mark.parametrize("different", [1, 3, 40, 10_000])
 def test_rows_are_ordered_by_fractions_as_numpy_orders_them(different: int, many: int) -> None:
     rng = np.random.default_rng(different)
@@ -83,6 +111,18 @@ def test_rows_are_ordered_by_fractions_as_numpy_orders_them(different: int, many
     assert order.tolist() == np.lexsort(keys[::-1]).tolist()
     told = [tuple(key[row] for key in keys) for row in order.tolist()]
     assert dense_rank(*keys)[order].tolist() == [sorted(set(told)).index(one) for one in told]
+
+
+@pytest.mark.parametrize("many", FEW_AND_MANY)
+@pytest.mark.parametrize("signs", [(1.0,), (-1.0,), (-1.0, 0.0, -0.0, 1.0)])
+def test_fractions_of_any_sign_and_size_are_ordered_as_numpy_orders_them(signs: tuple[float, ...], many: int) -> None:
+    rng = np.random.default_rng(many)
+    first = rng.integers(0, 3, many)
+    for sizes in ([1e-300, 0.5, 1.0, 1e300], 10.0 ** rng.integers(-300, 300, many), np.full(many, 1e9) + rng.random()):
+        far = rng.choice(signs, many) * rng.choice(sizes, many)
+        assert ordered_by(far).tolist() == np.argsort(far, kind="stable").tolist()
+        assert ordered_by(first, far).tolist() == np.lexsort((far, first)).tolist()
+        assert dense_rank(far, first).tolist() == np.unique(np.c_[far, first], axis=0, return_inverse=True)[1].tolist()
 
 
 @pytest.mark.parametrize("many", FEW_AND_MANY)
@@ -95,7 +135,7 @@ def test_what_is_not_stated_comes_last_and_later_keys_tell_it_apart(many: int) -
         assert dense_rank(*first, when).tolist() == dense_rank(*first, stated).tolist()
 
 
-@pytest.mark.parametrize("wide", [1, 30, 1 << 40])
+@pytest.mark.parametrize("wide", [1, 30, 700, 1 << 40])
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8, np.float64])
 def test_one_key_is_ranked_alike_whether_its_numbers_are_close_together_or_not(wide: int, kind: type) -> None:
     key = np.random.default_rng(wide).integers(-wide, wide, 500).astype(kind)

@@ -1,0 +1,51 @@
+"""What follows from a record that never changes is made once and kept with it."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Self, TypeVar, cast
+
+import numpy as np
+
+Derived = TypeVar("Derived")
+#: What is kept where a function makes of a record the record itself; and what stands for nothing made yet.
+_ITSELF, _NOT_MADE = object(), object()
+
+
+class Keeping:
+    """A record (a frozen dataclass without slots) that keeps what was made of it; its copies begin with nothing."""
+
+    def once(self, derive: Callable[[Self], Derived]) -> Derived:
+        """What ``derive`` makes of this record, made once and kept with it for all searches.
+
+        ``derive`` is a function of a module; an array that it makes is read only from then on.
+        """
+        kept = self._kept.get(derive, _NOT_MADE)
+        if kept is _NOT_MADE:
+            kept = derive(self)
+            if isinstance(kept, np.ndarray):
+                kept.flags.writeable = False
+            # One that kept itself would live until a full collection, which is rare among millions of objects.
+            self._kept[derive] = _ITSELF if kept is self else kept
+        if kept is _ITSELF:
+            return cast(Derived, self)
+        made: Derived = kept
+        return made
+
+    def answers(self, of: Callable[..., Derived]) -> dict[Any, Derived]:
+        """What a function that is asked about this record has answered, by what it was asked; empty at first.
+
+        The function fills it. It saves work, and decides nothing: the answers are what the function would say again.
+        """
+        return self._answers.setdefault(of, {})
+
+    @cached_property
+    def _answers(self) -> dict[Callable[..., Any], dict[Any, Any]]:
+        return {}
+
+    @cached_property
+    def _kept(self) -> dict[Callable[..., Any], Any]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What it is pickled with."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_answers", "_kept")}
