@@ -17,7 +17,7 @@ from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.scenarios.moves import moving
-from pipeline.solvers.scenarios.returning import together
+from pipeline.solvers.scenarios.returning import _gone, together
 from pipeline.solvers.scenarios.units import VictimUnits, _above_minimum, _units_within, runs_of
 from tests.support.brute_force import attempt_of, crowded
 from tests.support.every_scenario import contended
@@ -40,7 +40,10 @@ def test_podgroups_that_break_are_counted_by_class(seed: int) -> None:
         owners = np.unique(snapshot.tasks.podgroup[rows]).astype(np.int64)
         broken = owners[~whole_without(snapshot, owners, rows)]
         expected.append([int((class_of[broken] == one).sum()) for one in range(3)])
-    assert breaking(snapshot, sets, class_of, 3).tolist() == expected
+    share = rng.random(len(snapshot.shapes))
+    counted, held = breaking(snapshot, sets, class_of, 3, share)
+    assert counted.tolist() == expected
+    assert held == pytest.approx([share[snapshot.tasks.shape[rows]].sum() for rows in sets])
 
 
 def units(rng: np.random.Generator) -> VictimUnits:
@@ -146,3 +149,14 @@ def test_surplus_goes_task_by_task_and_the_rest_of_a_podgroup_only_if_all_of_it_
     columns = _units_within(rows, owner, surplus, running)
     found = listed(VictimUnits(*columns, np.arange(len(columns[-1]))))
     assert [unit[:3] for unit in found] == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_does_not_come_back_is_told_once_for_orders_that_leave_the_same(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    some = units(rng)
+    back = rng.random((6, len(some))) < 0.6
+    rows, stop, answer = _gone(some.rows, some.start, back)
+    left = [mine.tolist() for mine in np.split(rows, stop[:-1])]
+    assert [left[at] for at in answer.tolist()] == [sorted(some.rows_of(~one).tolist()) for one in back]
+    assert len(left) == len({one.tobytes() for one in back})

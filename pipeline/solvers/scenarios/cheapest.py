@@ -92,7 +92,7 @@ def _exchanged(scenario: Scenario, count: int, best: _Way) -> list[_Way]:
     if len(stays) == 0:
         return []
     last = np.where(np.arange(len(groups)) == stays[:, None], np.inf, _held(scenario, groups))
-    ways = _with_losses(scenario, list(needed(scenario, groups, _in_turn(scenario, groups, last))))
+    ways = _with_losses(scenario, needed(scenario, groups, _in_turn(scenario, groups, last)))
     return [way for way in ways if way[0] < best[0] and scenario.law.allows(way[1])]
 
 
@@ -132,7 +132,7 @@ def _left_by(scenario: Scenario, counts: Longs) -> list[Rows]:
     groups = together(units)
     orders = _orders(scenario, groups)
     many = np.minimum(counts, len(groups)).repeat(len(orders))
-    found = list(needed(scenario, groups, np.concatenate([orders] * len(counts)), many))
+    found = needed(scenario, groups, np.concatenate([orders] * len(counts)), many)
     if 1 < len(groups) < len(units):
         found.append(sparing(scenario, units))
     return found
@@ -179,10 +179,9 @@ def _with_losses(scenario: Scenario, found: Sequence[Rows]) -> list[_Way]:
 
 
 def _losses(scenario: Scenario, sets: Sequence[Rows]) -> list[_Loss]:
-    snapshot, share = scenario.law.host.context.snapshot, share_of(scenario)
-    each = breaking(snapshot, sets, *snapshot.once(_levels))[:, ::-1].tolist()
-    held = [share[snapshot.tasks.shape[rows]].sum() for rows in sets]
-    return [_Loss(tuple(broken), float(much)) for broken, much in zip(each, held, strict=True)]
+    snapshot = scenario.law.host.context.snapshot
+    broken, held = breaking(snapshot, sets, *snapshot.once(_levels), share_of(scenario))
+    return [*map(_Loss, map(tuple, broken[:, ::-1].tolist()), held.tolist())]
 
 
 def _levels(snapshot: Snapshot) -> tuple[Longs, int]:

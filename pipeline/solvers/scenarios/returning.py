@@ -1,10 +1,11 @@
 """The return of units that are not needed, one after the other in an order, while the preemptor still fits."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, distinct, is_among
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
@@ -39,7 +40,7 @@ def sparing(scenario: Scenario, units: VictimUnits) -> Rows:
     return np.sort(_less(leaving, surplus, _back_in_order(scenario, surplus, leaving)))
 
 
-def needed(scenario: Scenario, groups: VictimUnits, orders: Longs, many: Longs | None = None) -> Iterator[Rows]:
+def needed(scenario: Scenario, groups: VictimUnits, orders: Longs, many: Longs | None = None) -> list[Rows]:
     """int64[V]: tasks of the units that must go: if any returned, the preemptor would not fit, or a gang would break.
 
     Podgroups that lose all tasks return whole, or in part with their minima kept; single tasks return by themselves.
@@ -53,20 +54,54 @@ def needed(scenario: Scenario, groups: VictimUnits, orders: Longs, many: Longs |
     """
     snapshot, parts, podgroups = scenario.law.host.context.snapshot, scenario.law.parts, groups.podgroup
     elastic = groups.whole & (snapshot.counts.ready[podgroups] > snapshot.podgroups.min_available[podgroups])
-    some, answered = bool(elastic.any()), set[tuple[bytes, ...]]()
-    for order, back in zip(orders, _back(scenario, groups, groups.rows, orders, many), strict=True):
-        in_parts = order[(elastic & ~back)[order]] if some else NO_ROWS
-        if (left := (back.tobytes(), in_parts.tobytes())) in answered:
+    back = np.array([*_back(scenario, groups, groups.rows, orders, many)])
+    rows, stop, answer = _gone(groups.rows, groups.start, back)
+    left = [rows[slice(*mine)] for mine in pairwise([0, *stop.tolist()])]
+    if not elastic.any():
+        return left
+    found, answered = list[Rows](), set[tuple[int, bytes]]()
+    for order, stays, at in zip(orders, elastic & ~back, answer.tolist(), strict=True):
+        gone, in_parts = left[at], podgroups[order[stays[order]]]
+        if (asks := (at, in_parts.tobytes())) in answered:
             continue
-        answered.add(left)
-        gone = groups.rows_of(~back)
-        for podgroup in podgroups[in_parts].tolist():
+        answered.add(asks)
+        for podgroup in in_parts.tolist():
             asked = scenario.ground.domain, podgroup, gone.tobytes()
             if asked not in parts:
                 parts[asked] = _part_of(scenario, podgroup, gone)
             gone = parts[asked]
-        gone.sort()
-        yield gone
+        found.append(np.sort(gone))
+    return found
+
+
+@kernel
+def _gone(rows: Rows, start: Longs, back: Bools) -> tuple[Rows, Longs, Longs]:
+    """The tasks of units that are not ``back`` (bool[O, U]), ascending, for each order that leaves others.
+
+    Also where those of each end (int64[A]), and which of them are those of each order (int64[O]).
+    """
+    answer, first, stop = np.empty(len(back), np.int64), np.empty(len(back), np.int64), np.zeros(len(back), np.int64)
+    answers = tasks = 0
+    for order in range(len(back)):
+        at = 0
+        while at < answers and (back[first[at]] != back[order]).any():
+            at += 1
+        answer[order] = at
+        if at == answers:
+            for unit in range(len(start) - 1):
+                tasks += (start[unit + 1] - start[unit]) * (not back[order, unit])
+            first[at], stop[at] = order, tasks
+            answers += 1
+    result, at = np.empty(tasks, np.int64), 0
+    for one in range(answers):
+        begin = at
+        for unit in range(len(start) - 1):
+            if not back[first[one], unit]:
+                for row in rows[start[unit] : start[unit + 1]]:
+                    result[at] = row
+                    at += 1
+        result[begin:at].sort()
+    return result, stop[:answers], answer
 
 
 def together(units: VictimUnits) -> VictimUnits:
