@@ -5,6 +5,7 @@ Rows and numbers only: the edge turns rows into names, so that an explanation is
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -107,8 +108,7 @@ def lacking_most(wanted: Longs, room: Longs, reachable: Longs) -> tuple[Longs, L
     return room[at, shape], reachable[at, shape], wanted[shape]
 
 
-@dataclass(frozen=True)
-class VictimBundle:
+class VictimBundle(NamedTuple):
     """Victims of one podgroup: whether they were surplus, and the figures by which the bundle was chosen."""
 
     podgroup: int

@@ -182,7 +182,7 @@ def _taken(
     order = np.argsort(first)
     first = first[order]
     parts = [
-        one if one is None or one.tasks == tasks else replace(one, tasks=tasks, elsewhere=0)
+        one if one is None or one.tasks == tasks else one._replace(tasks=tasks, elsewhere=0)
         for one, tasks in zip(map(known.get, owner[first].tolist()), many[order].tolist(), strict=True)
     ]
     for begin, end in pairwise(np.searchsorted(of_set[first], np.arange(len(sets) + 1)).tolist()):

@@ -100,12 +100,12 @@ def bundles_told(search: BundleSearch, outcome: Outcome) -> tuple[VictimBundle, 
     bundles, size = outcome.bundles, sizes(outcome.units.stop)
     tasks = np.zeros(bundles.many, np.int64)
     np.add.at(tasks, outcome.units.bundle[~outcome.returned], size[~outcome.returned])
-    some = np.flatnonzero(tasks)
+    some = tasks.nonzero()[0]
     podgroup, safe = bundles.podgroup[some], bundles.safe[some]
-    efficiency = [round(one, 6) for one in np.where(safe, 0.0, bundles.efficiency[some]).tolist()]
+    efficiency = np.round(np.where(safe, 0.0, bundles.efficiency[some]), 6)
     priority = search.snapshot.podgroups.priority[podgroup]
-    columns = (podgroup, safe, tasks[some], bundles.elsewhere[some], priority)
-    return tuple(map(VictimBundle, *(column.tolist() for column in columns), efficiency))
+    columns = (podgroup, safe, tasks[some], bundles.elsewhere[some], priority, efficiency)
+    return tuple(map(VictimBundle, *(column.tolist() for column in columns)))
 
 
 def placed(outcome: Outcome, chosen: Chosen, free: FreeRoom) -> Selection | None:
