@@ -11,6 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 from numba.core import event
 from numba.core.registry import cpu_target
 
@@ -22,6 +23,8 @@ from actors.fleets.rehearsal import Rehearsal
 from actors.observability.logs import unsaid
 from actors.warming.local_search import search_locally
 from actors.warming.machine_code import compile_one_by_one
+from pipeline.cluster.arrays import NO_ROWS
+from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.compiled import Compiled
 from pipeline.decision.attempt import Attempt
 from pipeline.policy import Policy, Purpose
@@ -162,6 +165,7 @@ def _decided(policy: Policy, rehearsals: Sequence[tuple[Policy, bool]] | None = 
         for gang in _GANGS:
             fleet = generate(_NODES, gang, queues=queues)
             propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW))
+            breaks_without(fleet.snapshot, np.array([fleet.gang]), NO_ROWS)  # asked of victims that become superfluous
             decisions += 1
     plays = _rehearsals(policy) if rehearsals is None else rehearsals
     with unsaid():

@@ -74,7 +74,8 @@ def whole_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
     if len(podgroups) == 0:
         return np.zeros(0, bool)
     tasks = snapshot.tasks
-    return _whole_without(snapshot.once(towards_all), podgroups, rows, (tasks.podgroup, tasks.role, tasks.subgroup))
+    columns = tasks.podgroup, tasks.role, tasks.subgroup
+    return _whole_without(snapshot.once(towards_all), podgroups, rows.copy(), columns)  # one kind for the compiler
 
 
 def starts_with(state: Snapshot | WhatIf, podgroup: int, rows: Rows) -> bool:

@@ -16,7 +16,7 @@ from pipeline.cluster.rules.quota import QueueLimits, committed, least_of
 from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, TaskQuota, quota_of, spared, task_quota
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.arguments import COUNT, SWITCH
-from pipeline.plugins.capacity.reclaim import ancestors, answering, related
+from pipeline.plugins.capacity.reclaim import ancestors, answering, keeps_bounds, related
 from pipeline.plugins.capacity.shares import shares_of
 from pipeline.plugins.extension_points import (
     AdmitsJobs,
@@ -217,23 +217,10 @@ class Capacity(
         snapshot, shares, queue = self._base, self._shares, self._queue_of(preemptor)
         if self._queues.state[queue] != OPEN:
             return False
-        line, asked = chain(shares.parent, queue), preemptor.request > 0
+        columns = snapshot.tasks.podgroup, snapshot.tasks.shape, snapshot.podgroups.queue, snapshot.shapes.request
+        bounds = shares.parent, shares.ceiling, shares.deserved, shares.stated, self._queues.guarantee
         keeps_shares = self._strict and preemptor.purpose is Purpose.RECLAIM
-        if not keeps_shares and not (self._allocated[line] + preemptor.request > shares.ceiling[line])[:, asked].any():
-            return True  # even if nothing goes
-        lost = np.zeros_like(shares.deserved)
-        snapshot.add_requests(rows, lost, snapshot.queue_of(rows))
-        taken = np.zeros_like(lost)
-        taken[queue] = preemptor.request
-        lost, taken = with_descendants(shares.parent, lost), with_descendants(shares.parent, taken)
-        after = self._allocated + taken - lost
-        if (after > shares.ceiling)[line][:, asked].any():
-            return False
-        if not keeps_shares:
-            return True
-        losing = (lost > 0) & (taken < lost) & (shares.stated | (self._queues.guarantee > 0))
-        losing[:, PODS] = False
-        return not (losing & (after < shares.deserved)).any()
+        return bool(keeps_bounds(queue, preemptor.request, rows, keeps_shares, columns, self._allocated, bounds))
 
 
 def _asked(preemptor: Preemptor) -> Bools:

@@ -1,11 +1,14 @@
-"""Which queues answer for what a queue loses to another in a reclaim."""
+"""Which queues answer for what a queue loses to another in a reclaim, and whether all stay within their bounds."""
 
 from itertools import zip_longest
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids
-from pipeline.cluster.queue_tree import chain
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
+from pipeline.cluster.counted.change_log import Plain
+from pipeline.cluster.queue_tree import chain, with_descendants
+from pipeline.cluster.resources import PODS
+from pipeline.kernels import kernel
 
 
 def ancestors(parent: Ids, queue: int, level: int) -> list[int]:
@@ -37,3 +40,40 @@ def related(parent: Ids, mine: int, level: int) -> Bools:
     """bool[Q]: queues with an answering ancestor that also answers for ``mine``."""
     above = set(ancestors(parent, mine, level))
     return np.array([bool(above.intersection(ancestors(parent, queue, level))) for queue in range(len(parent))], bool)
+
+
+@kernel
+def keeps_bounds(
+    queue: int, request: Longs, rows: Rows, keeps_shares: bool, columns: Plain, allocated: Longs, bounds: Plain
+) -> bool:
+    """Whether a queue and its ancestors stay under their ceilings with ``request`` once ``rows`` have gone.
+
+    With ``keeps_shares`` also whether each queue that loses keeps what it deserves.
+
+    Parameters
+    ----------
+    columns
+        Podgroup and shape of tasks, queue of podgroups, request of shapes.
+    allocated: int64[Q, R]
+        What queues hold.
+    bounds
+        Parent, ceiling, deserved, whether that is stated, and guarantee of queues.
+    """
+    (podgroup, shape, queue_of, held), (parent, ceiling, deserved, stated, guarantee) = columns, bounds
+    lost, taken = np.zeros(allocated.shape, np.int64), np.zeros(allocated.shape, np.int64)
+    taken[queue] = request
+    for row in rows:
+        lost[queue_of[podgroup[row]]] += held[shape[row]]
+    lost, taken = with_descendants(parent, lost), with_descendants(parent, taken)
+    after, line = allocated + taken - lost, queue
+    while line != NONE:
+        for r in range(len(request)):
+            if request[r] > 0 and after[line, r] > ceiling[line, r]:
+                return False
+        line = parent[line]
+    for q in range(len(parent) if keeps_shares else 0):
+        for r in range(len(request)):
+            loses = r != PODS and lost[q, r] > 0 and taken[q, r] < lost[q, r]
+            if loses and (stated[q, r] or guarantee[q, r] > 0) and after[q, r] < deserved[q, r]:
+                return False
+    return True

@@ -1,0 +1,35 @@
+"""Bounds of queues in a reclaim, against the same counted queue by queue."""
+
+import numpy as np
+import pytest
+
+from pipeline.cluster.arrays import NONE
+from pipeline.cluster.queue_tree import chain
+from pipeline.cluster.resources import PODS
+from pipeline.plugins.capacity.reclaim import keeps_bounds
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_ceilings_and_shares_are_kept_or_not_as_counted_queue_by_queue(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    parent, many = np.array([NONE, 0, 0, 1, 1], np.int32), 12
+    columns = (
+        rng.integers(0, 4, many).astype(np.int32), rng.integers(0, 3, many).astype(np.int32),
+        rng.integers(2, 5, 4).astype(np.int32), rng.integers(0, 3, (3, 4)),
+    )  # fmt: skip
+    allocated, request = rng.integers(4, 12, (5, 4)), rng.integers(0, 4, 4)
+    ceiling, deserved = rng.integers(6, 14, (5, 4)), rng.integers(0, 9, (5, 4))
+    stated, guarantee = rng.random((5, 4)) < 0.5, rng.integers(0, 2, (5, 4))
+    rows, keeps_shares = rng.permutation(many)[: rng.integers(0, many)], seed % 2 == 0
+    lost, taken = np.zeros((5, 4), int), np.zeros((5, 4), int)
+    for queue in chain(parent, 3):
+        taken[queue] += request
+    for row in rows:
+        for queue in chain(parent, int(columns[2][columns[0][row]])):
+            lost[queue] += columns[3][columns[1][row]]
+    after = allocated + taken - lost
+    kept = all((after[queue] <= ceiling[queue])[request > 0].all() for queue in chain(parent, 3))
+    protected = (lost > 0) & (taken < lost) & (stated | (guarantee > 0)) & (np.arange(4) != PODS)
+    kept &= not (keeps_shares and (protected & (after < deserved)).any())
+    bounds = parent, ceiling, deserved, stated, guarantee
+    assert keeps_bounds(3, request, rows, keeps_shares, columns, allocated, bounds) == kept
