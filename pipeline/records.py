@@ -1,9 +1,14 @@
 """Records: how one is made from another. There are several for each plan, so it has to take little time."""
 
-from dataclasses import fields
-from typing import Any, TypeVar
+from __future__ import annotations
 
-Record = TypeVar("Record")
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Record = TypeVar("Record", bound="DataclassInstance")
 
 
 def replace(record: Record, **values: Any) -> Record:
