@@ -37,21 +37,23 @@ def test_what_costs_more_really_has_the_greater_price_and_the_field_that_decided
 
 
 def _holds(made: Plan, why: Explanation) -> None:
+    """Podgroups alike that are served together share what was found for all of them, and its price."""
+    chosen = next((entry.price for entry in why.tried if entry.reason is Reason.CHOSEN), made.price)
+    assert chosen is not None
+    assert why.together > 1 or chosen == made.price
     for entry in why.tried:
         assert (entry.reason is Reason.CHOSEN) == (entry.domain == made.domain)
-        if entry.reason is Reason.CHOSEN:
-            assert entry.price == made.price
         if entry.reason in (Reason.COSTLIER, Reason.EQUAL):
             assert entry.price is not None
-            assert entry.price > made.price
-            found = decisive(made.price, entry.price)
+            assert entry.price > chosen
+            found = decisive(chosen, entry.price)
             assert (found is None) == (entry.reason is Reason.EQUAL)
             assert found is None or found.lower < found.higher
         if entry.reason is Reason.BREAKS_MORE:
             assert entry.price is not None
-            assert entry.price < made.price
-            assert entry.price.gangs_broken > made.price.gangs_broken
+            assert entry.price < chosen
+            assert entry.price.gangs_broken > chosen.gangs_broken
     for one in why.spared:
         costs_more = one.reason in (Reason.COSTLIER, Reason.EQUAL)
-        assert costs_more == (one.price >= made.price)
+        assert costs_more == (one.price >= chosen)
         assert one.podgroup not in {bundle.podgroup for bundle in why.bundles}
