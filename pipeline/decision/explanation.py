@@ -158,16 +158,21 @@ _DECIDING = tuple(name for name in COMPARED if name != "domain")
 
 
 def decisive(lower: Price, higher: Price) -> Decisive | None:
-    """The field that makes one price lower than the other; None if they differ in the row of the domain only."""
+    """The field that makes one price lower than the other; None if they differ in the row of the domain only.
+
+    Or if they differ in whether victims that lose nothing count at some level: of that no amount can be told.
+    """
     for name in _DECIDING:
         mine, other = getattr(lower, name), getattr(higher, name)
-        if mine == other:
-            continue
         if not isinstance(mine, tuple):
-            return Decisive(name, mine, other)
+            if mine < other:
+                return Decisive(name, mine, other)
+            continue
         work, others = dict(mine), dict(other)
-        level = max(level for level in work.keys() | others.keys() if work.get(level) != others.get(level))
-        return Decisive(name, work.get(level, 0.0), others.get(level, 0.0), level)
+        levels = [level for level in work.keys() | others.keys() if work.get(level) != others.get(level)]
+        level = max(levels, default=0)
+        if work.get(level, 0.0) < others.get(level, 0.0):
+            return Decisive(name, work.get(level, 0.0), others.get(level, 0.0), level)
     return None
 
 
