@@ -94,6 +94,6 @@ def _surplus_limit(host: Host, gang_group: tuple[int, ...], waiting: Bools, port
     same = queue[others] == queue[gang_group[0]]
     within = host.job_order_follows(Follows.SHARE) or host.job_order_follows(Follows.SURPLUS)
     by_share = (same.any() and within) or (not same.all() and host.queue_order_follows(Follows.SHARE))
-    if not host.ready[list(gang_group)].all():
+    if not host.pipelined[list(gang_group)].all():
         return 0 if by_share or (same.any() and host.job_order_follows(Follows.READINESS)) else None
     return portion if by_share else None

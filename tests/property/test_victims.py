@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.rules.minima_met import is_ready
+from pipeline.cluster.rules.minima_met import breaks_without, is_ready
 from pipeline.cluster.what_if import WhatIf
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
@@ -138,17 +138,18 @@ def test_victims_are_whole_minimal_and_make_room(crowd):
         return
     bundles, gone = permitted(search, bundles_plainly(search, domain)), set(found.victims.tolist())
     assert places(search, domain, gone)
-    broken = set()
-    for bundle in bundles:
+    losing = np.unique(snapshot.tasks.podgroup[found.victims]).astype(np.int64)
+    broken = set(losing[breaks_without(snapshot, losing, found.victims)].tolist())
+    assert found.price.gangs_broken == len(broken)
+    for bundle in bundles:  # of one that keeps its minima other tasks may go than those that come first
         taken = gone & set(bundle.tasks + bundle.along)
-        if not bundle.safe and taken:
-            broken.add(bundle.podgroup)
+        if not bundle.safe and bundle.podgroup in broken:
             assert taken == set(bundle.tasks + bundle.along)
             assert not places(search, domain, gone - taken)
-    assert found.price.gangs_broken == len(broken)
-    loose = {row for b in bundles if b.safe and not (search.cluster_wide and b.podgroup in broken) for row in b.tasks}
-    assert gone <= {row for bundle in bundles for row in bundle.tasks + bundle.along}
-    for row in gone & loose:
+    assert search.candidate[found.victims].all()
+    surplus = {row for b in bundles if b.safe and not (search.cluster_wide and b.podgroup in broken) for row in b.tasks}
+    kept = {row for row in gone if int(snapshot.tasks.podgroup[row]) not in broken}
+    for row in gone & (surplus | kept):
         assert not places(search, domain, gone - {row})
     for bundle in bundles:
         if bundle.safe and search.cluster_wide and bundle.podgroup in broken:

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from pipeline.actions import allocate
-from pipeline.cluster.tables import PENDING
+from pipeline.cluster.arrays import with_rows
+from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.cycle import cycle
 from pipeline.policy import PluginSetting
 from tests.support.asking import VOLCANO, with_groups
@@ -54,6 +55,17 @@ def test_queues_take_turns_where_their_order_goes_by_what_they_hold(plugins, exp
     deserved = state.queues.deserved.copy()
     deserved[:, -1] = 2
     assert bound(replace(state, queues=replace(state.queues, deserved=deserved)), *plugins) == expected
+
+
+def test_a_podgroup_whose_minimum_is_promised_takes_its_turn_with_the_rest():
+    """One task of it waits for room that comes free; the other finds room at once, as a podgroup of another queue."""
+    ending, waits, other = gang(1, 0, gpu=2), gang(2, gpu=1, minimum=1), gang(1, gpu=1, minimum=1, queue=1)
+    state = cluster([{"gpu": 2}, {"gpu": 2}], [ending, waits, other])
+    status, nominated = with_rows(state.tasks.status, [0], TERMINATING), with_rows(state.tasks.nominated, [1], 0)
+    state = replace(state, tasks=replace(state.tasks, status=status, nominated=nominated))
+    policy = replace(VOLCANO, plugins=(GANG, CAPACITY), actions=("allocate",))
+    after = cycle(state, policy, 0.0).snapshot.counts
+    assert after.pending.tolist() == [0, 0, 0]
 
 
 def test_many_take_larger_turns(monkeypatch):
