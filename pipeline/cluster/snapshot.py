@@ -14,7 +14,7 @@ from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows
 from pipeline.cluster.carried import CarriedTables
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.counted.parts import Parts
-from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex
+from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex, joined_runs
 from pipeline.cluster.counted.totals import Room, TaskCounts, Totals
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
@@ -172,7 +172,8 @@ class Snapshot(CarriedTables, Keeping):
 
     def tasks_of_all(self, podgroups: Rows) -> tuple[Rows, Longs]:
         """All tasks of several podgroups (int64[M]): int64[K] rows, and int64[M + 1] where those of each begin."""
-        return _tasks_of(*self.by_podgroup, podgroups)
+        start, rows = self.by_podgroup
+        return joined_runs(rows, start, podgroups)
 
     def waiting_of(self, podgroups: Rows) -> tuple[Rows, Longs]:
         """The same of those that ``pending`` says."""
@@ -182,23 +183,11 @@ class Snapshot(CarriedTables, Keeping):
 
 
 @kernel
-def _tasks_of(start: Longs, rows: Rows, podgroups: Rows) -> tuple[Rows, Longs]:
-    """See ``tasks_of_all``; the tasks of podgroup ``g`` are ``rows[start[g]:start[g + 1]]``."""
-    first = np.zeros(len(podgroups) + 1, np.int64)
-    for at in range(len(podgroups)):
-        first[at + 1] = first[at] + start[podgroups[at] + 1] - start[podgroups[at]]
-    found = np.empty(first[-1], np.int64)
-    for at in range(len(podgroups)):
-        found[first[at] : first[at + 1]] = rows[start[podgroups[at]] : start[podgroups[at] + 1]]
-    return found, first
-
-
-@kernel
 def _waiting_of(
     start: Longs, rows: Rows, podgroups: Rows, status: Bytes, nominated: Ids, gated: Bools
 ) -> tuple[Rows, Longs]:
     """See ``waiting_of``."""
-    found, first = _tasks_of(start, rows, podgroups)
+    found, first = joined_runs(rows, start, podgroups)
     begin = many = 0
     for at in range(len(podgroups)):
         stop = first[at + 1]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.counted.task_index import joined_runs
 from pipeline.cluster.fairness.gate import Victims, may_take
 from pipeline.cluster.rules.breaking import breaking
 from pipeline.cluster.rules.minimum import whole_without
@@ -18,7 +19,7 @@ from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.scenarios.moves import moving
 from pipeline.solvers.scenarios.returning import _gone, together
-from pipeline.solvers.scenarios.units import VictimUnits, _above_minimum, _units_within, runs_of
+from pipeline.solvers.scenarios.units import VictimUnits, _above_minimum, _units_within
 from tests.support.brute_force import attempt_of, crowded
 from tests.support.every_scenario import contended
 
@@ -80,7 +81,7 @@ def test_runs_are_put_in_another_order(seed: int) -> None:
     given = units(rng)
     order = rng.permutation(len(given))
     runs = [given.rows[given.start[one] : given.start[one + 1]].tolist() for one in order.tolist()]
-    for function in (runs_of, runs_of.py_func):
+    for function in (joined_runs, joined_runs.py_func):
         rows, start = function(given.rows, given.start, order)
         assert rows.tolist() == [row for run in runs for row in run]
         assert start.tolist() == np.cumsum([0, *map(len, runs)]).tolist()

@@ -247,3 +247,16 @@ def _grouped(owner: Ids, owners: int) -> tuple[Longs, Rows]:
             rows[fill[owner[row]]] = row
             fill[owner[row]] += 1
     return start, rows
+
+
+@kernel
+def joined_runs(rows: Rows, start: Longs, order: Rows) -> tuple[Rows, Longs]:
+    """The runs ``rows[start[u]:start[u + 1]]``, for each ``u`` of ``order`` in turn, and where those begin."""
+    starts = np.empty(len(order) + 1, np.int64)
+    starts[0] = 0
+    for at in range(len(order)):
+        starts[at + 1] = starts[at] + start[order[at] + 1] - start[order[at]]
+    result = np.empty(starts[-1], np.int64)
+    for at in range(len(order)):
+        result[starts[at] : starts[at + 1]] = rows[start[order[at]] : start[order[at] + 1]]
+    return result, starts

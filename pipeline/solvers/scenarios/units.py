@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Longs, Rows, distinct, is_among
+from pipeline.cluster.counted.task_index import joined_runs
 from pipeline.cluster.rules.minima_met import is_ready
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
@@ -62,12 +63,12 @@ class VictimUnits:
 
     def arranged(self, order: Rows) -> "VictimUnits":
         """The units in another order (int64[U])."""
-        rows, start = runs_of(self.rows, self.start, order)
+        rows, start = joined_runs(self.rows, self.start, order)
         return VictimUnits(rows, start, self.podgroup[order], self.whole[order], self.turn[order])
 
     def rows_of(self, chosen: Bools) -> Rows:
         """int64[K]: the tasks of the units where ``chosen`` (bool[U])."""
-        return runs_of(self.rows, self.start, chosen.nonzero()[0])[0]
+        return joined_runs(self.rows, self.start, chosen.nonzero()[0])[0]
 
 
 def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
@@ -209,16 +210,3 @@ def _given_up(snapshot: Snapshot, group: int, rows: Rows) -> Rows:
             active[mine[at]] -= 1
         left = np.delete(left, at)
     return np.array(given, np.int64)
-
-
-@kernel
-def runs_of(rows: Rows, start: Longs, order: Rows) -> tuple[Rows, Longs]:
-    """The runs ``rows[start[u]:start[u + 1]]`` for each ``u`` of ``order``, and where those begin."""
-    starts = np.empty(len(order) + 1, np.int64)
-    starts[0] = 0
-    for at in range(len(order)):
-        starts[at + 1] = starts[at] + start[order[at] + 1] - start[order[at]]
-    result = np.empty(starts[-1], np.int64)
-    for at in range(len(order)):
-        result[starts[at] : starts[at + 1]] = rows[start[order[at]] : start[order[at] + 1]]
-    return result, starts
