@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the first; the others follow")
     parser.add_argument("--turns", type=int, default=TURNS, help="in memory: of each schedule")
     parser.add_argument("--faults", type=int, default=FAULTS, help="in memory: of each schedule, at most")
-    parser.add_argument("--profile", default="default", help="default, kai or koordinator")
+    parser.add_argument("--profile", default="default", choices=("default", "kai", "koordinator"))
     parser.add_argument("--counts", action="store_true", help="in memory: what was done, and which faults struck where")
     asked = parser.parse_args()
     if asked.walk is not None and asked.walk < 1:
