@@ -88,12 +88,16 @@ def _in_turns(progress: Progress) -> Progress:
 
 def _surplus_limit(host: Host, gang_group: tuple[int, ...], waiting: Bools, portion: int) -> int | None:
     """How many tasks beyond its minimum a gang group gets before the order is asked for again; None: all."""
-    snapshot = host.context.snapshot
-    queue, others = snapshot.podgroups.queue, waiting.copy()
-    others[list(gang_group)] = False
+    queue, mine, others = host.context.snapshot.podgroups.queue, list(gang_group), waiting.copy()
+    others[mine] = False
     same = queue[others] == queue[gang_group[0]]
     within = host.job_order_follows(Follows.SHARE) or host.job_order_follows(Follows.SURPLUS)
     by_share = (same.any() and within) or (not same.all() and host.queue_order_follows(Follows.SHARE))
-    if not host.pipelined[list(gang_group)].all():
-        return 0 if by_share or (same.any() and host.job_order_follows(Follows.READINESS)) else None
-    return portion if by_share else None
+    by_readiness = bool(same.any()) and host.job_order_follows(Follows.READINESS)
+    if host.ready[mine].all():
+        return portion if by_share else None
+    # A promise counts like a start, unless others of the queue wait that the policy puts before all that is ready.
+    promised = host.pipelined[mine].all() and not (by_readiness and (~host.pipelined[others][same]).any())
+    if promised and by_share:
+        return portion
+    return 0 if by_share or by_readiness else None

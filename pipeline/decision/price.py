@@ -25,9 +25,6 @@ NO_PRIORITY = -(1 << 31)
 #: Hours of lost work are rounded to a part of this.
 _MICRO = 1e6
 
-#: In preempt the rank of a queue does not matter.
-_NO_RANKS: Longs = NO_ROWS
-
 Work = tuple[tuple[int, float], ...]
 """Lost work by level, the highest first."""
 
@@ -120,7 +117,7 @@ def prices_of(
     lines, level, work, broke, rank, priority = _lost_by_sets(
         snapshot.once(towards_all), victims, start, (tasks.podgroup, tasks.role, tasks.subgroup, tasks.shape),
         (groups.priority, snapshot.once(is_pipelined), lost, snapshot.podgroup_held), snapshot.shapes.request,
-        needed_by(requested), _NO_RANKS if queue_rank is None else queue_rank,
+        needed_by(requested), NO_ROWS if queue_rank is None else queue_rank,
     )  # fmt: skip
     told = [(one, round(amount, 6)) for one, amount in zip(level.tolist(), work.tolist(), strict=True)]
     works = [tuple(told[slice(*mine)]) for mine in pairwise(lines.tolist())]
@@ -199,16 +196,6 @@ def _with_work(level: Longs, work: Floats, first: int, stop: int, on: int, amoun
     return stop + 1
 
 
-@inlined
-def _in_units(amounts: Longs, row: int, needed: Longs) -> float:
-    """`in_units` of one row."""
-    weighed = 0.0
-    for resource in range(len(needed)):
-        if needed[resource] > 0:
-            weighed += amounts[row, resource] / needed[resource]
-    return weighed
-
-
 def lost_work(snapshot: Snapshot, now: float) -> Floats:
     """float64[G]: weight of lost work: 1 for the restart, and the hours since the last checkpoint. Shared."""
     known = snapshot.answers(lost_work)
@@ -239,11 +226,22 @@ def needed_by(requested: Longs) -> Longs:
     return needed
 
 
+@kernel
 def in_units(amounts: Longs, needed: Longs) -> Floats:
     """float64[M]: resources int64[M, R] in units of the need: the sum of amount / needed (the global cost score)."""
-    weighed = np.zeros(len(amounts))
-    for resource in needed.nonzero()[0].tolist():  # column by column: a copy of all takes three times as long
-        weighed += amounts[:, resource] / needed[resource]
+    weighed = np.empty(len(amounts))
+    for row in range(len(amounts)):
+        weighed[row] = _in_units(amounts, row, needed)
+    return weighed
+
+
+@inlined
+def _in_units(amounts: Longs, row: int, needed: Longs) -> float:
+    """`in_units` of one row."""
+    weighed = 0.0
+    for resource in range(len(needed)):
+        if needed[resource] > 0:
+            weighed += amounts[row, resource] / needed[resource]
     return weighed
 
 

@@ -150,10 +150,7 @@ class VictimHost(AskedPlugins):
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the final victims are lawful together, in any order."""
-        for plugin in self._asked(VICTIM_SET):  # noqa: SIM110 - a generator would take as long again
-            if not plugin.validate_set(preemptor, rows):
-                return False
-        return True
+        return all(plugin.validate_set(preemptor, rows) for plugin in self._asked(VICTIM_SET))
 
     def keeps_pace(self, rows: Rows, point: ExtensionPoint = ExtensionPoint.EVICTABLE) -> bool:
         """Whether some tasks may all be evicted now, by what may be evicted in a time. Moves count."""

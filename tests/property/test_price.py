@@ -51,16 +51,16 @@ def counted_one_by_one(snapshot: Snapshot, some: Rows, every: Rows, needed: Rows
     """What a set loses, podgroup by podgroup: (rank, broken, surplus, highest priority, victims, gangs broken)."""
     groups, weight = snapshot.podgroups, lost_work(snapshot, 1e4)
     unit = in_units(snapshot.shapes.request, needed)[snapshot.tasks.shape]
-    owner, works = snapshot.tasks.podgroup[some], ({}, {})  # type: ignore[var-annotated]
+    owner, broken, surplus = snapshot.tasks.podgroup[some], dict[int, float](), dict[int, float]()
     losing = np.unique(owner).tolist()
     falls = {one: bool(breaks_without(snapshot, np.array([one]), every)[0]) for one in losing}
     for one in losing:
         held = unit[some[owner == one]].sum() if is_pipelined(snapshot)[one] else 0.0
         held = in_units(snapshot.podgroup_held[[one]], needed)[0] if falls[one] else held
         level = int(groups.priority[one]) if rank is None else 0
-        work = works[not falls[one]]
+        work = broken if falls[one] else surplus
         work[level] = work.get(level, 0.0) + held * weight[one]
-    told = (tuple((level, round(work[level], 6)) for level in sorted(work, reverse=True)) for work in works)
+    told = (tuple((level, round(work[level], 6)) for level in sorted(work, reverse=True)) for work in (broken, surplus))
     highest = max(groups.priority[losing].tolist(), default=NO_PRIORITY)
     least_fair = 0 if rank is None else max(rank[losing].tolist(), default=0)
     return (least_fair, *told, highest, len(some), sum(falls.values()))

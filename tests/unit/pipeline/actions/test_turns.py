@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pipeline.actions import allocate
-from pipeline.cluster.arrays import with_rows
+from pipeline.cluster.arrays import NONE, with_rows
 from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.cycle import cycle
 from pipeline.policy import PluginSetting
@@ -57,15 +57,28 @@ def test_queues_take_turns_where_their_order_goes_by_what_they_hold(plugins, exp
     assert bound(replace(state, queues=replace(state.queues, deserved=deserved)), *plugins) == expected
 
 
+def with_promise(*behind):
+    """A node that is full and ending, and one of three devices; of a podgroup of two tasks one has a promise there."""
+    waits = gang(2, gpu=1, minimum=1)
+    state = cluster([{"gpu": 2}, {"gpu": 3}], [gang(1, 0, gpu=2), waits, *behind])
+    status, nominated = with_rows(state.tasks.status, [0], TERMINATING), with_rows(state.tasks.nominated, [1], 0)
+    return replace(state, tasks=replace(state.tasks, status=status, nominated=nominated))
+
+
+def after_allocate(state, *plugins):
+    return cycle(state, replace(VOLCANO, plugins=plugins, actions=("allocate",)), 0.0).snapshot.counts
+
+
 def test_a_podgroup_whose_minimum_is_promised_takes_its_turn_with_the_rest():
     """One task of it waits for room that comes free; the other finds room at once, as a podgroup of another queue."""
-    ending, waits, other = gang(1, 0, gpu=2), gang(2, gpu=1, minimum=1), gang(1, gpu=1, minimum=1, queue=1)
-    state = cluster([{"gpu": 2}, {"gpu": 2}], [ending, waits, other])
-    status, nominated = with_rows(state.tasks.status, [0], TERMINATING), with_rows(state.tasks.nominated, [1], 0)
-    state = replace(state, tasks=replace(state.tasks, status=status, nominated=nominated))
-    policy = replace(VOLCANO, plugins=(GANG, CAPACITY), actions=("allocate",))
-    after = cycle(state, policy, 0.0).snapshot.counts
-    assert after.pending.tolist() == [0, 0, 0]
+    state = with_promise(gang(1, gpu=1, minimum=1, queue=1))
+    assert after_allocate(state, GANG, CAPACITY).pending.tolist() == [0, 0, 0]
+
+
+def test_what_a_promised_minimum_leaves_waits_for_those_of_its_queue_that_lack_theirs():
+    """One device is free; the other podgroup has more than this one by then, and lacks one task."""
+    state = with_promise(gang(3, [1, 1, NONE], gpu=1))
+    assert after_allocate(state, GANG, DRF).running.tolist() == [0, 0, 3]
 
 
 def test_many_take_larger_turns(monkeypatch):
