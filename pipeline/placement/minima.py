@@ -15,11 +15,11 @@ def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, in
     Roles and subgroups that are short come first, then tasks in order until ``min_available`` is reached. Best-effort
     tasks are included: each needs a place for its pod, and a gang starves until it has one.
     """
-    chosen, lacking = minima_of(snapshot, np.array([podgroup]), rows, np.zeros(len(rows), np.int64))
+    chosen, lacking = reaching_minima(snapshot, np.array([podgroup]), rows, np.zeros(len(rows), np.int64))
     return chosen, int(lacking[0])
 
 
-def minima_of(snapshot: Snapshot, podgroups: Rows, rows: Rows, owner: Rows) -> tuple[Bools, Longs]:
+def reaching_minima(snapshot: Snapshot, podgroups: Rows, rows: Rows, owner: Rows) -> tuple[Bools, Longs]:
     """The same for several podgroups: bool[K], and int64[P].
 
     Parameters

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, is_among, kinds_of, none_last, sealed, sizes
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.placement.minima import minima_of
+from pipeline.placement.minima import reaching_minima
 from pipeline.records import replace
 
 
@@ -179,7 +179,7 @@ def _need_of(
     if among is not None or without or most is not None:
         left = _left(snapshot, waiting, owner, most, without, among)
         waiting, owner = waiting[left], owner[left]
-    leads, lacking = minima_of(snapshot, groups, waiting, owner)
+    leads, lacking = reaching_minima(snapshot, groups, waiting, owner)
     if not surplus:
         waiting, owner, leads = waiting[leads], owner[leads], leads[leads]
     parts, top, part_of = _parts_of(snapshot, groups)
