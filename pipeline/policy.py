@@ -114,6 +114,9 @@ class Policy(Keeping):
         Take the first domain that works, rather than the cheapest.
     cheapest_set
         Whether, within what policy ranks equal, the cheapest set of victims goes; if not, the order of bundles is kept.
+    polish
+        Whether that set is sought by branch and bound and local search as well; if not, it is the leading bundles less
+        what can be reprieved.
     tightest_domain_first
         Whether a podgroup that prefers or requires a level is placed in the tightest domain that holds it, rather than
         in the best scored.
@@ -158,6 +161,7 @@ class Policy(Keeping):
     efficiency_step: float = 0.05
     first_fit: bool = False
     cheapest_set: bool = False
+    polish: bool = True
     tightest_domain_first: bool = False
     surplus: bool = True
     plan_ttl_s: float = 30.0

@@ -49,14 +49,18 @@ _NEWS = 1_000
 
 
 def _decide(nodes: int, gang: GangSpec, runs: int = RUNS) -> Figure:
-    """A whole decision to preempt on a snapshot seen before; ``reclaim_p50_ms``: to reclaim from 32 queues."""
+    """A whole decision to preempt on a snapshot seen before; ``reclaim_p50_ms``: to reclaim from 32 queues.
+
+    ``unpolished``: the same where the profile says ``polish = false``.
+    """
     attempt = attempt_on(generated_fleet(nodes, gang))
     made = propose(attempt)
     if isinstance(made, NoPlan):
         raise NotAvailable(f"the generated fleet has no plan for its gang: {made.explanation.reason}")
-    figure = timed(lambda: propose(attempt), runs)
     reclaiming = attempt_on(generated_fleet(nodes, gang, Purpose.RECLAIM), Purpose.RECLAIM)
-    reclaim = timed(lambda: propose(reclaiming), FEW)
+    figure, reclaim = timed(partial(propose, attempt), runs), timed(partial(propose, reclaiming), FEW)
+    less = timed(partial(propose, unpolished(attempt)), runs)
+    less_reclaim = timed(partial(propose, unpolished(reclaiming)), FEW)
     also = {
         "threads": 2,
         "tasks": len(attempt.snapshot.tasks),
@@ -64,8 +68,16 @@ def _decide(nodes: int, gang: GangSpec, runs: int = RUNS) -> Figure:
         "victims": made.price.victims,
         "gangs_broken": made.price.gangs_broken,
         "reclaim_p50_ms": reclaim.p50_ms or 0.0,
+        "unpolished_p50_ms": less.p50_ms or 0.0,
+        "unpolished_p99_ms": less.p99_ms or 0.0,
+        "unpolished_reclaim_p50_ms": less_reclaim.p50_ms or 0.0,
     }
     return replace(figure, also=also)
+
+
+def unpolished(attempt: Attempt) -> Attempt:
+    """The attempt under a policy that does not polish victims."""
+    return replace(attempt, policy=replace(attempt.policy, polish=False))
 
 
 def _fresh(nodes: int) -> Figure:
@@ -137,17 +149,19 @@ def _growth() -> Figure:
 
 
 def _domain(level: str, gang: GangSpec) -> Figure:
-    """Select, reprieve and place in one domain of a level: the first that can take the gang."""
+    """Select, reprieve and place in one domain of a level, the first that can take the gang; polished, and not."""
     attempt = attempt_on(generated_fleet(10_000, gang))
     snapshot, host = attempt.snapshot, host_of(attempt)
     need = need_of(snapshot, attempt.podgroups)
-    search = search_of(attempt, host, need)
+    search, rough = search_of(attempt, host, need), search_of(unpolished(attempt), host, need)
     topology = snapshot.topology
     for domain in topology.at_level(snapshot.vocabulary.levels.index(level)):
         found = select(search, int(domain))
         if isinstance(found, Selection):
             nodes = int(topology.stop[domain] - topology.start[domain])
-            return timed(partial(select, search, int(domain)), RUNS, nodes=nodes, victims=found.price.victims)
+            less = timed(partial(select, rough, int(domain)), RUNS).p50_ms or 0.0
+            also = {"nodes": nodes, "victims": found.price.victims, "unpolished_p50_ms": less}
+            return replace(timed(partial(select, search, int(domain)), RUNS), also=also)
     raise NotAvailable(f"no {level} of the generated fleet takes its gang")
 
 

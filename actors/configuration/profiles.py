@@ -54,6 +54,7 @@ class Profile(Document):
     efficiency_step: float = Field(default=0.05, ge=0)
     first_fit: bool = False
     cheapest_set: bool = False
+    polish: bool = True
     tightest_domain_first: bool = False
     surplus: bool = True
     plan_ttl_s: float = Field(default=30.0, gt=0)

@@ -1,5 +1,7 @@
 """Fuller clusters than an oracle can search: decided, explained in words and judged, under every profile."""
 
+from dataclasses import replace
+
 import pytest
 
 from actors.cli.simulate import SimulateOptions, simulated
@@ -25,3 +27,18 @@ def test_whatever_a_crowd_is_made_of_it_is_decided_and_explained(seed: int, prof
         asked = attempt_of(document, purpose)
         plans = cycle(asked.snapshot, asked.policy, asked.now).plans[:1]
         assert all(isinstance(judge(plan, asked.snapshot, asked.policy, asked.now), Accepted) for plan in plans)
+
+
+@pytest.mark.parametrize("purpose", [Purpose.PREEMPT, Purpose.RECLAIM])
+def test_without_polish_the_same_gangs_are_served_by_plans_that_hold(purpose: Purpose) -> None:
+    paid = {True: 0.0, False: 0.0}
+    for seed in SEEDS:
+        asked, served = attempt_of(crowded(seed, purpose, tasks=30), purpose), []
+        for polish in paid:
+            policy = replace(asked.policy, polish=polish)
+            plans = cycle(asked.snapshot, policy, asked.now).plans
+            served.append([plan.explanation.preemptor for plan in plans])
+            assert all(isinstance(judge(plan, asked.snapshot, policy, asked.now), Accepted) for plan in plans[:1])
+            paid[polish] += sum(lost for plan in plans for _, lost in plan.price.broken)
+        assert served[0] == served[1]
+    assert 0.0 < paid[True] <= paid[False]

@@ -1,5 +1,6 @@
 """The price of a domain in one compiled sweep, against the selection that is laid out, on generated fleets."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,9 +13,9 @@ from pipeline.placement.need import need_of
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.records import BREAKING
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
+from pipeline.solvers.bundles.bundling.terms import EFFORT, BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection, price_of
-from pipeline.solvers.bundles.covering.domain_bundles import EFFORT, DomainBundles
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.selection import estimate, select
 from pipeline.solvers.bundles.lower_bounds import cost_bounds, slot_bounds
 from pipeline.solvers.bundles.pricing import prices
@@ -60,6 +61,16 @@ def test_an_estimate_is_the_same_alone_and_beside_others(seed):
     told = prices(search, domains, 0)
     for domain, price, priced in zip(domains.tolist(), told.price, told.priced.tolist(), strict=True):
         assert not priced or estimate(search, domain) == price
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_without_polish_a_domain_costs_its_estimate_and_with_it_no_more(seed):
+    search, domains = searching(seed)
+    for domain in domains.tolist():
+        found, plain = select(search, domain), select(replace(search, effort=0), domain)
+        assert isinstance(found, Selection) == isinstance(plain, Selection)
+        if isinstance(found, Selection) and isinstance(plain, Selection):
+            assert found.price <= plain.price == estimate(search, domain)
 
 
 @pytest.mark.parametrize("effort", [0, EFFORT])

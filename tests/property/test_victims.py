@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.minima_met import breaks_without, is_ready
 from pipeline.cluster.what_if import WhatIf
+from pipeline.solvers.bundles.bundling.terms import EFFORT
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
@@ -52,6 +53,7 @@ def crowds(draw, shapes=1, parts=True):
     waiting = [Task(gpu=gpu) for gpu in sizes for _ in range(draw(st.integers(1, 3)))]
     snapshot = cluster(nodes, [*gangs, Gang(waiting, len(waiting), priority=9)], racks=(2, 2))
     flags = {"cluster_wide": draw(st.booleans()), "allow_whole": draw(st.integers(0, 4)) > 0}
+    flags["effort"] = draw(st.sampled_from([EFFORT, EFFORT, 0]))
     if draw(st.booleans()):
         refused = draw(st.sets(st.integers(0, 7), max_size=2))
         flags["quota_filter"] = lambda rows, _unit: ~np.isin(rows, list(refused))

@@ -13,7 +13,6 @@ from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
-from pipeline.solvers.bundles.covering.domain_bundles import EFFORT
 from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.selection import Shortfall, estimate, select
 from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, least_of_all, slot_bounds
@@ -69,7 +68,7 @@ def _survey(attempt: Attempt, search: BundleSearch, hopeful: Rows) -> tuple[Surv
     if len(some) > _FEW:
         return contested(search, attempt.survey or estimates(search, some))
     if priceable(search) and not _all_sets_tried(search, hopeful):
-        return prices(search, some, EFFORT), {}
+        return prices(search, some, search.effort), {}
     return None
 
 
@@ -77,7 +76,7 @@ def _all_sets_tried(search: BundleSearch, hopeful: Rows) -> bool:
     """Whether all domains are so small that selecting in them tries every set of victims."""
     topology, start = search.snapshot.topology, search.site.start
     most = (start[topology.stop[hopeful]] - start[topology.start[hopeful]]).max(initial=0)
-    return len(hopeful) <= _FEW and most <= MOST and not search.keep_order
+    return len(hopeful) <= _FEW and most <= MOST and not search.keep_order and search.effort > 0
 
 
 @dataclass(frozen=True)

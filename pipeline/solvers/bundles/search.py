@@ -27,7 +27,7 @@ from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.node_clearing import takes_whole_nodes
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
+from pipeline.solvers.bundles.bundling.terms import EFFORT, BundleSearch
 from pipeline.solvers.bundles.lower_bounds import slot_bounds
 from pipeline.solvers.bundles.over_domains import Best, best_of
 from pipeline.solvers.bundles.surveying import slots_decide, survey_of
@@ -180,6 +180,7 @@ def search_of(attempt: Attempt, host: Host, need: Need) -> BundleSearch:
         efficiency_step=policy.efficiency_step,
         by_node=policy.cheapest_set and takes_whole_nodes(attempt.snapshot, need, allowed),
         keep_order=not policy.cheapest_set,
+        effort=EFFORT if policy.polish else 0,
         by_priority=attempt.purpose is Purpose.PREEMPT,
         quota=host.bundle_quota(preemptor) or no_quota(),
     )

@@ -146,9 +146,7 @@ def contested(search: BundleSearch, survey: Survey) -> tuple[Survey, dict[int, O
     survey = replace(survey, priced=survey.priced & _within_reach(search, survey))
     told = ((price, at) for at, price in enumerate(survey.price) if price is not None and survey.priced[at])
     known = sorted(told, key=lambda one: compared(one[0]))
-    if not priceable(search):
-        return survey, {}
-    if known and known[0][0].victims == 0:
+    if not priceable(search) or search.effort == 0 or (known and known[0][0].victims == 0):
         return survey, {}
     rivals = sorted(at for _, at in known[:_RIVALS] if could_beat(search, bounds_of(survey), at, known[0][0]))
     if len(rivals) < 2:  # noqa: PLR2004 - an only one is selected anyway

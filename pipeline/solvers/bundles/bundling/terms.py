@@ -32,6 +32,8 @@ from pipeline.solvers.bundles.bundling.repulsion import Repulsion, repulsion_of
 from pipeline.solvers.bundles.bundling.surplus import surplus_of
 from pipeline.solvers.bundles.bundling.worth import worth_of
 
+#: Steps of branch and bound in a domain, where sets are polished.
+EFFORT = 1_000
 #: From this many entries on, two threads judge them.
 _ENTRIES_FOR_TWO = 400_000
 
@@ -69,6 +71,8 @@ class BundleSearch:
         Whether room is made node by node, so that the order of bundles by nodes is tried as well.
     keep_order
         Whether the order of bundles is kept even where policy ranks some equal.
+    effort
+        Steps of branch and bound in a domain that is selected; 0: no set is polished.
     by_priority
         Whether the price ranks priority before lost work (preempt) or after it (reclaim).
     quota
@@ -90,6 +94,7 @@ class BundleSearch:
     efficiency_step: float
     by_node: bool = False
     keep_order: bool = False
+    effort: int = EFFORT
     by_priority: bool = False
     quota: Quota = field(default_factory=no_quota)
 

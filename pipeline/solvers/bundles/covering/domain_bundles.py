@@ -13,9 +13,6 @@ from pipeline.solvers.bundles.bundling.splitting import split
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.least import NOT_ASKED, favour_of, indifferent, selected
 
-#: Steps of branch and bound in a domain that is selected, and for its price; 0 for an estimate.
-EFFORT = 1_000
-
 
 @dataclass(frozen=True)
 class DomainBundles:
@@ -23,16 +20,21 @@ class DomainBundles:
 
     Attributes
     ----------
-    effort
-        Steps of branch and bound that may be made.
+    estimated
+        Whether an estimate of the price will do, so that no set is polished.
     least_fair
         Bundles of queues of a higher rank are left out; None: none are.
     """
 
     search: BundleSearch
     domain: int
-    effort: int = EFFORT
+    estimated: bool = False
     least_fair: int | None = None
+
+    @property
+    def effort(self) -> int:
+        """Steps of branch and bound that may be made."""
+        return 0 if self.estimated else self.search.effort
 
     @property
     def nodes(self) -> tuple[int, int]:

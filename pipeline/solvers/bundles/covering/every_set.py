@@ -10,10 +10,10 @@ from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundles import arranged, first, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
+from pipeline.solvers.bundles.bundling.terms import EFFORT, BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
 from pipeline.solvers.bundles.covering.cover import units_of
-from pipeline.solvers.bundles.covering.domain_bundles import EFFORT, DomainBundles
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.exact import MOST, cheapest_sets
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.sets import outcome_of_set

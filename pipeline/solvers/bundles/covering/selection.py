@@ -60,7 +60,7 @@ def select(search: BundleSearch, domain: int, known: Outcome | None = None) -> S
     if found is None and here.ordered.many == 0:
         kept = Reason.NO_ARRANGEMENT if free.enough else Reason.NO_CANDIDATES
         return Shortfall(Reason.ILLEGAL if places else kept, room, room)
-    if not search.keep_order:
+    if not search.keep_order and (search.effort > 0 or found is None):
         every = of_all_sets(here, found)
         if every is not None:
             return every
@@ -71,7 +71,7 @@ def select(search: BundleSearch, domain: int, known: Outcome | None = None) -> S
 
 def estimate(search: BundleSearch, domain: int) -> Price | None:
     """The price of the selection where slots decide, without effort, law or placement; None if there is none."""
-    found = DomainBundles(search, domain, effort=0).by_slots()
+    found = DomainBundles(search, domain, estimated=True).by_slots()
     return None if found is None else price_of(search, domain, found.cost)
 
 
