@@ -5,14 +5,13 @@ import numpy as np
 from actors.fleets.generated import NOW, GangSpec, generate
 from pipeline.cluster.arrays import NO_ROWS
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.explanation import VictimBundle
 from pipeline.decision.price import Price
 from pipeline.placement.need import need_of
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.cheaper import of_local_search
-from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.chosen import NO_VICTIMS, Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.search import search_of
 
@@ -33,8 +32,7 @@ def search_locally(policy: Policy) -> None:
 def _everything(search: BundleSearch) -> Selection:
     """All candidates as victims, at a price that any other is below."""
     groups, victims = search.snapshot.podgroups, np.flatnonzero(search.candidate)
-    owners = np.unique(search.snapshot.tasks.podgroup[victims]).tolist()
+    owners = np.unique(search.snapshot.tasks.podgroup[victims]).astype(np.int64)
     highest, rank = int(groups.priority.max()), int(search.queue_rank.max())
     price = Price(0, rank, ((highest, np.inf),), (), highest, len(victims), 0, 0, len(owners))
-    bundles = tuple(VictimBundle(one, False, 1, 0, int(groups.priority[one]), 1.0) for one in owners)
-    return Selection(victims, NO_ROWS, price, bundles, 0)
+    return Selection(victims, owners, NO_ROWS, price, NO_VICTIMS, 0)

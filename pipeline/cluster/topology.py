@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Ids, Longs
+from pipeline.cluster.arrays import NONE, Ids, Longs, sealed
 
 #: The cluster as a domain.
 ROOT = 0
@@ -46,8 +46,12 @@ class Topology:
         return np.where(self.level == NONE, self.levels + 1, self.levels - self.level).astype(np.int32)
 
     def at_level(self, level: int) -> Longs:
-        """int64[K]: rows of the domains of one level, in order."""
-        return np.flatnonzero(self.level == level)
+        """int64[K]: rows of the domains of one level (NONE: the cluster alone), in order."""
+        return self._by_level[level - NONE]
+
+    @cached_property
+    def _by_level(self) -> tuple[Longs, ...]:
+        return tuple(sealed(np.flatnonzero(self.level == level)) for level in range(NONE, self.levels))
 
     def lowest_common(self, nodes: Longs) -> int:
         """Row of the narrowest domain that holds all of ``nodes`` (int64[K], at least one)."""

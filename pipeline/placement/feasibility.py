@@ -128,10 +128,12 @@ def _summed(snapshot: Snapshot, touched: Rows, *some: tuple[Rows, Rows | Ids, Ro
     at = touched.searchsorted(nodes)
     inside = at < len(touched)
     inside[inside] = touched[at[inside]] == nodes[inside]
-    asks = asked(snapshot, rows[inside], on[inside])
-    total = np.zeros((len(some), len(touched), asks.shape[1]), np.int64)
-    np.add.at(total, (which[inside], at[inside]), asks)
-    return total
+    asks, row = asked(snapshot, rows[inside], on[inside]), which[inside] * len(touched) + at[inside]
+    many = asks.shape[1]
+    total = np.zeros(len(some) * len(touched) * many, np.int64)
+    # Flat, for NumPy adds rows of a table one by one, which takes three times as long.
+    np.add.at(total, (row[:, None] * many + np.arange(many)).ravel(), asks.ravel())
+    return total.reshape(len(some), len(touched), many)
 
 
 def asked(snapshot: Snapshot, rows: Rows, on: Rows | Ids) -> Longs:

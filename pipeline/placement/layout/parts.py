@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Rows, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree, summed_upwards
 from pipeline.cluster.tables import BOUND, RUNNING
@@ -34,9 +34,10 @@ class Group:
 
 def groups_of(need: Need, snapshot: Snapshot, start: int, stop: int, leaving: Rows) -> tuple[list[Group], Rows] | None:
     """The groups, and the group of each part; None if a part has tasks outside the slice."""
-    many = np.bincount(need.part[: need.minimum], minlength=len(need.parts))
-    many = summed_upwards(np.array([part.parent for part in need.parts], np.int32), many)
-    groups, of = [Group(NONE, NONE, NONE, np.empty(0, np.int64))], np.zeros(len(need.parts), np.int64)
+    many, groups, of = [need.minimum], [Group(NONE, NONE, NONE, NO_ROWS)], np.zeros(len(need.parts), np.int64)
+    if len(need.parts) > 1:
+        own = np.bincount(need.part[: need.minimum], minlength=len(need.parts))
+        many = summed_upwards(np.array([part.parent for part in need.parts], np.int32), own).tolist()
     for p, part in enumerate(need.parts):
         of[p] = 0 if part.parent == NONE else of[part.parent]
         if many[p] == 0 or part.required_level == part.preferred_level == NONE:

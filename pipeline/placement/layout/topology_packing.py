@@ -14,6 +14,7 @@ from pipeline.cluster.rules.anti_affinity import Exclusions, concerns, exclusion
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
 from pipeline.placement.layout.one_by_one import one_by_one
+from pipeline.placement.layout.packing import place_classes
 from pipeline.placement.layout.parts import Group, groups_of, holds
 from pipeline.placement.layout.room_left import RoomLeft
 from pipeline.placement.need import Need
@@ -51,8 +52,12 @@ def pack(
     if grouping is None:
         return None
     groups, group_of = grouping
+    on_card = snapshot.shapes.on_card[need.shapes][need.shape[: need.minimum]]
+    if len(groups) == len(need.shapes) == 1 and not on_card.any() and not concerns(snapshot, need.tasks):
+        # The usual gang: all its tasks are alike, and only resources decide.
+        taken = place_classes(need.request, need.count, allowed, room)[0]
+        return np.arange(start, stop).repeat(taken) if taken.sum() == need.minimum else None
     kind, room_left = _kinds(need, allowed, room, start, stop, snapshot, leaving)
-    on_card = snapshot.shapes.on_card[snapshot.tasks.shape[need.tasks[: need.minimum]]]
     if on_card.any():
         free = snapshot.card_room.future[start:stop].copy()
         freed_on_cards(snapshot.tasks, snapshot.shapes, leaving, start, free)

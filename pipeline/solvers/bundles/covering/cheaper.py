@@ -74,10 +74,9 @@ def _improved(here: DomainBundles, best: Selection, highest: int, budget: StepBu
     occupants = search.snapshot.occupancy.task[first : int(search.site.start[end])]
     inside = best.victims[(begin <= node) & (node < end)]
     leaving = first + np.flatnonzero(is_among(occupants, inside))
-    breaking = np.array([one.podgroup for one in best.bundles if not one.safe], np.int64)
-    spared = leaving[~is_among(terms.entries.podgroup[leaving], breaking)]
+    spared = leaving[~is_among(terms.entries.podgroup[leaving], best.broken)]
     slack = slack_of(terms.rules)
-    found = searched(here, spared, breaking, (highest, best.price.queue_rank), budget, slack)
+    found = searched(here, spared, best.broken, (highest, best.price.queue_rank), budget, slack)
     return _preferred(here, best, found, leaving, slack)
 
 

@@ -23,14 +23,19 @@ class Selection:
     ----------
     victims: int64[V]
         Task rows, ascending, those outside the domain included.
+    broken: int64[K]
+        Podgroups that break.
     node: int64[minimum]
         Node rows, in the order of ``need.tasks``.
+    outcome
+        The bundles that they were chosen from.
     """
 
     victims: Rows
+    broken: Rows
     node: Rows
     price: Price
-    bundles: tuple[VictimBundle, ...]
+    outcome: Outcome
     given_back: int
 
 
@@ -95,7 +100,7 @@ def left_by(search: BundleSearch, domain: int, outcome: Outcome) -> Chosen:
     return Chosen(search, domain, units.entry[np.repeat(~outcome.returned, size)], broken)
 
 
-def bundles_told(search: BundleSearch, outcome: Outcome) -> tuple[VictimBundle, ...]:
+def bundles_of(search: BundleSearch, outcome: Outcome) -> tuple[VictimBundle, ...]:
     """The bundles of the final victims, in the order in which they were chosen."""
     bundles, size = outcome.bundles, sizes(outcome.units.stop)
     tasks = np.zeros(bundles.many, np.int64)
@@ -105,7 +110,7 @@ def bundles_told(search: BundleSearch, outcome: Outcome) -> tuple[VictimBundle, 
     efficiency = np.round(np.where(safe, 0.0, bundles.efficiency[some]), 6)
     priority = search.snapshot.podgroups.priority[podgroup]
     columns = (podgroup, safe, tasks[some], bundles.elsewhere[some], priority, efficiency)
-    return tuple(map(VictimBundle, *(column.tolist() for column in columns)))
+    return tuple(map(VictimBundle._make, zip(*(column.tolist() for column in columns), strict=True)))
 
 
 def placed(outcome: Outcome, chosen: Chosen, free: FreeRoom) -> Selection | None:
@@ -115,7 +120,7 @@ def placed(outcome: Outcome, chosen: Chosen, free: FreeRoom) -> Selection | None
         return None
     price = price_of(chosen.search, chosen.domain, outcome.cost)
     given_back = int(sizes(outcome.units.stop)[outcome.returned].sum())
-    return Selection(chosen.victims, node, price, bundles_told(chosen.search, outcome), given_back)
+    return Selection(chosen.victims, chosen.broken, node, price, outcome, given_back)
 
 
 def price_of(search: BundleSearch, domain: int, cost: Cost) -> Price:

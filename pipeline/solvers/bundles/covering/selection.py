@@ -7,7 +7,7 @@ and the whole selection is priced, so that domains can be compared.
 
 from dataclasses import dataclass
 
-from pipeline.cluster.arrays import NONE, Bools
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools
 from pipeline.decision.explanation import Reason
 from pipeline.decision.price import Price
 from pipeline.records import replace
@@ -50,13 +50,13 @@ def select(search: BundleSearch, domain: int, known: Outcome | None = None) -> S
 
     ``known``: the outcome by slots, if a comparison of domains has made it.
     """
-    free, nothing = FreeRoom(search, domain), left_by(search, domain, NO_VICTIMS)
+    free, nothing = FreeRoom(search, domain), Chosen(search, domain, NO_ROWS, NO_ROWS)
     room = tuple(free.ground.total.tolist())
     places = free.places(nothing)
     if places and nothing.lawful():
         return placed(NO_VICTIMS, nothing, free) or Shortfall(Reason.NO_ARRANGEMENT, room, room)
     here = DomainBundles(search, domain)
-    found = _in_order(here, known)
+    found = _in_order(here, free, known)
     if found is None and here.ordered.many == 0:
         kept = Reason.NO_ARRANGEMENT if free.enough else Reason.NO_CANDIDATES
         return Shortfall(Reason.ILLEGAL if places else kept, room, room)
@@ -90,16 +90,16 @@ def _shortfall(here: DomainBundles, room: tuple[int, ...]) -> Shortfall:
     return Shortfall(Reason.NO_ARRANGEMENT if allowed.enough else Reason.UNPLACEABLE, room, reachable)
 
 
-def _in_order(here: DomainBundles, known: Outcome | None) -> Selection | None:
+def _in_order(here: DomainBundles, free: FreeRoom, known: Outcome | None) -> Selection | None:
     """The cheapest victims among those that the order of bundles and the quotas leave, or None.
 
     The law is asked about the outcome. If it refuses (the gang's own queue may need more victims than the nodes), the
-    search is repeated with the law asked at every step.
+    search is repeated with the law asked at every step. ``free``: without evictions; changed.
     """
     search, domain, found = here.search, here.domain, known or here.by_slots()
     if found is None:
         return None
-    free, chosen = FreeRoom(search, domain), left_by(search, domain, found)
+    chosen = left_by(search, domain, found)
     free.leave(chosen.entry)
     if free.places(chosen) and chosen.lawful():  # where slots are not exact, the gang may not fit after all
         return placed(found, chosen, free)

@@ -8,7 +8,7 @@ import pytest
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.decision.explanation import Reason, VictimBundle
 from pipeline.decision.price import NO_PRIORITY
-from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.chosen import Selection, bundles_of
 from pipeline.solvers.bundles.covering.selection import Shortfall, select
 from tests.support.builders import Gang, Task, cluster, gang, searching
 
@@ -63,9 +63,11 @@ def test_a_whole_bundle_goes_whole():
 
 
 def test_a_broken_gang_goes_with_its_members_elsewhere():
-    found = selected([gang(4, [0, 1], gpu=2), wanted(1, 4)], nodes=FOUR * 2, racks=(1, 1), domain=1)
-    assert (found.victims.tolist(), found.node.tolist()) == ([0, 1, 2, 3], [0])
-    assert found.bundles == (VictimBundle(0, False, 2, 2, 0, 0.5),)
+    search = searching(cluster(FOUR * 2, [gang(4, [0, 1], gpu=2), wanted(1, 4)], racks=(1, 1)), 1)
+    found = select(search, 1)
+    assert isinstance(found, Selection)
+    assert (found.victims.tolist(), found.broken.tolist(), found.node.tolist()) == ([0, 1, 2, 3], [0], [0])
+    assert bundles_of(search, found.outcome) == (VictimBundle(0, False, 2, 2, 0, 0.5),)
 
 
 def test_where_gangs_go_locally_members_elsewhere_stay():
