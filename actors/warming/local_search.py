@@ -35,4 +35,4 @@ def _everything(search: BundleSearch) -> Selection:
     owners = np.unique(search.snapshot.tasks.podgroup[victims]).astype(np.int64)
     highest, rank = int(groups.priority.max()), int(search.queue_rank.max())
     price = Price(0, rank, ((highest, np.inf),), (), highest, len(victims), 0, 0, len(owners))
-    return Selection(victims, owners, NO_ROWS, price, NO_VICTIMS, 0)
+    return Selection(victims, np.flatnonzero(search.terms.entries.candidate), owners, NO_ROWS, price, NO_VICTIMS, 0)

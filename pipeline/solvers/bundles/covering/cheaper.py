@@ -69,13 +69,8 @@ def budget_of(nodes: int, minimum: int, *, reclaims: bool) -> StepBudget:
 
 def _improved(here: DomainBundles, best: Selection, highest: int, budget: StepBudget) -> Selection:
     """The cheapest of the selections without podgroups of a priority above ``highest``."""
-    search, (begin, end), terms = here.search, here.nodes, here.search.terms
-    node, first = search.snapshot.tasks.node[best.victims], int(search.site.start[begin])
-    occupants = search.snapshot.occupancy.task[first : int(search.site.start[end])]
-    inside = best.victims[(begin <= node) & (node < end)]
-    leaving = first + np.flatnonzero(is_among(occupants, inside))
-    spared = leaving[~is_among(terms.entries.podgroup[leaving], best.broken)]
-    slack = slack_of(terms.rules)
+    leaving, slack = np.sort(best.entry), slack_of(here.search.terms.rules)
+    spared = leaving[~is_among(here.search.terms.entries.podgroup[leaving], best.broken)]
     found = searched(here, spared, best.broken, (highest, best.price.queue_rank), budget, slack)
     return _preferred(here, best, found, leaving, slack)
 

@@ -1,6 +1,6 @@
 """Victims of one domain as they are chosen: which tasks go, whether they may go together, what they cost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +23,8 @@ class Selection:
     ----------
     victims: int64[V]
         Task rows, ascending, those outside the domain included.
+    entry: int64[C]
+        The entries of those in the domain.
     broken: int64[K]
         Podgroups that break.
     node: int64[minimum]
@@ -32,10 +34,11 @@ class Selection:
     """
 
     victims: Rows
+    entry: Rows
     broken: Rows
     node: Rows
     price: Price
-    outcome: Outcome
+    outcome: Outcome = field(repr=False)
     given_back: int
 
 
@@ -120,7 +123,7 @@ def placed(outcome: Outcome, chosen: Chosen, free: FreeRoom) -> Selection | None
         return None
     price = price_of(chosen.search, chosen.domain, outcome.cost)
     given_back = int(sizes(outcome.units.stop)[outcome.returned].sum())
-    return Selection(chosen.victims, chosen.broken, node, price, outcome, given_back)
+    return Selection(chosen.victims, chosen.entry, chosen.broken, node, price, outcome, given_back)
 
 
 def price_of(search: BundleSearch, domain: int, cost: Cost) -> Price:

@@ -7,7 +7,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, is_among
 from pipeline.decision.price import Price
 from pipeline.records import replace
-from pipeline.solvers.bundles.bundling.bundles import arranged, first, order_of, within_quota
+from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
 from pipeline.solvers.bundles.bundling.terms import EFFORT, BundleSearch
@@ -16,6 +16,7 @@ from pipeline.solvers.bundles.covering.cover import units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.exact import MOST, cheapest_sets
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
+from pipeline.solvers.bundles.covering.least import indifferent
 from pipeline.solvers.bundles.covering.sets import outcome_of_set
 
 #: Up to this many units, every set is tried where slots leave a doubt.
@@ -65,8 +66,11 @@ def voted(search: BundleSearch, domain: int, bundles: Bundles) -> bool:
     """Whether quotas grant all of the bundles when asked about these alone."""
     if search.quota_filter is None:
         return True
-    groups, nodes = search.terms.groups, search.nodes_of(domain)
-    mine = arranged(bundles, order_of(bundles, groups.before, groups, search.terms.rules))
+    terms, nodes = search.terms, search.nodes_of(domain)
+    mine = arranged(bundles, order_of(bundles, terms.groups.before, terms.groups, terms.rules))
+    if search.quota.counted:
+        favour = indifferent(int(search.site.start[nodes[0]]))
+        return len(counted_off(mine, terms, favour, search.seats()).entry) == len(bundles.entry)
     left = within_quota(mine, search.quota_filter, search.snapshot, nodes, cluster_wide=search.cluster_wide)
     return len(left.entry) == len(bundles.entry)
 
