@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows
 from pipeline.kernels import inlined, kernel
-from pipeline.placement.layout.packing import slots_at
+from pipeline.placement.layout.packing import slots_at, slots_less, slots_more
 
 
 class CountedSlice(NamedTuple):
@@ -45,19 +45,49 @@ class CountedSlice(NamedTuple):
 
 
 @inlined
-def _move(sign: int, rows: Rows, ground: CountedSlice, room: Longs, slots: Longs, total: Longs) -> None:
-    """Add what some tasks hold to the room of their nodes, or subtract it, and count the slots of those nodes anew."""
+def _leave(rows: Rows, ground: CountedSlice, room: Longs, slots: Longs, total: Longs) -> None:
+    """Add what some tasks hold to the room of their nodes, and count the slots of those nodes anew."""
     for row in rows:
         at = ground.node[row] - ground.first
         if at < 0 or at >= len(room):
             continue
         for r in range(room.shape[1]):
-            room[at, r] += sign * ground.held[ground.shape[row], r]
+            room[at, r] += ground.held[ground.shape[row], r]
         for s in range(len(total)):
             if ground.allowed[s, at]:
-                now = slots_at(ground.request, s, room, at, ground.wanted[s])
+                now = slots_more(ground.request, s, room, at, ground.wanted[s], slots[s, at])
                 total[s] += now - slots[s, at]
                 slots[s, at] = now
+
+
+@inlined
+def _come_back(rows: Rows, ground: CountedSlice, room: Longs, slots: Longs, total: Longs) -> bool:
+    """The reverse, if every shape keeps the slots that it wants; if not, nothing is changed."""
+    for i in range(len(rows)):
+        at = ground.node[rows[i]] - ground.first
+        if at < 0 or at >= len(room):
+            continue
+        for r in range(room.shape[1]):
+            room[at, r] -= ground.held[ground.shape[rows[i]], r]
+        enough = True
+        for s in range(len(total)):
+            if ground.allowed[s, at]:
+                now = slots_less(ground.request, s, room, at, ground.wanted[s], slots[s, at])
+                total[s] += now - slots[s, at]
+                slots[s, at] = now
+                enough &= total[s] >= ground.wanted[s]
+        if not enough:
+            _leave(rows[: i + 1], ground, room, slots, total)
+            return False
+    return True
+
+
+@inlined
+def _add(rows: Rows, ground: CountedSlice, amounts: Longs) -> None:
+    """Add what some tasks hold to amounts."""
+    for row in rows:
+        for r in range(len(amounts)):
+            amounts[r] += ground.held[ground.shape[row], r]
 
 
 @inlined
@@ -113,7 +143,7 @@ def leading(ground: CountedSlice, start: Longs, rows: Rows) -> int:
     if _within(ground.wanted, total):
         return 0
     for unit in range(len(start) - 1):
-        _move(1, rows[start[unit] : start[unit + 1]], ground, room, slots, total)
+        _leave(rows[start[unit] : start[unit + 1]], ground, room, slots, total)
         if _within(ground.wanted, total):
             return unit + 1
     return NONE
@@ -140,28 +170,22 @@ def returned(
         before; units that stay count as returned.
     """
     room, slots, total = ground.room.copy(), ground.slots.copy(), ground.total.copy()
-    result, back, left, gone = np.ones(orders.shape, np.bool_), np.empty(len(quota), np.int64), quota.copy(), 0
+    result, holds = np.ones(orders.shape, np.bool_), np.zeros((len(start) - 1, len(quota)), np.int64)
+    left, may, gone = quota.copy(), np.empty(len(quota), np.int64), 0
+    for unit in range(len(holds)):
+        _add(rows[start[unit] : start[unit + 1]], ground, holds[unit])
     for number in range(len(orders)):
-        _move(1, leaving[gone : upto[number]], ground, room, slots, total)
-        for row in leaving[gone : upto[number]]:
-            left += ground.held[ground.shape[row]]
-        may, gone = left.copy(), upto[number]
+        _leave(leaving[gone : upto[number]], ground, room, slots, total)
+        _add(leaving[gone : upto[number]], ground, left)
+        may[:], gone = left, upto[number]
         result[number, : many[number]] = False
         for unit in orders[number]:
-            if unit >= many[number]:
+            if unit >= many[number] or not (_within(holds[unit], may) and _within(ground.wanted, total)):
                 continue
-            some = rows[start[unit] : start[unit + 1]]
-            back[:] = 0
-            for row in some:
-                back += ground.held[ground.shape[row]]
-            if not _within(back, may):
-                continue
-            _move(-1, some, ground, room, slots, total)
-            if _within(ground.wanted, total):
+            if _come_back(rows[start[unit] : start[unit + 1]], ground, room, slots, total):
                 result[number, unit] = True
-                may -= back
-            else:
-                _move(1, some, ground, room, slots, total)
+                for r in range(len(may)):
+                    may[r] -= holds[unit, r]
         for unit in np.flatnonzero(result[number, : many[number]]):
-            _move(1, rows[start[unit] : start[unit + 1]], ground, room, slots, total)
+            _leave(rows[start[unit] : start[unit + 1]], ground, room, slots, total)
     return result
