@@ -5,9 +5,10 @@ Rows and numbers only: the edge turns rows into names, so that an explanation is
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.decision.price import COMPARED, Price
@@ -117,6 +118,11 @@ class VictimBundle(NamedTuple):
     elsewhere: int
     priority: int
     efficiency: float
+
+
+def victim_bundles(*columns: NDArray[Any]) -> tuple[VictimBundle, ...]:
+    """Bundles of columns [B], one for each of a bundle's figures in their order."""
+    return tuple(map(VictimBundle._make, zip(*(column.tolist() for column in columns), strict=True)))
 
 
 @dataclass(frozen=True)

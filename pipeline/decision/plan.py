@@ -10,7 +10,7 @@ from pipeline.cluster.arrays import NONE, Longs, Rows, counted_off, distinct, se
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.explanation import Explanation, Reason, VictimBundle
+from pipeline.decision.explanation import Explanation, Reason, VictimBundle, victim_bundles
 from pipeline.decision.price import NO_VICTIMS, Price, lost_work, price_of
 from pipeline.decision.statement import Statement
 from pipeline.records import replace
@@ -119,10 +119,8 @@ def upkeep(attempt: Attempt, made: Statement) -> Plan:
 def _cleared(snapshot: Snapshot, made: Statement) -> tuple[VictimBundle, ...]:
     """For each podgroup that loses tasks, its victims."""
     groups, counts = counted_off(snapshot.tasks.podgroup[made.evictions])
-    return tuple(
-        VictimBundle(group, False, count, 0, int(snapshot.podgroups.priority[group]), 0.0)
-        for group, count in zip(groups.tolist(), counts.tolist(), strict=True)
-    )
+    nothing = np.zeros(len(groups), np.int64)
+    return victim_bundles(groups, nothing > 0, counts, nothing, snapshot.podgroups.priority[groups], nothing * 0.0)
 
 
 def _price(attempt: Attempt, made: Statement, domain: int) -> Price:

@@ -7,7 +7,15 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, is_among, kinds_of
 from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.rules.minimum import Have, Minima, count_tasks, reaches, towards_all, writable
-from pipeline.decision.explanation import DomainTried, Explanation, Reason, Spared, VictimBundle, decisive
+from pipeline.decision.explanation import (
+    DomainTried,
+    Explanation,
+    Reason,
+    Spared,
+    VictimBundle,
+    decisive,
+    victim_bundles,
+)
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import Price, lost_work, prices_of
 from pipeline.kernels import inlined, kernel, linked
@@ -44,13 +52,11 @@ def _slice(asked: Question, domain: int) -> tuple[int, int]:
 def _bundles(asked: Question, made: Plan) -> tuple[VictimBundle, ...]:
     """The victims by podgroup, of the most tasks first."""
     snapshot, tasks = asked.snapshot, asked.snapshot.tasks
-    groups, *others = _by_podgroup(
+    groups, safe, many, elsewhere, efficiency = _by_podgroup(
         made.statement.evictions, _slice(asked, made.domain), tasks.node,
         snapshot.once(towards_all), (tasks.podgroup, tasks.role, tasks.subgroup),
     )  # fmt: skip
-    safe, many, elsewhere, efficiency = (one.tolist() for one in others)
-    priority = snapshot.podgroups.priority[groups].tolist()
-    return tuple(map(VictimBundle, groups.tolist(), safe, many, elsewhere, priority, efficiency))
+    return victim_bundles(groups, safe, many, elsewhere, snapshot.podgroups.priority[groups], efficiency)
 
 
 @kernel

@@ -177,7 +177,7 @@ def returned(
     for number in range(len(orders)):
         _leave(leaving[gone : upto[number]], ground, room, slots, total)
         _add(leaving[gone : upto[number]], ground, left)
-        may[:], gone = left, upto[number]
+        may[:], gone = left, int(upto[number])
         result[number, : many[number]] = False
         for unit in orders[number]:
             if unit >= many[number] or not (_within(holds[unit], may) and _within(ground.wanted, total)):

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Longs, Rows, frozen, sizes
-from pipeline.decision.explanation import VictimBundle
+from pipeline.decision.explanation import VictimBundle, victim_bundles
 from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.kernels import kernel
 from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES
@@ -112,8 +112,7 @@ def bundles_of(search: BundleSearch, outcome: Outcome) -> tuple[VictimBundle, ..
     podgroup, safe = bundles.podgroup[some], bundles.safe[some]
     efficiency = np.round(np.where(safe, 0.0, bundles.efficiency[some]), 6)
     priority = search.snapshot.podgroups.priority[podgroup]
-    columns = (podgroup, safe, tasks[some], bundles.elsewhere[some], priority, efficiency)
-    return tuple(map(VictimBundle._make, zip(*(column.tolist() for column in columns), strict=True)))
+    return victim_bundles(podgroup, safe, tasks[some], bundles.elsewhere[some], priority, efficiency)
 
 
 def placed(outcome: Outcome, chosen: Chosen, free: FreeRoom) -> Selection | None:

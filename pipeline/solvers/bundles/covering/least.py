@@ -168,6 +168,8 @@ def _counted_of(
     best = chosen_among(some, site, nodes, terms, seats, effort)
     if len(groups.node_rank) > 0:
         rest = counted_off(arranged(bundles, order_of(bundles, groups.node_rank, groups, rules)), terms, favour, seats)
+        if len(some.entry) == len(rest.entry) == len(bundles.entry):
+            return best  # quotas leave everything in both orders
         if best.found and best.bundles.safe.all() and _same_surplus(some, rest, terms):
             return best  # surplus suffices, and what quotas leave of it is the same in both orders
         other = chosen_among(rest, site, nodes, terms, seats, effort)

@@ -124,6 +124,12 @@ def _bound(one: UnitClass, freed: Freed, decided: int, missing: float) -> float:
 
 
 @inlined
+def least_cost(one: UnitClass, freed: Freed, missing: float) -> float:
+    """A lower bound of the cost of freeing ``missing`` of the scarce resource."""
+    return _bound(one, freed, 0, missing)
+
+
+@inlined
 def hopes(one: UnitClass, freed: Freed, returns: bool, missing: float, best: float) -> bool:
     """Whether branch and bound has a second step: the costliest unit ``returns`` or stays gone, and it may be cheaper.
 

@@ -24,6 +24,7 @@ from pipeline.solvers.bundles.covering.unit_class.branch_and_bound import (
     entries_of,
     freed_by,
     hopes,
+    least_cost,
     move_to,
 )
 
@@ -172,11 +173,14 @@ def improve_class(
     for i in range(len(one.item)):
         chosen[i] = gone[one.item[i]]
         value += one.cost[i] if chosen[i] else 0.0
-    if value <= LEAST:
+    if value <= LEAST or chosen.all():  # no unit could return, so no other set makes room
         return budget
     before = np.empty((len(ground.wanted), len(units.entry)), np.int64)
     move_to(none, one, units, gone, ground)
-    missing = _missing(ground, scarce)
+    missing, freed = _missing(ground, scarce), freed_by(one, units, ground, scarce)
+    if least_cost(one, freed, missing) >= value - LEAST:
+        move_to(chosen, one, units, gone, ground)
+        return budget
     nodes = _nodes_in_order(one, units, gone, ground, place)
     best, returns = value * (1.0 - tolerance), False
     for start in range(2):
@@ -191,7 +195,6 @@ def improve_class(
                 chosen[i] = gone[one.item[i]]
     # A set is reached after a step for each unit, and the steps that are left are of use to later classes only.
     if budget > (len(one.item) if end == len(gone) else 0):
-        freed = freed_by(one, units, ground, scarce)
         if hopes(one, freed, returns, missing, best):
             better, found, budget = branch(one, freed, units, gone, ground, missing, best, budget)
             move_to(better if found else chosen, one, units, gone, ground)
