@@ -177,7 +177,7 @@ def returned(
     for number in range(len(orders)):
         _leave(leaving[gone : upto[number]], ground, room, slots, total)
         _add(leaving[gone : upto[number]], ground, left)
-        may[:], gone = left, int(upto[number])
+        may[:], gone = left, upto[number]
         result[number, : many[number]] = False
         for unit in orders[number]:
             if unit >= many[number] or not (_within(holds[unit], may) and _within(ground.wanted, total)):
@@ -186,6 +186,6 @@ def returned(
                 result[number, unit] = True
                 for r in range(len(may)):
                     may[r] -= holds[unit, r]
-        for unit in np.flatnonzero(result[number, : many[number]]):
-            _leave(rows[start[unit] : start[unit + 1]], ground, room, slots, total)
+        for back in np.flatnonzero(result[number, : many[number]]):
+            _leave(rows[start[back] : start[back + 1]], ground, room, slots, total)
     return result
