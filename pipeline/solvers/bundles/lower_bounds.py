@@ -15,7 +15,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows
 from pipeline.decision.explanation import LowerBound
-from pipeline.kernels import in_halves, kernel
+from pipeline.kernels import in_halves, inlined, kernel
 from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Site, Terms
@@ -121,15 +121,6 @@ class CostBounds(NamedTuple):
     priority: Longs
     work: Floats
 
-    def only(self, some: Bools) -> "CostBounds":
-        """Those of some domains."""
-        return CostBounds(self.head[some], self.priority[some], self.work[some])
-
-
-#: Of no domains, of the types that the kernel gives, since kernels are compiled for types.
-_NOTHING = CostBounds(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-NO_LEVELS = LevelsNeeded(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-
 
 def cost_bounds(search: BundleSearch, domains: Rows) -> CostBounds:
     """Bound the price of a selection in each domain."""
@@ -137,17 +128,12 @@ def cost_bounds(search: BundleSearch, domains: Rows) -> CostBounds:
 
 
 def bounds_with_levels(
-    search: BundleSearch, domains: Rows, known: LevelsNeeded = NO_LEVELS, *, heads_only: bool = False
+    search: BundleSearch, domains: Rows, *, heads_only: bool = False
 ) -> tuple[CostBounds, LevelsNeeded]:
-    """The same with the levels of the sums, which are ``known`` already or worked out.
-
-    ``heads_only``: work is not bounded, which takes half as long.
-    """
-    if len(domains) == 0:
-        return _NOTHING, NO_LEVELS
+    """The same with the levels of the sums. ``heads_only``: work is not bounded, which takes half as long."""
     topology = search.snapshot.topology
     slices = topology.start[domains], topology.stop[domains]
-    return bound_domains(search.site, *slices, search.terms, search.kinds, search.seats(), known, heads_only)
+    return bound_domains(search.site, *slices, search.terms, search.kinds, search.seats(), heads_only)
 
 
 def least_of_all(bounds: CostBounds, search: BundleSearch) -> LowerBound | None:
@@ -163,29 +149,34 @@ def least_of_all(bounds: CostBounds, search: BundleSearch) -> LowerBound | None:
 
 @kernel
 def bound_domains(
-    site: Site, starts: Longs, stops: Longs, terms: Terms, kinds: GroupKinds, seats: Ids, known: LevelsNeeded,
-    heads_only: bool,
-) -> tuple[CostBounds, LevelsNeeded]:  # fmt: skip
-    """Bound each slice of nodes ``starts[i]:stops[i]``; ``seats`` int32[G]: scratch, NONE everywhere.
-
-    ``known``: of each slice, or nothing.
-    """
-    many, by_node = len(starts), len(terms.groups.node_rank) > 0
+    site: Site, starts: Longs, stops: Longs, terms: Terms, kinds: GroupKinds, seats: Ids, heads_only: bool
+) -> tuple[CostBounds, LevelsNeeded]:
+    """Bound each slice of nodes ``starts[i]:stops[i]``; ``seats`` int32[G]: scratch, NONE everywhere."""
+    many = len(starts)
     head, priority, work = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many)
     levels = LevelsNeeded(np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many))
     for at in range(many):
-        if len(known.high) > 0:
-            low, high, missing = known.low[at], known.high[at], known.missing[at]
-        else:
-            low, high, missing = levels_by_sums(site, starts[at], stops[at], terms, kinds, seats)
-        levels.low[at], levels.high[at], levels.missing[at] = low, high, missing
-        least = 0.0
-        if not heads_only:
-            least = work_by_sums(low, high, missing, site, starts[at], stops[at], terms, kinds, seats)
-        bound = high, least
-        if by_node and bound[0] < HOPELESS:
-            other = bound_by_nodes(site, starts[at], stops[at], terms, kinds, seats, heads_only)
-            bound = other if other > bound else bound
-        head[at], work[at] = bound[0], max(bound[1] * _MARGIN - _ROUNDING, 0.0)
-        priority[at] = kinds.priority[bound[0] % BREAKING] if bound[0] < HOPELESS else 0
+        needed = levels_by_sums(site, starts[at], stops[at], terms, kinds, seats)
+        levels.low[at], levels.high[at], levels.missing[at] = needed
+        head[at], work[at] = bound_within(needed, site, starts[at], stops[at], terms, kinds, seats, heads_only)
+        priority[at] = kinds.priority[head[at] % BREAKING] if head[at] < HOPELESS else 0
     return CostBounds(head, priority, work), levels
+
+
+@inlined
+def bound_within(
+    needed: tuple[int, int, float], site: Site, first: int, last: int, terms: Terms, kinds: GroupKinds, seats: Ids,
+    heads_only: bool,
+) -> tuple[int, float]:  # fmt: skip
+    """The leading level and the work of a price on the nodes ``first:last``, at least.
+
+    ``needed``: the levels of the sums, see ``LevelsNeeded``.
+    """
+    least = 0.0
+    if not heads_only:
+        least = work_by_sums(needed[0], needed[1], needed[2], site, first, last, terms, kinds, seats)
+    bound = needed[1], least
+    if len(terms.groups.node_rank) > 0 and needed[1] < HOPELESS:
+        other = bound_by_nodes(site, first, last, terms, kinds, seats, heads_only)
+        bound = other if other > bound else bound
+    return bound[0], max(bound[1] * _MARGIN - _ROUNDING, 0.0)

@@ -13,16 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bytes, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import Bools, Bytes, Floats, Ids, Longs, Rows
 from pipeline.decision.attempt import Survey
 from pipeline.kernels import inlined, kernel, linked, shared
-from pipeline.solvers.bundles.bundling.kinds import HOPELESS
+from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Cost, Site, Terms
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import price_of
 from pipeline.solvers.bundles.covering.least import solved
-from pipeline.solvers.bundles.lower_bounds import CostBounds, cost_bounds
+from pipeline.solvers.bundles.lower_bounds import CostBounds, bound_within, bounds_with_levels
 from pipeline.solvers.bundles.nearly import most, slack_of
+from pipeline.solvers.bundles.sum_bounds import LevelsNeeded
 
 #: The outcome of a domain.
 _NOTHING, _PRICED, _LEFT = 0, 1, 2
@@ -131,52 +132,82 @@ def _leading_of(cost: Cost, by_priority: bool, slack: float) -> Leading:
     return leading(cost.head, work, cost.gangs_broken, slack)
 
 
+@inlined
+def _bound_work(
+    upto: int, bounds: CostBounds, bounded: Bools, levels: LevelsNeeded, site: Site, starts: Longs, stops: Longs,
+    terms: Terms, kinds: GroupKinds, seats: Ids,
+) -> None:  # fmt: skip
+    """Bound the work of domains whose leading level is not above ``upto``, as far as that was not done before."""
+    for at in range(len(starts)):
+        if not bounded[at] and bounds.head[at] <= upto:
+            needed = levels.low[at], levels.high[at], levels.missing[at]
+            bound = bound_within(needed, site, starts[at], stops[at], terms, kinds, seats, False)
+            bounds.work[at], bounded[at] = bound[1], True
+
+
 @kernel
 def price_domains(
-    site: Site, starts: Longs, stops: Longs, terms: Terms, seats: Ids, bounds: CostBounds, best: Leading, slack: float,
-    effort: int,
+    site: Site, starts: Longs, stops: Longs, terms: Terms, kinds: GroupKinds, seats: Ids, bounds: CostBounds,
+    bounded: Bools, levels: LevelsNeeded, slack: float, effort: int,
 ) -> tuple[_Costs, _Lines]:  # fmt: skip
     """Price the selection on each slice of nodes ``starts[i]:stops[i]`` whose lower bound allows it.
 
-    ``best``: of a price that is known already. ``slack``: see ``leading``. ``effort``: steps of branch and bound in
-    each domain; 0: its price is an estimate.
+    The one with the lowest bound comes first. Others of higher levels have their work bounded only if they reach it.
+
+    Parameters
+    ----------
+    bounds, bounded
+        Changed: work of those that are not ``bounded`` yet (bool[D]) is, as far as needed.
+    slack
+        See ``leading``.
+    effort
+        Steps of branch and bound in each domain; 0: its price is an estimate.
     """
-    many, used = len(starts), 0
-    order = np.argsort(bounds.work, kind="mergesort")
-    order = order[np.argsort(bounds.head[order], kind="mergesort")]
+    many, used, lowest, best = len(starts), 0, HOPELESS, Leading(HOPELESS, 0.0, 0.0)
     columns = np.zeros((8, many), np.int64)
     costs = _Costs(
         np.full(many, _LEFT, np.uint8), columns[0], np.zeros(many), columns[1], columns[2], columns[3], columns[4],
         columns[5], columns[6], columns[7],
     )  # fmt: skip
     lines = _Lines(np.empty(many, np.int64), np.empty(many))
-    for at in order:
-        if not reaches(bounds.head[at], bounds.work[at], best):
-            break
-        one = solved(site, (starts[at], stops[at]), terms, seats, effort)
-        costs.state[at] = _PRICED if one.found else _NOTHING
-        if one.found:
-            lines = _longer(lines, used, len(one.cost.broken_level) + len(one.cost.surplus_level))
-            used = _write(costs, lines, at, used, one.cost)
-            lead = _leading_of(one.cost, terms.rules.by_priority, slack)
-            costs.work[at] = lead.work
-            # Beside a domain without victims the others are priced as well, as alternatives.
-            if one.cost.victims > 0 and (lead.head, lead.work) < (best.head, best.work):
-                best = lead
+    for at in range(many):
+        lowest = min(lowest, bounds.head[at])
+    for others in (False, True):
+        _bound_work(best.head if others else lowest, bounds, bounded, levels, site, starts, stops, terms, kinds, seats)
+        order = np.argsort(bounds.work, kind="mergesort")
+        order = order[np.argsort(bounds.head[order], kind="mergesort")]
+        for at in order[int(others) : many if others else 1]:
+            if not reaches(bounds.head[at], bounds.work[at], best):
+                break
+            one = solved(site, (starts[at], stops[at]), terms, seats, effort)
+            costs.state[at] = _PRICED if one.found else _NOTHING
+            if one.found:
+                lines = _longer(lines, used, len(one.cost.broken_level) + len(one.cost.surplus_level))
+                used = _write(costs, lines, at, used, one.cost)
+                lead = _leading_of(one.cost, terms.rules.by_priority, slack)
+                costs.work[at] = lead.work
+                # Beside a domain without victims the others are priced as well, as alternatives.
+                if one.cost.victims > 0 and (lead.head, lead.work) < (best.head, best.work):
+                    best = lead
     return costs, lines
 
 
 def prices(search: BundleSearch, domains: Rows, effort: int) -> Survey:
     """The price of the selection in each of the domains (ascending), where slots decide; see ``price_domains``."""
-    return prices_within(search, domains, cost_bounds(search, domains), NO_PRICE, effort)
+    return prices_within(search, domains, *bounds_with_levels(search, domains), np.ones(len(domains), np.bool_), effort)
 
 
-def prices_within(search: BundleSearch, domains: Rows, bounds: CostBounds, best: Leading, effort: int) -> Survey:
-    """The same of those domains whose bounds reach ``best``, what is known of a price."""
+def prices_within(
+    search: BundleSearch, domains: Rows, bounds: CostBounds, levels: LevelsNeeded, bounded: Bools, effort: int
+) -> Survey:
+    """The same, given bounds and levels of the domains; those that are not ``bounded`` (bool[D]) lack their work."""
     topology = search.snapshot.topology
     slices = topology.start[domains], topology.stop[domains]
-    slack = slack_of(search.terms.rules)
-    costs, lines = price_domains(search.site, *slices, search.terms, search.seats(), bounds, best, slack, effort)
+    bounds = bounds._replace(work=bounds.work.copy())
+    costs, lines = price_domains(
+        search.site, *slices, search.terms, search.kinds, search.seats(), bounds, bounded, levels,
+        slack_of(search.terms.rules), effort,
+    )  # fmt: skip
     found = costs.state == _PRICED
     told = [
         price_of(search, domain, _cost_at(costs, lines, at)) if found[at] else None

@@ -5,7 +5,7 @@ break: in preempt up to some priority, and at that priority at least the work of
 in reclaim the same from queues up to some rank. Where surplus frees all of it in preempt, the same holds for surplus.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,10 +57,6 @@ class LevelsNeeded(NamedTuple):
     low: Longs
     high: Longs
     missing: Floats
-
-    def at(self, some: Any) -> "LevelsNeeded":
-        """Those of some domains."""
-        return LevelsNeeded(self.low[some], self.high[some], self.missing[some])
 
 
 @inlined

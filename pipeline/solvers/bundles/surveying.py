@@ -11,7 +11,6 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Survey
-from pipeline.decision.merging import whole_survey
 from pipeline.decision.price import Price, compared
 from pipeline.kernels import both
 from pipeline.placement.need import Need
@@ -22,7 +21,7 @@ from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.selection import estimate
-from pipeline.solvers.bundles.lower_bounds import NO_LEVELS, CostBounds, bounds_with_levels, cost_bounds, hopeless
+from pipeline.solvers.bundles.lower_bounds import CostBounds, bounds_with_levels, cost_bounds, hopeless
 from pipeline.solvers.bundles.nearly import slack_of
 from pipeline.solvers.bundles.pricing import NO_PRICE, Leading, leading, prices_within, reaches
 from pipeline.solvers.bundles.sum_bounds import LevelsNeeded
@@ -61,41 +60,21 @@ def estimates(search: BundleSearch, domains: Rows) -> Survey:
     """Estimates of domains (ascending) that can be estimated."""
     if not priceable(search):
         return _one_by_one(search, domains)
-    (heads, levels), leads = _bounds(search, domains, heads_only=True), np.zeros(len(domains), bool)
-    near = heads.head == heads.head.min(initial=HOPELESS)
-    bounds = _with_work(search, domains, heads, levels, near)
-    leads[np.lexsort((bounds.work, bounds.head))[:1]] = True
-    first = prices_within(search, domains[leads], bounds.only(leads), NO_PRICE, 0)
-    best = _best(search, first)
-    bounds = _with_work(search, domains, bounds, levels, ~near & (bounds.head <= best.head))
     # By one thread: most are left out for what is found on the way, and two threads would find it twice.
-    others = prices_within(search, domains[~leads], bounds.only(~leads), best, 0)
-    return whole_survey([first, others])
+    return prices_within(search, domains, *_heads(search, domains), np.zeros(len(domains), np.bool_), 0)
 
 
-def _bounds(
-    search: BundleSearch, domains: Rows, known: LevelsNeeded = NO_LEVELS, *, heads_only: bool = False
-) -> tuple[CostBounds, LevelsNeeded]:
-    """The lower bounds of some domains; see ``bounds_with_levels``."""
-    bounded = partial(bounds_with_levels, search, heads_only=heads_only)
+def _heads(search: BundleSearch, domains: Rows) -> tuple[CostBounds, LevelsNeeded]:
+    """The lower bounds of some domains without their work, which costs half as much again."""
+    bounded = partial(bounds_with_levels, search, heads_only=True)
     middle = _middle(search, domains, _BOUNDS_FOR_TWO)
     if middle == 0:
-        return bounded(domains, known)
-    first, rest = slice(middle), slice(middle, None)
-    halves = both(partial(bounded, domains[first], known.at(first)), partial(bounded, domains[rest], known.at(rest)))
+        return bounded(domains)
+    halves = both(partial(bounded, domains[:middle]), partial(bounded, domains[middle:]))
     bounds, levels = (
         [np.concatenate(columns) for columns in zip(*parts, strict=True)] for parts in zip(*halves, strict=True)
     )
     return CostBounds(*bounds), LevelsNeeded(*levels)
-
-
-def _with_work(
-    search: BundleSearch, domains: Rows, bounds: CostBounds, levels: LevelsNeeded, some: Bools
-) -> CostBounds:
-    """The bounds with work for ``some`` (bool[D]) of the domains: it costs half as much again as the leading levels."""
-    work = bounds.work.copy()
-    work[some] = _bounds(search, domains[some], levels.at(some))[0].work
-    return bounds._replace(work=work)
 
 
 def _best(search: BundleSearch, survey: Survey) -> Leading:

@@ -15,7 +15,7 @@ from pipeline.placement.need import need_of
 from pipeline.solvers.bundles import lower_bounds
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS
 from pipeline.solvers.bundles.bundling.records import BREAKING
-from pipeline.solvers.bundles.lower_bounds import NO_LEVELS, bounds_with_levels, cost_bounds, slot_bounds
+from pipeline.solvers.bundles.lower_bounds import bounds_with_levels, cost_bounds, slot_bounds
 from tests.support.builders import searching
 from tests.support.placing import Work, placed
 from tests.support.twins import uncompiled
@@ -175,7 +175,7 @@ def test_the_compiled_bounds_and_their_plain_twin_agree(crowd):
     snapshot, weights, by_node = crowd
     search, domains = search_on(snapshot, weights, by_node=by_node), np.arange(len(snapshot.topology))
     said = (search.site, snapshot.topology.start[domains], snapshot.topology.stop[domains], search.terms, search.kinds)
-    said = (*said, np.full(len(snapshot.podgroups), NONE, np.int32), NO_LEVELS)
+    said = (*said, np.full(len(snapshot.podgroups), NONE, np.int32))
     compiled = lower_bounds.bound_domains(*said, False)
     with uncompiled():
         plain = lower_bounds.bound_domains(*said, False)
@@ -191,8 +191,13 @@ def test_bounds_without_work_have_the_same_leading_levels_and_work_is_found_from
     assert np.array_equal(heads.head, bounds.head)
     assert np.array_equal(heads.priority, bounds.priority)
     assert not heads.work.any()
-    again = bounds_with_levels(search, domains, levels)[0]
-    assert all(np.array_equal(one, other) for one, other in zip(again, bounds, strict=True))
+    topology = snapshot.topology
+    for domain, needed in enumerate(zip(*(column.tolist() for column in levels), strict=True)):
+        nodes = int(topology.start[domain]), int(topology.stop[domain])
+        again = lower_bounds.bound_within(
+            needed, search.site, *nodes, search.terms, search.kinds, search.seats(), heads_only=False
+        )
+        assert again == (bounds.head[domain], bounds.work[domain])
 
 
 def test_a_node_that_is_cleared_costs_what_the_dearest_podgroup_on_it_does():
