@@ -44,6 +44,17 @@ def is_parent(parent: Ids) -> Bools:
     return result
 
 
+@kernel
+def in_common(parent: Ids, queue: int) -> Longs:
+    """int64[Q]: how many queues of the chain of ``queue`` are in that of each queue."""
+    own, common = np.zeros(len(parent), np.bool_), np.zeros(len(parent), np.int64)
+    while queue != NONE:
+        own[queue], queue = True, parent[queue]
+    for one in range(len(parent)):
+        common[one] = own[one] + (common[parent[one]] if parent[one] != NONE else 0)
+    return common
+
+
 def chain(parent: Ids, queue: int) -> list[int]:
     """The queue and its ancestors, itself first."""
     way = []

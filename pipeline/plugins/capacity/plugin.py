@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows
-from pipeline.cluster.queue_tree import chain, least_above, with_descendants
+from pipeline.cluster.queue_tree import chain, in_common, least_above, with_descendants
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import QueueLimits, committed, least_of
 from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, TaskQuota, quota_of, spared, task_quota
@@ -98,8 +98,7 @@ class Capacity(
         """In a tree, the nearest relatives of the preemptor's queue first; none if queues are flat."""
         if not self._tree or queue == NONE:
             return np.zeros(len(self._queues), np.int64)
-        parent, own = self._shares.parent, set(chain(self._shares.parent, queue))
-        return -np.array([sum(q in own for q in chain(parent, other)) for other in range(len(parent))], np.int64)
+        return np.asarray(-in_common(self._shares.parent, queue))
 
     # -- queues that may take ----------------------------------------------------------------------------------
 

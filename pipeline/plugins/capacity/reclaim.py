@@ -22,18 +22,27 @@ def answering(parent: Ids, mine: int, level: int, *, strict: bool) -> Ids:
     Strict: all ancestors below those of ``mine``, which hold as much as before. Else ``level`` ancestors, without those
     that ``mine`` has at the same height.
     """
-    own, above_mine = set(chain(parent, mine)), ancestors(parent, mine, level)
-    rows = list[list[int]]()
+    if strict:
+        return _below_those_of(parent, mine)
+    above_mine, rows = ancestors(parent, mine, level), list[list[int]]()
     for queue in range(len(parent)):
-        if strict:
-            rows.append([one for one in chain(parent, queue) if one not in own])
-        else:
-            pairs = zip_longest(ancestors(parent, queue, level), above_mine)
-            rows.append([queue, *(one for one, other in pairs if one not in (None, other))])
+        pairs = zip_longest(ancestors(parent, queue, level), above_mine)
+        rows.append([queue, *(one for one, other in pairs if one not in (None, other))])
     answer = np.full((len(rows), max(map(len, rows), default=1)), NONE, np.int32)
     for queue, some in enumerate(rows):
         answer[queue, : len(some)] = some
     return answer
+
+
+def _below_those_of(parent: Ids, mine: int) -> Ids:
+    """int32[Q, A]: each queue and its ancestors below those of ``mine``; none for one of these."""
+    above, own = np.append(parent, np.int32(NONE)), np.zeros(len(parent) + 1, bool)
+    own[[*chain(parent, mine), NONE]] = True  # the last row stands for no queue
+    at, columns = np.arange(len(parent), dtype=np.int32), list[Ids]()
+    while len(at := np.where(own[at], np.int32(NONE), at)) and (at != NONE).any():
+        columns.append(at)
+        at = above[at]
+    return np.stack(columns, axis=1) if columns else np.empty((len(parent), 0), np.int32)
 
 
 def related(parent: Ids, mine: int, level: int) -> Bools:

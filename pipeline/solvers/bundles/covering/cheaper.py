@@ -20,9 +20,9 @@ from pipeline.solvers.bundles.nearly import breaks_fewer, slack_of
 
 #: Steps of the local search in small fleets, for each task of the minimum and in all from the fewest to the most; in
 #: larger fleets they fall, from fewer on, faster than the size grows, so that all together take less time. Above the
-#: largest there are the least, none for few podgroups and no search with a higher priority, and in preempt none at all,
-#: since the order of bundles and branch and bound come close there.
-_EACH, _FEWEST, _MOST, _FALLING, _SMALL, _LARGE, _LEAST = 20, 400, 600, 150, 128, 6_000, 3
+#: largest there are two, none for few podgroups and no search with a higher priority, and in preempt none at all, since
+#: the order of bundles and branch and bound come close there.
+_EACH, _FEWEST, _MOST, _FALLING, _SMALL, _LARGE, _LEAST, _TWO = 20, 400, 600, 150, 128, 6_000, 3, 2
 #: After how many steps without gain it ends: the first number divided by the nodes, and at least the second; in small
 #: fleets at least this part of all steps in reclaim, which searches twice, and in preempt.
 _NODE_IDLE, _LEAST_IDLE, _RECLAIM, _PREEMPT = 8_000, 4, 6, 2
@@ -62,7 +62,7 @@ def budget_of(nodes: int, minimum: int, *, reclaims: bool) -> StepBudget:
         idle = max(steps // (_RECLAIM if reclaims else _PREEMPT), idle)
         return StepBudget(steps // _PART, idle // _IDLE_PART, _ROUNDS, idle, steps if reclaims else _LEAST, _FAIRER)
     if nodes > _LARGE:
-        return StepBudget(_LEAST if reclaims else 0, idle, 0, idle, 0, 1)
+        return StepBudget(_TWO if reclaims else 0, idle, 0, idle, 0, 1)
     steps = ceil(_FALLING * (_SMALL / nodes) ** 1.5) + (_LEAST if reclaims else 0)
     return StepBudget(steps, idle, 0, idle, steps if reclaims else min(_LEAST, steps), 1)
 
