@@ -35,21 +35,18 @@ class Occupancy:
 class Placed:
     """Columns of the tasks that hold a node, in the order of ``Occupancy.task``: those of a domain are one slice.
 
+    Only what every scan reads; a copy of each column is made whenever tasks change.
+
     Attributes
     ----------
     status: uint8[M]
-    podgroup, role, subgroup, shape, priority, node: int32[M]
-    order: int64[M]
+    podgroup, shape, node: int32[M]
     """
 
     status: Bytes
     podgroup: Ids
-    role: Ids
-    subgroup: Ids
     shape: Ids
-    priority: Ids
     node: Ids
-    order: Longs
 
 
 @dataclass(frozen=True)
@@ -79,18 +76,13 @@ def holder_of(tasks: Tasks, rows: Rows) -> Ids:
 def carried(index: TaskIndex, before: Tasks, after: Tasks, podgroups: int, rows: Rows) -> TaskIndex:
     """``index`` of the tasks ``before``, brought up to date for the tasks that changed (``rows``, each once).
 
-    ``rows`` includes new tasks. The other tasks may have new ``order`` values, as long as these rank them as before.
+    ``rows`` includes new tasks.
     """
     old = rows[rows < len(before)]
     by_node, plan = _moved(index.by_node, (holder_of(before, old), old), (holder_of(after, rows), rows))
     names = [one.name for one in fields(Placed)]
     columns = {name: plan.column(getattr(index.placed, name), getattr(after, name)[plan.task]) for name in names}
-    placed = Placed(**columns)
-    if len(after.order) != len(before.order) or after.order is not before.order:
-        known = after.order[: len(before.order)]
-        if not np.array_equal(known, before.order):
-            placed = Placed(**{**columns, "order": sealed(after.order[by_node.task])})
-    return TaskIndex(by_node, placed, _members(index.by_podgroup, before, after, podgroups, rows))
+    return TaskIndex(by_node, Placed(**columns), _members(index.by_podgroup, before, after, podgroups, rows))
 
 
 def renumbered(index: TaskIndex, node_of: Ids, nodes: int) -> TaskIndex:

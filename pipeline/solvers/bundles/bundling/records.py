@@ -16,6 +16,22 @@ from pipeline.cluster.rules.sparing import Quota
 BREAKING = 1 << 32
 
 
+class TaskColumns(NamedTuple):
+    """Columns of all tasks, by row.
+
+    Attributes
+    ----------
+    role, subgroup, priority: int32[T]
+    order: int64[T]
+        Rank by age and name.
+    """
+
+    role: Ids
+    subgroup: Ids
+    priority: Ids
+    order: Longs
+
+
 class Entries(NamedTuple):
     """Columns of the tasks that hold a node, by entry.
 
@@ -24,20 +40,20 @@ class Entries(NamedTuple):
     candidate: bool[M]
         Running tasks that may be victims, each judged alone.
     status: uint8[M]
-    podgroup, role, subgroup, shape, priority, node: int32[M]
-    order: int64[M]
-        Rank by age and name.
+    podgroup, shape, node: int32[M]
+    task: int64[M]
+        Their rows.
+    of_tasks
+        What is read of few tasks.
     """
 
     candidate: Bools
     status: Bytes
     podgroup: Ids
-    role: Ids
-    subgroup: Ids
     shape: Ids
-    priority: Ids
     node: Ids
-    order: Longs
+    task: Rows
+    of_tasks: TaskColumns
 
 
 class Groups(NamedTuple):

@@ -61,13 +61,13 @@ def sort_victims(
     """
     for i in range(len(mine)):
         entry = mine[i]
-        shape = entries.shape[entry]
-        priority = np.int64(entries.priority[entry]) + (1 << (_PRIORITY_BITS - 1))
+        shape, task = entries.shape[entry], entries.task[entry]
+        priority = np.int64(entries.of_tasks.priority[task]) + (1 << (_PRIORITY_BITS - 1))
         if len(favour.rank) > 0:
             high[i] = (favour.rank[entry - favour.begin] << _PRIORITY_BITS) + priority
         else:
             high[i] = (((worth.coverage[shape] << _PRIORITY_BITS) + priority) << RANK_BITS) + worth.waste[shape]
-        low[i] = -entries.order[entry]
+        low[i] = -entries.of_tasks.order[task]
     first_by(mine, high, low, many)
 
 

@@ -108,7 +108,8 @@ def mark_safe(mine: Rows, spare: int, first_role: int, role: Counts, entries: En
     for i in range(len(mine)):
         if spare == 0:
             break
-        own, part = entries.role[mine[i]] - first_role, entries.subgroup[mine[i]]
+        task = entries.task[mine[i]]
+        own, part = entries.of_tasks.role[task] - first_role, entries.of_tasks.subgroup[task]
         if own >= 0 and role[own] <= 0:
             continue
         if part != NONE:

@@ -27,7 +27,7 @@ from pipeline.kernels import in_halves, kernel
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.kinds import GroupKinds, kinds_of
 from pipeline.solvers.bundles.bundling.node_clearing import node_rank
-from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Site, Surplus, Terms, Worth
+from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Site, Surplus, TaskColumns, Terms, Worth
 from pipeline.solvers.bundles.bundling.repulsion import Repulsion, repulsion_of
 from pipeline.solvers.bundles.bundling.surplus import surplus_of
 from pipeline.solvers.bundles.bundling.worth import worth_of
@@ -137,10 +137,10 @@ class BundleSearch:
     @cached_property
     def terms(self) -> Terms:
         """The same for kernels."""
-        placed = self.snapshot.placed
+        placed, tasks = self.snapshot.placed, self.snapshot.tasks
         entries = Entries(
-            self._judged[0], placed.status, placed.podgroup, placed.role, placed.subgroup, placed.shape,
-            placed.priority, placed.node, placed.order,
+            self._judged[0], placed.status, placed.podgroup, placed.shape, placed.node, self.snapshot.occupancy.task,
+            TaskColumns(tasks.role, tasks.subgroup, tasks.priority, tasks.order),
         )  # fmt: skip
         rules = Rules(
             allow_whole=self.allow_whole,

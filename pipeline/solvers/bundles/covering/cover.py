@@ -144,8 +144,9 @@ def _singles(bundles: Bundles, entries: Entries) -> tuple[Rows, Rows]:
         begin = bundles.stop[b]
     high, low = np.empty(many, np.int64), np.empty(many, np.int64)
     for i in range(many):
-        high[i] = ((len(bundles.stop) - owner[i]) << 32) - np.int64(entries.priority[at[i]])
-        low[i] = entries.order[at[i]]
+        task = entries.task[at[i]]
+        high[i] = ((len(bundles.stop) - owner[i]) << 32) - np.int64(entries.of_tasks.priority[task])
+        low[i] = entries.of_tasks.order[task]
     order = np.arange(many)
     sort_by(order, high, low)
     return at[:many][order], owner[:many][order]

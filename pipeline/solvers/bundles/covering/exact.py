@@ -112,9 +112,9 @@ def _tree(owner: Rows, start: Longs, local: Rows, may: Bools, alike: Bools, term
         mine = np.arange(start[g], start[g + 1])
         first, second = np.empty(len(mine), np.int64), np.empty(len(mine), np.int64)
         for m in range(len(mine)):
-            one = local[mine[m]]
+            one, task = local[mine[m]], entries.task[local[mine[m]]]
             first[m] = (np.int64(entries.node[one]) << 31) + entries.shape[one]
-            second[m] = (np.int64(entries.priority[one]) << 32) - entries.order[one]
+            second[m] = (np.int64(entries.of_tasks.priority[task]) << 32) - entries.of_tasks.order[task]
         sort_by(mine, first, second)
         for m in range(len(mine)):
             group[at], entry[at] = g, mine[m]
@@ -126,13 +126,14 @@ def _tree(owner: Rows, start: Longs, local: Rows, may: Bools, alike: Bools, term
 
 @linked
 def _twins(one: int, other: int, alike: bool, terms: Terms) -> bool:
-    entries = terms.entries
+    entries, of_tasks = terms.entries, terms.entries.of_tasks
+    first, second = entries.task[one], entries.task[other]
     return bool(
         alike
         and entries.node[one] == entries.node[other]
         and entries.shape[one] == entries.shape[other]
-        and entries.role[one] == entries.role[other]
-        and entries.subgroup[one] == entries.subgroup[other]
+        and of_tasks.role[first] == of_tasks.role[second]
+        and of_tasks.subgroup[first] == of_tasks.subgroup[second]
     )
 
 

@@ -40,7 +40,7 @@ def _fewest(here: DomainBundles, price: Price) -> bool:
     rows = rows[entries.candidate[rows]]
     if len(rows) == 0 or (search.terms.surplus.gang[entries.podgroup[rows]] != 0).any():
         return False
-    if price.budgets_violated or price.highest_priority > entries.priority[rows].min():
+    if price.budgets_violated or price.highest_priority > entries.of_tasks.priority[entries.task[rows]].min():
         return False
     amount = search.terms.worth.request[entries.shape[rows], site.scarce]
     _, owner = kinds_of(entries.podgroup[rows])

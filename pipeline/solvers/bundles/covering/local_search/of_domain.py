@@ -90,11 +90,12 @@ def pool_of(
         if rules.cluster_wide:
             victims[g] = groups.running[group]
         for i in range(start[g], start[g + 1]):
-            entry = local[i]
+            entry, task = local[i], entries.task[local[i]]
             shape = entries.shape[entry]
-            seat[i], at[i], role[i] = g, entries.node[entry] - nodes[0], entries.role[entry]
+            seat[i], at[i], role[i] = g, entries.node[entry] - nodes[0], entries.of_tasks.role[task]
             size[i] = max(float(worth.request[shape, site.scarce]), 1e-3)
-            free[i] = spare != 0 and less[g] and (entries.subgroup[entry] == NONE or spare < 0 or marked[entry - begin])
+            alone = entries.of_tasks.subgroup[task] == NONE
+            free[i] = spare != 0 and less[g] and (alone or spare < 0 or marked[entry - begin])
             if spare >= 0:
                 work[i] = worth.unit[shape] * groups.lost_work[group]
             for r in range(amount.shape[1]):
