@@ -154,7 +154,7 @@ class Tasks:
 
 
 @dataclass(frozen=True)
-class Podgroups:
+class Podgroups(Keeping):
     """Podgroups, in the order in which they became known.
 
     Attributes

@@ -49,14 +49,14 @@ def slot_bounds(search: BundleSearch, domains: Rows) -> Slots:
     """Count what each domain offers."""
     snapshot, need = search.snapshot, search.need
     starts, stops = snapshot.topology.start[domains], snapshot.topology.stop[domains]
-    nodes, placed, fixed = snapshot.totals.nodes, snapshot.placed, search.fixed
+    room, placed, fixed = snapshot.room, snapshot.placed, search.fixed
     node, shape = placed.node[fixed], placed.shape[fixed]
     sums = np.zeros((2, len(snapshot.nodes) + 1, len(need.count)), np.int64)
 
     def count(begin: int, end: int) -> int:
         _running_slots(
-            (begin, end), need.request, need.count, search.open, snapshot.room.future, nodes.used, nodes.terminating,
-            node, shape, snapshot.shapes.request, sums,
+            (begin, end), need.request, need.count, search.open, room.future, room.capacity, room.nominated, node,
+            shape, snapshot.shapes.request, sums,
         )  # fmt: skip
         return begin
 
@@ -73,20 +73,20 @@ def hopeless(search: BundleSearch, domains: Rows) -> Bools:
 
 @kernel
 def _running_slots(
-    nodes: tuple[int, int], request: Longs, count: Longs, allowed: Bools, future: Longs, used: Longs,
-    terminating: Longs, node: Ids, shape: Ids, held: Longs, sums: Longs,
+    nodes: tuple[int, int], request: Longs, count: Longs, allowed: Bools, future: Longs, capacity: Longs,
+    nominated: Longs, node: Ids, shape: Ids, held: Longs, sums: Longs,
 ) -> None:  # fmt: skip
     """Fill in running sums of slots over the nodes from the first up to the second.
 
     Without and with evictions: ``sums`` int64[2, N + 1, S]. ``node`` (ascending) and ``shape`` are those of tasks that
-    run and stay, ``held`` int64[shapes, R] what each holds.
+    run and stay, ``held`` int64[shapes, R] what each holds. The others leave all but what is ``nominated``.
     """
     begin, end = nodes
     resources, without, after = future.shape[1], sums[0], sums[1]
     room, at = np.empty((1, resources), np.int64), np.searchsorted(node, begin)
     for n in range(begin, end):
         for r in range(resources):
-            room[0, r] = future[n, r] + used[n, r] - terminating[n, r]
+            room[0, r] = capacity[n, r] - nominated[n, r]
         while at < len(node) and node[at] == n:
             for r in range(resources):
                 room[0, r] -= held[shape[at], r]

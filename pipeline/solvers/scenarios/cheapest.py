@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Floats, Longs, Rows, distinct, is_among, kinds_of, sealed
+from pipeline.cluster.arrays import NO_ROWS, Floats, Longs, Rows, distinct, is_among
 from pipeline.cluster.rules.breaking import breaking
-from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.rules.priorities import priority_ranks
 from pipeline.policy import Purpose
 from pipeline.records import replace
 from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
@@ -180,11 +180,6 @@ def _with_losses(scenario: Scenario, found: Sequence[Rows]) -> list[_Way]:
 
 def _losses(scenario: Scenario, sets: Sequence[Rows]) -> list[_Loss]:
     snapshot = scenario.law.host.context.snapshot
-    broken, held = breaking(snapshot, sets, *snapshot.once(_levels), share_of(scenario))
+    priorities, rank = snapshot.podgroups.once(priority_ranks)
+    broken, held = breaking(snapshot, sets, rank, len(priorities), share_of(scenario))
     return [*map(_Loss, map(tuple, broken[:, ::-1].tolist()), held.tolist())]
-
-
-def _levels(snapshot: Snapshot) -> tuple[Longs, int]:
-    """int64[G]: the rank of each podgroup's priority among all priorities, the lowest first; and how many there are."""
-    levels, level = kinds_of(snapshot.podgroups.priority)
-    return sealed(level), len(levels)

@@ -16,8 +16,8 @@ from pipeline.cluster.rules.sparing import Quota
 BREAKING = 1 << 32
 
 
-class TaskColumns(NamedTuple):
-    """Columns of all tasks, by row.
+class TaskDetails(NamedTuple):
+    """What few scans read: columns of all tasks, by row.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Entries(NamedTuple):
     task: int64[M]
         Their rows.
     of_tasks
-        What is read of few tasks.
+        What else there is to say about tasks, by ``task``.
     """
 
     candidate: Bools
@@ -53,7 +53,7 @@ class Entries(NamedTuple):
     shape: Ids
     node: Ids
     task: Rows
-    of_tasks: TaskColumns
+    of_tasks: TaskDetails
 
 
 class Groups(NamedTuple):

@@ -18,16 +18,17 @@ from pipeline.cluster.arrays import (
     frozen,
     sealed,
 )
-from pipeline.cluster.arrays import kinds_of as kinds_among
 from pipeline.cluster.counted.counting import runs
+from pipeline.cluster.rules.priorities import priority_ranks
 from pipeline.cluster.rules.sparing import Quota, no_quota
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import Podgroups
 from pipeline.decision.price import in_units
 from pipeline.kernels import in_halves, kernel
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.kinds import GroupKinds, kinds_of
 from pipeline.solvers.bundles.bundling.node_clearing import node_rank
-from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Site, Surplus, TaskColumns, Terms, Worth
+from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Site, Surplus, TaskDetails, Terms, Worth
 from pipeline.solvers.bundles.bundling.repulsion import Repulsion, repulsion_of
 from pipeline.solvers.bundles.bundling.surplus import surplus_of
 from pipeline.solvers.bundles.bundling.worth import worth_of
@@ -140,7 +141,7 @@ class BundleSearch:
         placed, tasks = self.snapshot.placed, self.snapshot.tasks
         entries = Entries(
             self._judged[0], placed.status, placed.podgroup, placed.shape, placed.node, self.snapshot.occupancy.task,
-            TaskColumns(tasks.role, tasks.subgroup, tasks.priority, tasks.order),
+            TaskDetails(tasks.role, tasks.subgroup, tasks.priority, tasks.order),
         )  # fmt: skip
         rules = Rules(
             allow_whole=self.allow_whole,
@@ -157,12 +158,12 @@ class BundleSearch:
     def kinds(self) -> GroupKinds:
         """Podgroups by what their candidates free."""
         if self.by_priority:
-            return kinds_of(self.terms, self.snapshot.once(_priorities))
+            return kinds_of(self.terms, self.snapshot.podgroups.once(_priorities))
         return kinds_of(self.terms, frozen(np.zeros(self._level.max(initial=0) + 1), np.int64))
 
     @property
     def _level(self) -> Longs:
-        return self.snapshot.once(_priority_levels) if self.by_priority else self.queue_rank
+        return self.snapshot.podgroups.once(_priority_levels) if self.by_priority else self.queue_rank
 
     @cached_property
     def _judged(self) -> tuple[Bools, Rows]:
@@ -265,16 +266,11 @@ def judged(task: Rows, candidate: Bools, status: Bytes, result: Bools) -> Rows:
     return fixed
 
 
-def _priority_kinds(snapshot: Snapshot) -> tuple[Longs, Rows]:
-    """The priorities of podgroups in rising order, and which of them each has."""
-    return kinds_among(snapshot.podgroups.priority)
-
-
-def _priority_levels(snapshot: Snapshot) -> Longs:
+def _priority_levels(groups: Podgroups) -> Longs:
     """int64[G]: 1 for the lowest priority, without gaps."""
-    return snapshot.once(_priority_kinds)[1] + 1
+    return groups.once(priority_ranks)[1] + 1
 
 
-def _priorities(snapshot: Snapshot) -> Longs:
+def _priorities(groups: Podgroups) -> Longs:
     """int64[highest level + 1]: the priority of each level; 0 of level 0, which no podgroup has."""
-    return np.append(0, snapshot.once(_priority_kinds)[0])
+    return np.append(0, groups.once(priority_ranks)[0])
