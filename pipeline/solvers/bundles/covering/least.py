@@ -6,7 +6,7 @@ the order by nodes (``node_clearing``) is tried too. The cheaper outcome is kept
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs
 from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of
@@ -103,8 +103,9 @@ def selected(
     # One kernel for both, since nearly all of either is what they share.
     if not in_order:
         return solved(site, nodes, terms, seats, effort)
-    some = of_fairest(asked, indifferent(site.start[nodes[0]]), site, nodes, terms, seats)
-    return chosen_among(some, site, nodes, terms, seats, effort)
+    favour = indifferent(site.start[nodes[0]])
+    some = of_fairest(asked, favour, site, nodes, terms, seats)
+    return _in_either_order(some, favour, site, nodes, terms, seats, effort)
 
 
 @linked
@@ -150,44 +151,10 @@ def _permitted_of(favour: Favour, site: Site, nodes: tuple[int, int], terms: Ter
     bundles = split(site.start[nodes[0]], site.start[nodes[1]], terms, favour, seats)
     some = of_fairest(bundles, favour, site, nodes, terms, seats)
     while True:  # one call, which the compiler compiles once
-        best = _counted_of(some, favour, site, nodes, terms, seats, effort)
+        best = _in_either_order(some, favour, site, nodes, terms, seats, effort)
         if best.found or len(some.stop) == len(bundles.stop):
             return best
         some = bundles
-
-
-@linked
-def _counted_of(
-    bundles: Bundles, favour: Favour, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int
-) -> Outcome:
-    """The same of some bundles, as far as the quota goes in the one order of bundles or the other."""
-    groups, rules = terms.groups, terms.rules
-    if not terms.quota.counted:
-        return chosen_among(bundles, site, nodes, terms, seats, effort)
-    some = counted_off(arranged(bundles, order_of(bundles, groups.before, groups, rules)), terms, favour, seats)
-    best = chosen_among(some, site, nodes, terms, seats, effort)
-    if len(groups.node_rank) > 0:
-        rest = counted_off(arranged(bundles, order_of(bundles, groups.node_rank, groups, rules)), terms, favour, seats)
-        if len(some.entry) == len(rest.entry) == len(bundles.entry):
-            return best  # quotas leave everything in both orders
-        if best.found and best.bundles.safe.all() and _same_surplus(some, rest, terms):
-            return best  # surplus suffices, and what quotas leave of it is the same in both orders
-        other = chosen_among(rest, site, nodes, terms, seats, effort)
-        if other.found and (not best.found or is_cheaper(other.cost, best.cost)):
-            best = other
-    return best
-
-
-@inlined
-def _same_surplus(bundles: Bundles, others: Bundles, terms: Terms) -> bool:
-    """Whether the safe bundles of two lists are the same; the first is in the order of bundles, safe ones first."""
-    many = bundles.safe.sum()
-    if others.safe.sum() != many:
-        return False
-    order = order_of(others, terms.groups.before, terms.groups, terms.rules)
-    one, other = first(bundles, many), first(arranged(others, order), many)
-    same = np.array_equal(one.podgroup, other.podgroup) and np.array_equal(one.stop, other.stop)
-    return bool(same and np.array_equal(one.entry, other.entry))
 
 
 @kernel
@@ -232,16 +199,25 @@ def favour_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Favour:
 
 
 @linked
-def chosen_among(
-    bundles: Bundles, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int
+def _in_either_order(
+    bundles: Bundles, favour: Favour, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int
 ) -> Outcome:
-    """The same for given bundles in their order."""
-    groups, rules = terms.groups, terms.rules
-    order = order_of(bundles, groups.before, groups, rules)
-    best = least_of(arranged(bundles, order), ground_of(site, nodes, terms), site.scarce, terms, seats, effort)
-    if best.found and len(groups.node_rank) > 0:
-        order = order_of(bundles, groups.node_rank, groups, rules)
-        other = least_of(arranged(bundles, order), ground_of(site, nodes, terms), site.scarce, terms, seats, effort)
-        if is_cheaper(other.cost, best.cost):
+    """The same for given bundles, in the policy's order or in that by nodes."""
+    best = _in_order(bundles, terms.groups.before, favour, site, nodes, terms, seats, effort)
+    if len(terms.groups.node_rank) > 0 and (best.found or terms.quota.counted):
+        other = _in_order(bundles, terms.groups.node_rank, favour, site, nodes, terms, seats, effort)
+        if other.found and (not best.found or is_cheaper(other.cost, best.cost)):
             best = other
     return best
+
+
+@linked
+def _in_order(
+    bundles: Bundles, before: Longs, favour: Favour, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids,
+    effort: int,
+) -> Outcome:  # fmt: skip
+    """The same in one order, as far as quotas go along it; ``before`` int64[G] are its ranks, see ``order_of``."""
+    some = arranged(bundles, order_of(bundles, before, terms.groups, terms.rules))
+    if terms.quota.counted:
+        some = counted_off(some, terms, favour, seats)
+    return least_of(some, ground_of(site, nodes, terms), site.scarce, terms, seats, effort)
