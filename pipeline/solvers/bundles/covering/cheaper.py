@@ -44,7 +44,7 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
     budget = budget_of(nodes, search.need.minimum, reclaims=tolerance > 0)
     if search.asks_in_order:  # what queues can lose is not known there, and sets of few queues would be refused
         budget = budget._replace(fairer=0)
-    if len(best.victims) == 0 or budget.steps == 0 or here.many_candidates <= MOST or is_least(here, best.price):
+    if len(best.victims) == 0 or budget.steps == 0 or here.many_candidates <= MOST or is_least(here, best):
         return best
     # Surplus of any priority is cheaper than a podgroup that breaks; beside other surplus, a higher priority is dearer.
     best = _improved(here, best, ANY if tolerance == 0 and best.price.broken else highest, budget)

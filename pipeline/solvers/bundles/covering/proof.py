@@ -4,19 +4,25 @@ import numpy as np
 
 from pipeline.cluster.arrays import Longs, kinds_of
 from pipeline.decision.price import Price
+from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
+from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.lower_bounds import cost_bounds, least_of_all
 
 #: How far a lower bound may be below the work that it proves, for a work of 1: it is rounded down.
 _PROVED = 3e-6
 
 
-def is_least(here: DomainBundles, price: Price) -> bool:
-    """Whether a price is proved to be the lowest in the domain; False where nothing is proved.
+def is_least(here: DomainBundles, found: Selection) -> bool:
+    """Whether the price of a selection is proved to be the lowest in the domain; False where nothing is proved.
 
-    It is if all victims are of podgroups that break, if these lose what the domain's lower bound says at least, and
-    if it is one podgroup, or no smaller number of podgroups and victims would do.
+    It is if every candidate there goes, since by slots none could return. It also is if all victims are of podgroups
+    that break, if these lose what the domain's lower bound says at least, and if it is one podgroup, or no smaller
+    number of podgroups and victims would do.
     """
+    price = found.price
+    if len(found.entry) == here.many_candidates and FreeRoom(here.search, here.domain).exact:
+        return True
     if price.surplus:
         return False
     search = here.search

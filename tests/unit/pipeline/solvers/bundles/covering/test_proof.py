@@ -36,7 +36,7 @@ def test_podgroups_that_are_all_alike_are_not_searched_any_further(monkeypatch: 
 
     monkeypatch.setattr(cheaper, "cheaper_sets", refused)
     here, found = selected(lone(4 * NODES), 16)
-    assert is_least(here, found.price)
+    assert is_least(here, found)
     assert (found.price.gangs_broken, found.price.victims) == (16, 16)
 
 
@@ -55,4 +55,14 @@ def test_what_could_make_do_with_fewer_is_searched_for(
     monkeypatch.setattr(cheaper, "cheaper_sets", lambda *said: asked.append(1) or real(*said))
     here, found = selected([*lone(4 * NODES - 4), other], 16)
     assert asked
-    assert (found.price.gangs_broken, is_least(here, found.price)) == expected
+    assert (found.price.gangs_broken, is_least(here, found)) == expected
+
+
+def test_where_every_candidate_has_to_go_no_other_set_is_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, real = [], cheaper.cheaper_sets
+    monkeypatch.setattr(cheaper, "cheaper_sets", lambda *said: asked.append(1) or real(*said))
+    elastic = [gang(4, [NODES - 1] * 4, gpu=1, minimum=0, priority=2)]
+    for wanted, proved in ((4 * NODES, True), (4 * NODES - 1, False)):
+        here, found = selected([*lone(4 * NODES - 4), *elastic], wanted)
+        assert (len(found.victims), is_least(here, found)) == (wanted, proved)
+        assert bool(asked) is not proved
