@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Counts, Floats, Ids, Longs, dense_rank
+from pipeline.cluster.arrays import Bools, Counts, Floats, Ids, Longs, dense_rank, total_rank
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, needed_by
 from pipeline.kernels import kernel
@@ -65,9 +65,8 @@ def node_rank(snapshot: Snapshot, need: Need, candidate: Bools, lost_work: Float
     if level.max(initial=0) > _MOST_LEVELS:
         level = dense_rank(policy)
     gangs, work, counts = _summed(some, share, lost_work, level, int(level.max(initial=0)) + 1)
-    rank = np.empty(len(gangs), np.int64)
-    rank[np.lexsort((np.round(work, 9), *counts.T, np.rint(gangs * _SHARE_STEPS)))] = np.arange(len(gangs))
-    return _lowest(some, rank, len(groups))
+    shares = np.rint(gangs * _SHARE_STEPS).astype(np.int64)  # integers are sorted sooner
+    return _lowest(some, total_rank(shares, *counts.T[::-1], np.round(work, 9)), len(groups))
 
 
 @kernel
