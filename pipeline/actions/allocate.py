@@ -71,8 +71,10 @@ def _in_turns(progress: Progress) -> Progress:
         snapshot, going = progress.snapshot, False
         left = left & host.valid & (snapshot.counts.pending > 0) & ~host.overused[snapshot.podgroups.queue]
         waiting = left.copy()
+        several = np.count_nonzero(waiting) > 1  # else there is none of its kind
         for gang_group in served(host, waiting):
-            if (kind := kind_of(snapshot, gang_group)) in in_vain:
+            kind = kind_of(snapshot, gang_group) if several else None
+            if kind in in_vain:
                 left[asking(snapshot, gang_group)] = False
                 continue
             made = place(host, gang_group, "allocate", surplus_limit=_surplus_limit(host, gang_group, waiting, portion))
@@ -90,6 +92,8 @@ def _surplus_limit(host: Host, gang_group: tuple[int, ...], waiting: Bools, port
     """How many tasks beyond its minimum a gang group gets before the order is asked for again; None: all."""
     queue, mine, others = host.context.snapshot.podgroups.queue, list(gang_group), waiting.copy()
     others[mine] = False
+    if not others.any():
+        return None
     same = queue[others] == queue[gang_group[0]]
     within = host.job_order_follows(Follows.SHARE) or host.job_order_follows(Follows.SURPLUS)
     by_share = (same.any() and within) or (not same.all() and host.queue_order_follows(Follows.SHARE))
