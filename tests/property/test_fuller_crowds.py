@@ -1,6 +1,7 @@
 """Fuller clusters than an oracle can search: decided, explained in words and judged, under every profile."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -29,10 +30,9 @@ def test_whatever_a_crowd_is_made_of_it_is_decided_and_explained(seed: int, prof
         assert all(isinstance(judge(plan, asked.snapshot, asked.policy, asked.now), Accepted) for plan in plans)
 
 
-@pytest.mark.parametrize("purpose", [Purpose.PREEMPT, Purpose.RECLAIM])
-def test_without_polish_the_same_gangs_are_served_by_plans_that_hold(purpose: Purpose) -> None:
+def test_without_polish_the_same_gangs_are_served_by_plans_that_hold() -> None:
     paid = {True: 0.0, False: 0.0}
-    for seed in SEEDS:
+    for seed, purpose in product(SEEDS, (Purpose.PREEMPT, Purpose.RECLAIM)):
         asked, served = attempt_of(crowded(seed, purpose, tasks=30), purpose), []
         for polish in paid:
             policy = replace(asked.policy, polish=polish)

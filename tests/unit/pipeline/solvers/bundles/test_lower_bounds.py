@@ -44,6 +44,12 @@ def test_slots_with_and_without_evictions_are_needed_by_in_every_domain():
     assert found.reachable[:, 0].tolist() == [5, 5, 2, 3]
 
 
+def test_room_that_is_promised_to_others_is_not_offered_whatever_leaves():
+    work = [Work(0)] * 2 + [Work(1, cpu=2, node=0), Work(2, cpu=3, nominated=0)]
+    found = slot_bounds(search_on(placed([4], work, groups=[{"min_available": 2}, {}, {}])), np.arange(1))
+    assert (found.room.tolist(), found.reachable.tolist()) == ([[0]], [[1]])
+
+
 def test_a_rigid_gang_must_break_where_nothing_is_idle():
     work = [Work(0)] * 2 + [Work(1, node=0)] * 2 + [Work(2, node=0)] * 2
     groups = [{"min_available": 2}, {"min_available": 2}, {"min_available": 2, "priority": 7}]
