@@ -71,13 +71,14 @@ class _Pass:
 
     def __init__(self, progress: Progress, action: str, purpose: Purpose, *, own: bool) -> None:
         self._action, self._purpose, self._own = action, purpose, own
-        self._host = progress.host_for(purpose)
+        host = progress.host_for(purpose)
         with progress.setup.observer.step("starving", action=action) as notes:
-            starving = in_order(self._host, self._waiting(progress))
-            starving = within_depth(self._host, starving, queue_depth(progress.policy, action))
+            starving = in_order(host, _waiting(host, progress))
+            starving = within_depth(host, starving, queue_depth(progress.policy, action))
             self._progress, self._gang_groups = admitted(progress, starving)
             notes.set(starving=len(starving), searched=len(self._gang_groups))
-        self._shut: list[Rows] = closed_to(self._host, progress.setup.closed, self._gang_groups)
+        self._host_now: Host | None = host
+        self._shut: list[Rows] = closed_to(host, progress.setup.closed, self._gang_groups)
         self._found: dict[int, Outcome] = {}
         #: Positions that were searched for ahead since the last plan, or would have been if it paid.
         self._ahead: set[int] = set()
@@ -96,6 +97,13 @@ class _Pass:
         while at < len(self._gang_groups) and not self._progress.lost and len(self._progress.retaken) == 0:
             at += self._dealt(at) or self._served(at)
         return self._progress
+
+    @property
+    def _host(self) -> Host:
+        """What the plugins say of the state as it is by now; after the last plan nothing is asked any more."""
+        if self._host_now is None:
+            self._host_now = self._progress.host_for(self._purpose)
+        return self._host_now
 
     def _served(self, at: int) -> int:
         """Serve one gang group."""
@@ -176,14 +184,8 @@ class _Pass:
     def _planned(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> None:
         """Carry out plans; what was found and worked out before does not hold any more."""
         self._progress = self._progress.planned(plans, gang_groups)
-        self._host, self._window = self._progress.host_for(self._purpose), 1
+        self._host_now, self._window = None, 1
         self._found, self._ahead, self._without, self._in_vain = {}, set(), {}, {}
-
-    def _waiting(self, progress: Progress) -> Bools:
-        """bool[G]: podgroups that starve and are not held back."""
-        waiting: Bools = self._host.starving & self._host.valid
-        waiting[list(progress.held)] = False
-        return waiting
 
     def _again(self, at: int) -> None:
         """Give the gang group that just got its plan another turn, if it asks for more, before those behind it."""
@@ -271,3 +273,10 @@ class _Pass:
 
     def _search(self, attempt: Attempt) -> Outcome:
         return self._progress.setup.search.one(attempt, self._host_of(attempt))
+
+
+def _waiting(host: Host, progress: Progress) -> Bools:
+    """bool[G]: podgroups that starve and are not held back."""
+    waiting: Bools = host.starving & host.valid
+    waiting[list(progress.held)] = False
+    return waiting
