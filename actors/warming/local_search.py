@@ -30,9 +30,9 @@ def search_locally(policy: Policy) -> None:
 
 
 def _everything(search: BundleSearch) -> Selection:
-    """All candidates as victims, at a price that any other is below."""
-    groups, victims = search.snapshot.podgroups, np.flatnonzero(search.candidate)
+    """All candidates but one as victims, at a price that any other is below; with all, there might be no other set."""
+    groups, victims = search.snapshot.podgroups, np.flatnonzero(search.candidate)[1:]
     owners = np.unique(search.snapshot.tasks.podgroup[victims]).astype(np.int64)
     highest, rank = int(groups.priority.max()), int(search.queue_rank.max())
     price = Price(0, rank, ((highest, np.inf),), (), highest, len(victims), 0, 0, len(owners))
-    return Selection(victims, np.flatnonzero(search.terms.entries.candidate), owners, NO_ROWS, price, NO_VICTIMS, 0)
+    return Selection(victims, np.flatnonzero(search.terms.entries.candidate)[1:], owners, NO_ROWS, price, NO_VICTIMS, 0)

@@ -20,7 +20,7 @@ from pipeline.solvers.bundles.nearly import Finalists, slack_of
 from pipeline.solvers.bundles.pricing import prices
 from pipeline.solvers.bundles.surveying import bounds_of, contested, could_beat, estimable, estimates, priceable
 
-#: Of domains that fell because they lack slots, at most this many report how much they lack.
+#: Of domains whose bundles lack slots, at most this many are looked at, and report how much they lack.
 _COUNTED = 8
 #: Up to this many domains all are looked at with effort; of more, those that a survey finds the cheapest.
 _FEW = 16
@@ -76,7 +76,7 @@ def _all_sets_tried(search: BundleSearch, hopeful: Rows) -> bool:
     """Whether all domains are so small that selecting in them tries every set of victims."""
     topology, start = search.snapshot.topology, search.site.start
     most = (start[topology.stop[hopeful]] - start[topology.start[hopeful]]).max(initial=0)
-    return len(hopeful) <= _FEW and most <= MOST and not search.keep_order and search.effort > 0
+    return len(hopeful) <= _FEW and most <= MOST and not search.keep_order
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,15 @@ class _Tried:
         """The outcome of a domain."""
         room, reachable, wanted = self._lacking
         return DomainTried(int(self.domains[at]), reason, price, int(room[at]), int(reachable[at]), int(wanted[at]))
+
+    def looked_at(
+        self, at: int, finalists: Finalists[Selection], known: Outcome | None = None
+    ) -> tuple[DomainTried, Finalists[Selection]]:
+        """The entry of a domain that is selected in, without a price if it fell; and the selections with its own."""
+        found = select(self.search, int(self.domains[at]), known)
+        if isinstance(found, Shortfall):
+            return self.fallen(at, found), finalists
+        return self.entry(at, Reason.COSTLIER, found.price), finalists.and_also(found)
 
     def fallen(self, at: int, found: Shortfall) -> DomainTried:
         """The entry of a domain that fell when it was looked at."""
@@ -139,7 +148,7 @@ def _cheapest_first(tried: _Tried, survey: Survey, outcomes: dict[int, Outcome])
     That is if the law refuses what is cheaper, its price rises, or the next one breaks fewer podgroups at nearly the
     same price. Returns the outcome, and the domains that it settles.
     """
-    search, finalists, law = tried.search, tried.finalists, False
+    search, law, finalists = tried.search, False, tried.finalists
     told = [(survey.price[row], at) for row, at in _priced_in(survey, tried.domains)]
     entries: dict[int, DomainTried] = {}
     known = sorted(((price, at) for price, at in told if price is not None), key=lambda one: compared(one[0]))
@@ -147,19 +156,19 @@ def _cheapest_first(tried: _Tried, survey: Survey, outcomes: dict[int, Outcome])
         if finalists.found and (looked >= _FEW or not finalists.may_lose(price)):
             entries[at] = tried.entry(at, Reason.COSTLIER, price)
             continue
-        found = select(search, int(tried.domains[at]), outcomes.get(int(tried.domains[at])))
-        if isinstance(found, Shortfall):
-            law, entries[at] = True, tried.fallen(at, found)
-            continue
-        entries[at] = tried.entry(at, Reason.COSTLIER, found.price)
-        finalists = finalists.and_also(found)
+        entries[at], finalists = tried.looked_at(at, finalists, outcomes.get(int(tried.domains[at])))
+        law |= entries[at].price is None
     # Where the law refused the price that domains were left out for, these are open again.
     left = survey.domain[~survey.priced & (not law)]
     without = sorted(at for price, at in told if price is None and not search.asks_in_order)
-    settled = np.concatenate([left, tried.domains[[*entries, *without]]])
+    for at in without[:_COUNTED]:  # bundles make too little room there by slots, but other sets may do
+        entries[at], finalists = tried.looked_at(at, finalists)
+    for at in without[_COUNTED:]:
+        entries[at] = DomainTried(int(tried.domains[at]), Reason.UNPLACEABLE)
+    settled = np.concatenate([left, tried.domains[[*entries]]])
     bounds = [least_of_all(bounds_of(survey), search)]
     unseen = tried.hopeless | is_among(tried.domains, left)
-    return tried.best(finalists, [*entries.values(), *_without_slots(tried, without)], unseen, bounds), settled
+    return tried.best(finalists, [*entries.values()], unseen, bounds), settled
 
 
 def _priced_in(survey: Survey, domains: Rows) -> list[tuple[int, int]]:
@@ -167,16 +176,6 @@ def _priced_in(survey: Survey, domains: Rows) -> list[tuple[int, int]]:
     rows, order = np.flatnonzero(survey.priced), np.argsort(domains, kind="stable")
     at = order[np.searchsorted(domains, survey.domain[rows], sorter=order)]
     return list(zip(rows.tolist(), at.tolist(), strict=True))
-
-
-def _without_slots(tried: _Tried, at: list[int]) -> list[DomainTried]:
-    """Entries of domains whose bundles make too little room; for the first of them slots are counted."""
-    entries = []
-    for one in at[:_COUNTED]:
-        found = select(tried.search, int(tried.domains[one]))
-        if isinstance(found, Shortfall):
-            entries.append(tried.fallen(one, found))
-    return entries + [DomainTried(int(tried.domains[one]), Reason.UNPLACEABLE) for one in at[_COUNTED:]]
 
 
 def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
@@ -209,12 +208,8 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
         if len(entries) == (policy.max_domains or len(tried.domains)):
             entries.append(tried.entry(at, Reason.BUDGET))
             break
-        found = select(tried.search, domain)
-        if isinstance(found, Shortfall):
-            entries.append(tried.fallen(at, found))
-            continue
-        entries.append(tried.entry(at, Reason.COSTLIER, found.price))
-        finalists = finalists.and_also(found)
+        entry, finalists = tried.looked_at(at, finalists)
+        entries.append(entry)
     least = [least_of_all(bounds, tried.search), None if before is None else before.bound]
     return tried.best(finalists, entries, unseen, least)
 

@@ -65,7 +65,7 @@ class DomainBundles:
         if search.quota.counted:
             return [counted_off(bundles, terms, indifferent(int(search.site.start[self.nodes[0]])), search.seats())]
         orders = [bundles]
-        other = self._arranged(favoured=True) if self.effort else bundles
+        other = bundles if self.estimated else self._arranged(favoured=True)
         if not np.array_equal(other.entry, bundles.entry):
             orders.append(other)
         if search.quota_filter is None:

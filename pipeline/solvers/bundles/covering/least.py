@@ -112,11 +112,11 @@ def selected(
 def solved(site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int) -> Outcome:
     """The victims on the nodes from the first up to the second: the cheapest set of several ways.
 
-    With effort, the surplus of a podgroup is chosen once as in "Gang-Aware Preemption and Reclaim" (section 3.4.1), and
-    once by the slots that it frees.
+    The surplus of a podgroup is chosen as in "Gang-Aware Preemption and Reclaim" (section 3.4.1); with effort, or where
+    that does not suffice, also by the slots that it frees.
     """
     best = _permitted_of(indifferent(site.start[nodes[0]]), site, nodes, terms, seats, effort)
-    if effort > 0 and (not best.found or best.cost.victims > 0) and _any_surplus(site, nodes, terms):
+    if ((effort > 0 and best.cost.victims > 0) or not best.found) and _any_surplus(site, nodes, terms):
         # Where surplus suffices in the one way, podgroups that break would cost more in the other.
         spares = best.found and best.cost.gangs_broken == 0 and best.cost.queue_rank == 0
         some = _whole_kept(terms) if spares else terms

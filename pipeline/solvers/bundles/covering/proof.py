@@ -16,12 +16,12 @@ _PROVED = 3e-6
 def is_least(here: DomainBundles, found: Selection) -> bool:
     """Whether the price of a selection is proved to be the lowest in the domain; False where nothing is proved.
 
-    It is if every candidate there goes, since by slots none could return. It also is if all victims are of podgroups
-    that break, if these lose what the domain's lower bound says at least, and if it is one podgroup, or no smaller
-    number of podgroups and victims would do.
+    It is if every candidate there has to go. It also is if all victims are of podgroups that break, if these lose what
+    the domain's lower bound says at least, and if it is one podgroup, or no smaller number of podgroups and victims
+    would do.
     """
     price = found.price
-    if len(found.entry) == here.many_candidates and FreeRoom(here.search, here.domain).exact:
+    if len(found.entry) == here.many_candidates and _all_needed(here, found):
         return True
     if price.surplus:
         return False
@@ -33,6 +33,18 @@ def is_least(here: DomainBundles, found: Selection) -> bool:
     if level != at or work - least > _PROVED * (1.0 + work):
         return False
     return price.gangs_broken <= 1 or _fewest(here, price)
+
+
+def _all_needed(here: DomainBundles, found: Selection) -> bool:
+    """Whether no unit of a selection of all candidates could return by slots, and its units are the only ones.
+
+    They are if no podgroup that breaks could lose some of its tasks as surplus instead.
+    """
+    free = FreeRoom(here.search, here.domain)
+    if not free.exact or (here.search.terms.surplus.gang[found.broken] != 0).any():
+        return False
+    free.leave(found.entry)
+    return not free.reprieve(found.outcome.units, None).any()
 
 
 def _fewest(here: DomainBundles, price: Price) -> bool:

@@ -10,7 +10,7 @@ from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.proof import is_least
 from pipeline.solvers.bundles.covering.selection import select
-from tests.support.builders import Gang, cluster, gang, searching
+from tests.support.builders import Gang, Task, cluster, gang, searching
 
 #: Nodes of four devices, each with four tasks of one.
 NODES = MOST // 2
@@ -66,3 +66,12 @@ def test_where_every_candidate_has_to_go_no_other_set_is_searched_for(monkeypatc
         here, found = selected([*lone(4 * NODES - 4), *elastic], wanted)
         assert (len(found.victims), is_least(here, found)) == (wanted, proved)
         assert bool(asked) is not proved
+
+
+def test_surplus_may_be_chosen_otherwise_where_a_podgroup_with_all_candidates_breaks() -> None:
+    # Each node has a task that is surplus and one that is not, as age says; two of one node would do.
+    tasks = [Task(node, gpu=1, created=age) for age in (0.0, 1.0) for node in range(22)]
+    groups = [Gang(tasks, 22, priority=1), Gang([Task(gpu=2)], 1, priority=9)]
+    found = select(searching(cluster([{"gpu": 2}] * 22, groups), 1, by_priority=True), 0)
+    assert isinstance(found, Selection)
+    assert (len(found.victims), found.price.gangs_broken) == (2, 0)

@@ -8,6 +8,7 @@ import pytest
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.decision.explanation import Reason, VictimBundle
 from pipeline.decision.price import NO_PRIORITY
+from pipeline.solvers.bundles.bundling.terms import EFFORT
 from pipeline.solvers.bundles.covering.chosen import Selection, bundles_of
 from pipeline.solvers.bundles.covering.selection import Shortfall, select
 from tests.support.builders import Gang, Task, cluster, gang, searching
@@ -301,3 +302,11 @@ def test_the_same_search_gives_the_same_selection():
 def test_columns_that_do_not_go_together_are_refused():
     with pytest.raises(ValueError, match=r"search\.before: expected shape \(1,\), found \(2,\)"):
         selected([wanted(1, 1)], before=np.zeros(2, np.int64))
+
+
+@pytest.mark.parametrize("effort", [EFFORT, 0])
+def test_without_polish_surplus_is_chosen_by_slots_where_the_order_leaves_too_few(effort):
+    tasks = [Task(0, gpu=1), *(Task(1 + at, gpu=1, created=5.0) for at in range(45)), Task(1, gpu=1, preemptible=False)]
+    gangs = [Gang(tasks, len(tasks) - 1, priority=1), wanted(1, 2)]
+    nodes = [{"gpu": 2}, {"gpu": 2}, *[{"gpu": 1}] * 44]
+    assert victims(gangs, nodes=nodes, effort=effort, by_priority=True) == [0]
