@@ -115,8 +115,8 @@ class Policy(Keeping):
     cheapest_set
         Whether, within what policy ranks equal, the cheapest set of victims goes; if not, the order of bundles is kept.
     polish
-        Whether that set is sought by branch and bound and local search as well; if not, it is the leading bundles less
-        what can be reprieved.
+        Whether victims are sought by branch and bound, by local search and with surplus chosen by slots as well; if
+        not, they are the leading bundles less what can be reprieved, wherever that makes room.
     tightest_domain_first
         Whether a podgroup that prefers or requires a level is placed in the tightest domain that holds it, rather than
         in the best scored.

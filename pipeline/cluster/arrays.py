@@ -231,7 +231,7 @@ def comparable(key: NDArray[Any]) -> Longs:
 
 
 def total_rank(*keys: NDArray[Any]) -> Longs:
-    """int64[M]: ranks of rows by ``keys``, the first key most significant; the last key tells all rows apart."""
+    """int64[M]: ranks of rows by ``keys``, the first key most significant; rows that are equal as they come."""
     result = np.empty(len(keys[0]), np.int64)
     result[ordered_by(*keys)] = np.arange(len(result))
     return result

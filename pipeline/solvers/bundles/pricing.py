@@ -163,7 +163,7 @@ def price_domains(
     effort
         Steps of branch and bound in each domain; 0: its price is an estimate.
     """
-    many, used, lowest, best = len(starts), 0, HOPELESS, Leading(HOPELESS, 0.0, 0.0)
+    many, used, lowest, best = len(starts), 0, HOPELESS, NO_PRICE
     columns = np.zeros((8, many), np.int64)
     costs = _Costs(
         np.full(many, _LEFT, np.uint8), columns[0], np.zeros(many), columns[1], columns[2], columns[3], columns[4],
@@ -203,7 +203,6 @@ def prices_within(
     """The same, given bounds and levels of the domains; those that are not ``bounded`` (bool[D]) lack their work."""
     topology = search.snapshot.topology
     slices = topology.start[domains], topology.stop[domains]
-    bounds = bounds._replace(work=bounds.work.copy())
     costs, lines = price_domains(
         search.site, *slices, search.terms, search.kinds, search.seats(), bounds, bounded, levels,
         slack_of(search.terms.rules), effort,

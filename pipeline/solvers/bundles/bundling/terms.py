@@ -73,7 +73,8 @@ class BundleSearch:
     keep_order
         Whether the order of bundles is kept even where policy ranks some equal.
     effort
-        Steps of branch and bound in a domain that is selected; 0: no set is polished.
+        Steps of branch and bound in a domain that is selected; 0: nothing else is tried either where the order of
+        bundles makes room.
     by_priority
         Whether the price ranks priority before lost work (preempt) or after it (reclaim).
     quota

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Longs, kinds_of
+from pipeline.cluster.arrays import NONE, Longs, kinds_of
 from pipeline.decision.price import Price
+from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
@@ -36,15 +37,13 @@ def is_least(here: DomainBundles, found: Selection) -> bool:
 
 
 def _all_needed(here: DomainBundles, found: Selection) -> bool:
-    """Whether no unit of a selection of all candidates could return by slots, and its units are the only ones.
-
-    They are if no podgroup that breaks could lose some of its tasks as surplus instead.
-    """
-    free = FreeRoom(here.search, here.domain)
-    if not free.exact or (here.search.terms.surplus.gang[found.broken] != 0).any():
+    """Whether by slots no task of a selection of all candidates could return, so that no other set makes room."""
+    free, each = FreeRoom(here.search, here.domain), np.arange(len(found.entry))
+    if not free.exact:
         return False
     free.leave(found.entry)
-    return not free.reprieve(found.outcome.units, None).any()
+    tasks = Units(each + 1, found.entry, np.full(len(each), NONE, np.int64), each)
+    return not free.reprieve(tasks, None).any()
 
 
 def _fewest(here: DomainBundles, price: Price) -> bool:
