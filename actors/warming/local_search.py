@@ -26,10 +26,10 @@ def search_locally(policy: Policy) -> None:
         attempt = Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW)
         host, need = host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False)
         search = search_of(attempt, host, need)
-        of_local_search(DomainBundles(search, 0), _everything(search))
+        of_local_search(DomainBundles(search, 0), _all_but_one(search))
 
 
-def _everything(search: BundleSearch) -> Selection:
+def _all_but_one(search: BundleSearch) -> Selection:
     """All candidates but one as victims, at a price that any other is below; with all, there might be no other set."""
     groups, victims = search.snapshot.podgroups, np.flatnonzero(search.candidate)[1:]
     owners = np.unique(search.snapshot.tasks.podgroup[victims]).astype(np.int64)

@@ -119,8 +119,8 @@ def upkeep(attempt: Attempt, made: Statement) -> Plan:
 def _cleared(snapshot: Snapshot, made: Statement) -> tuple[VictimBundle, ...]:
     """For each podgroup that loses tasks, its victims."""
     groups, counts = counted_off(snapshot.tasks.podgroup[made.evictions])
-    nothing = np.zeros(len(groups), np.int64)
-    return victim_bundles(groups, nothing > 0, counts, nothing, snapshot.podgroups.priority[groups], nothing * 0.0)
+    safe, elsewhere, efficiency = (np.zeros(len(groups), kind) for kind in (np.bool_, np.int64, np.float64))
+    return victim_bundles(groups, safe, counts, elsewhere, snapshot.podgroups.priority[groups], efficiency)
 
 
 def _price(attempt: Attempt, made: Statement, domain: int) -> Price:

@@ -7,7 +7,7 @@ of reach of bundles that are split in two ways; how many is bounded here.
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -164,7 +164,8 @@ def test_what_is_proved_to_be_the_least_is_the_least() -> None:
     proved = 0
     for seed in range(CLUSTERS):
         for make in (alike, lambda rng: crowd(rng, 1)):
-            search = make(random.Random(seed))
+            # Of sets that were not polished many are dearer than the least: they must not be proved.
+            search = replace(make(random.Random(seed)), effort=0)
             found = select(search, 0)
             if isinstance(found, Selection) and len(found.victims) and is_least(DomainBundles(search, 0), found):
                 least = least_of(search, 0)

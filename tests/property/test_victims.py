@@ -8,7 +8,7 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.minima_met import breaks_without, is_ready
 from pipeline.cluster.what_if import WhatIf
 from pipeline.solvers.bundles.bundling.terms import EFFORT
-from pipeline.solvers.bundles.covering.chosen import Selection, bundles_of
+from pipeline.solvers.bundles.covering.chosen import Selection, told_bundles
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.selection import select
@@ -74,7 +74,7 @@ def told(search, domain):
     found = select(search, domain)
     if not isinstance(found, Selection):
         return repr(found)
-    return repr((found, bundles_of(search, found.outcome)))
+    return repr((found, told_bundles(search, found.outcome)))
 
 
 @given(crowds())

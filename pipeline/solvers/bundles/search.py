@@ -28,7 +28,7 @@ from pipeline.policy import Purpose
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.node_clearing import takes_whole_nodes
 from pipeline.solvers.bundles.bundling.terms import EFFORT, BundleSearch
-from pipeline.solvers.bundles.covering.chosen import bundles_of
+from pipeline.solvers.bundles.covering.chosen import told_bundles
 from pipeline.solvers.bundles.lower_bounds import slot_bounds
 from pipeline.solvers.bundles.over_domains import Best, best_of
 from pipeline.solvers.bundles.surveying import slots_decide, survey_of
@@ -222,7 +222,7 @@ def _plan(attempt: Attempt, host: Host, search: BundleSearch, best: Best) -> Pla
     explanation = replace(
         _explained(attempt, need, Reason.CHOSEN, best),
         domain=domain,
-        bundles=bundles_of(search, selection.outcome),
+        bundles=told_bundles(search, selection.outcome),
         given_back=selection.given_back,
     )
     expires_at = attempt.now + attempt.policy.plan_ttl_s

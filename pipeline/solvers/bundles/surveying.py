@@ -65,7 +65,7 @@ def estimates(search: BundleSearch, domains: Rows) -> Survey:
 
 
 def _heads(search: BundleSearch, domains: Rows) -> tuple[CostBounds, LevelsNeeded]:
-    """The lower bounds of some domains without their work, which costs half as much again."""
+    """The lower bounds of some domains without their work: that is bounded where it is asked for."""
     bounded = partial(bounds_with_levels, search, heads_only=True)
     middle = _middle(search, domains, _BOUNDS_FOR_TWO)
     if middle == 0:

@@ -45,14 +45,7 @@ class Law:
 
     def allows(self, victims: Rows) -> bool:
         """Whether the plugins accept the victims as a set; then they accept every part of it too."""
-        known, asked = self._allowed, victims.tobytes()
-        if asked not in known:
-            known[asked] = self.host.validate_set(self.preemptor, victims)
-        return known[asked]
-
-    @cached_property
-    def _allowed(self) -> dict[bytes, bool]:
-        return {}
+        return self.host.validate_set(self.preemptor, victims)
 
     def keeps_pace(self, evicted: Rows) -> bool:
         """Whether all that is evicted, to move or for good, may be evicted now."""

@@ -103,7 +103,7 @@ def left_by(search: BundleSearch, domain: int, outcome: Outcome) -> Chosen:
     return Chosen(search, domain, units.entry[np.repeat(~outcome.returned, size)], broken)
 
 
-def bundles_of(search: BundleSearch, outcome: Outcome) -> tuple[VictimBundle, ...]:
+def told_bundles(search: BundleSearch, outcome: Outcome) -> tuple[VictimBundle, ...]:
     """The bundles of the final victims, in the order in which they were chosen."""
     bundles, size = outcome.bundles, sizes(outcome.units.stop)
     tasks = np.zeros(bundles.many, np.int64)

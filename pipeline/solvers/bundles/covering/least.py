@@ -202,21 +202,21 @@ def favour_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Favour:
 def _in_either_order(
     bundles: Bundles, favour: Favour, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int
 ) -> Outcome:
-    """The same for given bundles, in the policy's order or in that by nodes."""
-    best = _in_order(bundles, terms.groups.before, favour, site, nodes, terms, seats, effort)
+    """The cheapest set of victims among given bundles, in the policy's order or in that by nodes."""
+    best = _in_one_order(bundles, terms.groups.before, favour, site, nodes, terms, seats, effort)
     if len(terms.groups.node_rank) > 0 and (best.found or terms.quota.counted):
-        other = _in_order(bundles, terms.groups.node_rank, favour, site, nodes, terms, seats, effort)
+        other = _in_one_order(bundles, terms.groups.node_rank, favour, site, nodes, terms, seats, effort)
         if other.found and (not best.found or is_cheaper(other.cost, best.cost)):
             best = other
     return best
 
 
 @linked
-def _in_order(
+def _in_one_order(
     bundles: Bundles, before: Longs, favour: Favour, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids,
     effort: int,
 ) -> Outcome:  # fmt: skip
-    """The same in one order, as far as quotas go along it; ``before`` int64[G] are its ranks, see ``order_of``."""
+    """The same in the order of the ranks ``before`` (int64[G], see ``order_of``), as far as quotas go along it."""
     some = arranged(bundles, order_of(bundles, before, terms.groups, terms.rules))
     if terms.quota.counted:
         some = counted_off(some, terms, favour, seats)

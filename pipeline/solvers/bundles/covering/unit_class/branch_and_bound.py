@@ -110,7 +110,7 @@ def freed_by(one: UnitClass, units: Units, ground: Ground, scarce: int) -> Freed
 
 
 @inlined
-def _bound(one: UnitClass, freed: Freed, decided: int, missing: float) -> float:
+def least_cost(one: UnitClass, freed: Freed, decided: int, missing: float) -> float:
     """A lower bound of the cost of freeing ``missing`` by units from position ``decided`` on."""
     cost = 0.0
     for i in freed.by_ratio:
@@ -124,20 +124,14 @@ def _bound(one: UnitClass, freed: Freed, decided: int, missing: float) -> float:
 
 
 @inlined
-def least_cost(one: UnitClass, freed: Freed, missing: float) -> float:
-    """A lower bound of the cost of freeing ``missing`` of the scarce resource."""
-    return _bound(one, freed, 0, missing)
-
-
-@inlined
 def hopes(one: UnitClass, freed: Freed, returns: bool, missing: float, best: float) -> bool:
     """Whether branch and bound has a second step: the costliest unit ``returns`` or stays gone, and it may be cheaper.
 
     ``returns``: whether there is room without it if all others are gone.
     """
-    if returns and _bound(one, freed, 1, missing) < best - LEAST:
+    if returns and least_cost(one, freed, 1, missing) < best - LEAST:
         return True
-    return bool(one.cost[0] + _bound(one, freed, 1, missing - freed.amount[0]) < best - LEAST)
+    return bool(one.cost[0] + least_cost(one, freed, 1, missing - freed.amount[0]) < best - LEAST)
 
 
 @inlined
@@ -178,7 +172,7 @@ def branch(
             move(some, -1, ground)
             gone[one.item[depth]] = False
             roomy = enough(ground.wanted, ground.total)
-            if roomy and kept + _bound(one, freed, depth + 1, missing - amount) < best - LEAST:
+            if roomy and kept + least_cost(one, freed, depth + 1, missing - amount) < best - LEAST:
                 depth += 1
                 state[depth] = 0
                 continue
@@ -187,7 +181,7 @@ def branch(
             move(some, 1, ground)
             gone[one.item[depth]] = True
             kept, amount = kept + one.cost[depth], amount + freed.amount[depth]
-            if kept + _bound(one, freed, depth + 1, missing - amount) < best - LEAST:
+            if kept + least_cost(one, freed, depth + 1, missing - amount) < best - LEAST:
                 depth += 1
                 state[depth] = 0
                 continue

@@ -178,7 +178,7 @@ def improve_class(
     before = np.empty((len(ground.wanted), len(units.entry)), np.int64)
     move_to(none, one, units, gone, ground)
     missing, freed = _missing(ground, scarce), freed_by(one, units, ground, scarce)
-    if least_cost(one, freed, missing) >= value - LEAST:
+    if least_cost(one, freed, 0, missing) >= value - LEAST:
         move_to(chosen, one, units, gone, ground)
         return budget
     nodes = _nodes_in_order(one, units, gone, ground, place)
