@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain, combinations, product
 
 import numpy as np
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE
@@ -17,10 +17,15 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan
 from pipeline.placement.feasibility import feasible
 from pipeline.plugins.host import Host
-from pipeline.plugins.plugin import Context
+from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import propose
+from pipeline.solvers.scenarios.accumulating import Scenario
 from pipeline.solvers.scenarios.asking import asked_for
+from pipeline.solvers.scenarios.law import Law
+from pipeline.solvers.scenarios.node_slice import NodeSlice
+from pipeline.solvers.scenarios.proof import breaks_least
+from pipeline.solvers.scenarios.units import units_of
 from tests.support.builders import Gang, Task, cluster
 from tests.support.scenarios import SCENARIOS
 
@@ -31,10 +36,13 @@ low = st.builds(
 )  # fmt: skip
 
 
+small = st.builds(Gang, st.lists(running, min_size=1, max_size=2), minimum=st.integers(1, 2), priority=st.integers(0, 2))
+
+
 @st.composite
-def clusters(draw: st.DrawFn) -> Snapshot:
-    """Up to three running podgroups on three nodes, and one that waits for tasks of one size."""
-    gangs = [replace(one, minimum=min(one.minimum, len(one.tasks))) for one in draw(st.lists(low, max_size=3))]
+def clusters(draw: st.DrawFn, running: st.SearchStrategy[Gang] = low, most: int = 3) -> Snapshot:
+    """Up to three running podgroups on three nodes, or as many as given, and one that waits for tasks of one size."""
+    gangs = [replace(one, minimum=min(one.minimum, len(one.tasks))) for one in draw(st.lists(running, max_size=most))]
     used = np.bincount([task.node for one in gangs for task in one.tasks], minlength=NODES) * 0
     for task in (task for one in gangs for task in one.tasks):
         used[task.node] += task.gpu
@@ -120,3 +128,25 @@ def test_consolidation_finds_a_single_move_wherever_there_is_one(state: Snapshot
         if node != state.tasks.node[row] and left.min() >= 0 and (left // size).sum() >= count:
             assert not isinstance(found, NoPlan)
             return
+
+
+@given(clusters(small, 6))
+def test_what_is_said_to_break_least_does(state: Snapshot) -> None:
+    waiting, host = len(state.podgroups) - 1, Host(Context(state, SCENARIOS, 0.0))
+    need = asked_for(host, (waiting,))
+    law = Law(host, Preemptor((waiting,), need.total, Purpose.PREEMPT))
+    units, size = units_of(host, law.preemptor), int(need.request[0, -1])
+    ground = NodeSlice(state, need, host.allowed(need.shapes), NONE, 0, NODES)
+    sets = sets_of_victims(state, sorted(units.rows.tolist()))
+    losses = {broken_by(state, rows) for rows in sets if slots(state, rows, size) >= need.minimum}
+    said = {loss: len(units) > 0 and breaks_least(Scenario(ground, law, units), loss) for loss in losses}
+    assert [loss for loss, least in said.items() if least] in ([], [min(losses, default=())])
+    event(f"proved: {any(said.values())}")
+
+
+def broken_by(state: Snapshot, rows: tuple[int, ...]) -> tuple[int, ...]:
+    """How many podgroups fall below their minima, by priority, the highest first."""
+    after, priorities = WhatIf.of(state).evicting(np.array(rows, np.int64)), np.unique(state.podgroups.priority)[::-1]
+    groups = np.unique(state.tasks.podgroup[list(rows)]).tolist()
+    broken = [state.podgroups.priority[group] for group in groups if not has_minimum(after, group)]
+    return tuple(broken.count(priority) for priority in priorities)

@@ -57,7 +57,7 @@ def places(asked: Question) -> Iterator[Obstacle]:
 def free_room(asked: Question) -> Iterator[Obstacle]:
     """For a purpose that only moves tasks: resources that all nodes together have too little of."""
     snapshot, total = asked.snapshot, asked.need.total
-    free = np.maximum(snapshot.room.future, 0).sum(axis=0)
+    free = snapshot.room.free
     for row in np.flatnonzero(total > free).tolist():
         what = snapshot.vocabulary.resources[row]
         yield Obstacle(Cause.FREE, what=what, wanted=float(total[row]), found=float(free[row]))

@@ -12,6 +12,7 @@ from pipeline.policy import Purpose
 from pipeline.records import replace
 from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
 from pipeline.solvers.scenarios.budget import Budget
+from pipeline.solvers.scenarios.proof import breaks_least
 from pipeline.solvers.scenarios.returning import needed, share_of, sparing, together
 from pipeline.solvers.scenarios.units import VictimUnits
 
@@ -54,13 +55,13 @@ def cheapest(reached: Reached) -> Rows:
     if not scenario.law.allows(scenario.leading(count).rows):  # only some of them may be taken
         return min((way for way in ways if scenario.law.allows(way[1])), key=lambda way: way[0])[1]
     best = min(ways, key=lambda way: way[0])
-    if best[0].broken > _FEW:
+    if best[0].broken > _FEW and not breaks_least(scenario, best[0].by_priority):
         scenario = _without_higher_priority(scenario, count)
         ways += _with_losses(scenario, _of_longer(scenario, count))
         best = min(ways, key=lambda way: way[0])
-    if best[0].broken > _FEW:
-        ways += _exchanged(scenario, count, best)
-        best = min(ways, key=lambda way: way[0])
+        if best[0].broken > _FEW:
+            ways += _exchanged(scenario, count, best)
+            best = min(ways, key=lambda way: way[0])
     if scenario.law.preemptor.purpose is Purpose.PREEMPT or best[0].broken < _RATE:
         return best[1]
     ways += _biggest(reached.scenario)

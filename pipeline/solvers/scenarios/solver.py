@@ -132,7 +132,7 @@ def _refused(attempt: Attempt, host: Host, need: Need, law: Law) -> Reason | Non
     if law.settles:
         if not snapshot.podgroups.preemptible[rows].all():
             return Reason.NEVER
-        enough = fits(need.total, np.maximum(snapshot.room.future, 0).sum(axis=0))
+        enough = fits(need.total, snapshot.room.free)
         return None if enough and not _would_be_taken(host, attempt.podgroups, need) else Reason.UNPLACEABLE
     if attempt.purpose is Purpose.RECLAIM and not host.preemptive(law.preemptor):
         return Reason.QUOTA
