@@ -36,7 +36,7 @@ low = st.builds(
 )  # fmt: skip
 
 
-small = st.builds(Gang, st.lists(running, min_size=1, max_size=2), minimum=st.integers(1, 2), priority=st.integers(0, 2))
+few = st.builds(Gang, st.lists(running, min_size=1, max_size=2), minimum=st.integers(1, 2), priority=st.integers(0, 2))
 
 
 @st.composite
@@ -130,7 +130,7 @@ def test_consolidation_finds_a_single_move_wherever_there_is_one(state: Snapshot
             return
 
 
-@given(clusters(small, 6))
+@given(clusters(few, 6))
 def test_what_is_said_to_break_least_does(state: Snapshot) -> None:
     waiting, host = len(state.podgroups) - 1, Host(Context(state, SCENARIOS, 0.0))
     need = asked_for(host, (waiting,))
