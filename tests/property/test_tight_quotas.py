@@ -94,6 +94,47 @@ def test_a_limit_on_podgroups_that_break_refuses_only_where_no_set_keeps_it(
     assert isinstance(made, Plan) == lawful(gangs, wanted, everything, breaks)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_a_gang_that_needs_one_rack_is_refused_only_where_no_rack_has_a_lawful_set(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    racks, wide = int(rng.choice([3, 8, 20])), int(rng.choice([6, 10, 12]))
+    gangs = in_racks(rng, racks, wide)
+    wanted, spare = int(rng.integers(1, wide)), int(rng.choice([0, 0, 1, 2]))
+    spare += wanted * DEVICES
+    running = [Gang([Task(node, gpu=1) for node in mine], minimum=len(mine), queue=0) for mine in gangs]
+    asks = gang(wanted, gpu=DEVICES, queue=1, required_level=0)
+    state = cluster([{"gpu": DEVICES}] * (racks * wide), [*running, asks], racks=[wide] * racks)
+    made = asked(
+        with_quota(state, deserved={0: {"gpu": racks * wide * DEVICES - spare}, 1: {"gpu": spare}}),
+        len(gangs), Purpose.RECLAIM,
+    )  # fmt: skip
+    here = [[[node - rack * wide for node in mine] for mine in gangs] for rack in range(racks)]
+    assert isinstance(made, Plan) == any(lawful_in(mine, wide, wanted, spare) for mine in here)
+
+
+def in_racks(rng: np.random.Generator, racks: int, wide: int) -> list[list[int]]:
+    """The nodes of the tasks of rigid gangs, up to ten in each full rack, in some of them by node; a few span racks."""
+    gangs = list[list[int]]()
+    for rack in range(racks):
+        places = np.arange(rack * wide, (rack + 1) * wide).repeat(DEVICES)
+        left = (places if rng.random() < 0.3 else rng.permutation(places)).tolist()
+        for size in [*rng.choice([1, 2, 3, 4, 6, 8], 9).tolist(), len(left)]:
+            gangs, left = [*gangs, left[:size]] if left else gangs, left[size:]
+    for _ in range(len(gangs) // 8):
+        one, other = sorted(rng.choice(len(gangs), 2, replace=False).tolist())
+        if len(gangs[one]) + len(gangs[other]) <= 10:
+            gangs[one] = [*gangs[one], *gangs.pop(other)]
+    return gangs
+
+
+def lawful_in(gangs: list[list[int]], wide: int, wanted: int, spare: int) -> bool:
+    """Whether some gangs with tasks on the nodes from 0 on clear enough of them and hold no more than may be spared."""
+    mine = [one for one in gangs if any(0 <= node < wide for node in one)]
+    held = np.array([[*np.bincount([at for at in one if 0 <= at < wide], minlength=wide), len(one)] for one in mine])
+    gone = np.array([*product([0, 1], repeat=len(mine))]) @ held
+    return bool(((gone[:, -1] <= spare) & ((gone[:, :-1] == DEVICES).sum(axis=1) >= wanted)).any())
+
+
 #: What the order of bundles leaves no room for: five of six gangs on whole nodes would suffice, but the gang that lies
 #: across the others' nodes comes first and takes what the queue may lose.
 ACROSS = [[0, 0, 0, 0, 1, 1, 1, 1], [2, 2, 2, 2, 3, 3, 3, 3], [4, 4, 4, 5, 5, 5], [6, 6, 6, 7, 7, 7], [8, 8, 8, 8],

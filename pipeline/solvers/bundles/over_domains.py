@@ -1,5 +1,6 @@
 """The search over domains: which are looked at, in which order, and when no other can be cheaper."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,14 +15,16 @@ from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.exact import MOST
-from pipeline.solvers.bundles.covering.selection import Shortfall, estimate, select
+from pipeline.solvers.bundles.covering.selection import Shortfall, estimate, select, select_out_of_order
 from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, least_of_all, slot_bounds
 from pipeline.solvers.bundles.nearly import Finalists, slack_of
 from pipeline.solvers.bundles.pricing import prices
 from pipeline.solvers.bundles.surveying import bounds_of, contested, could_beat, estimable, estimates, priceable
 
-#: Of domains whose bundles lack slots, at most this many are looked at, and report how much they lack.
+#: Of domains whose bundles lack slots, this many are looked at, and report how much they lack.
 _COUNTED = 8
+#: Where no domain has room so far, up to so many are looked at in which other victims may make room.
+_OTHERS = 32
 #: Up to this many domains all are looked at with effort; of more, those that a survey finds the cheapest.
 _FEW = 16
 
@@ -52,9 +55,11 @@ def best_of(attempt: Attempt, search: BundleSearch, domains: Rows) -> Best:
     tried, hopeful = _Tried(attempt, search, domains, slots, hopeless), np.flatnonzero(~hopeless)
     surveyed = _survey(attempt, search, domains[hopeful])
     if surveyed is None:
-        return _best_first(tried, hopeful)
-    found, settled = _cheapest_first(tried, *surveyed)
-    return _best_first(tried, hopeful[~is_among(domains[hopeful], settled)], found)
+        found = _best_first(tried, hopeful)
+    else:
+        found, settled = _cheapest_first(tried, *surveyed)
+        found = _best_first(tried, hopeful[~is_among(domains[hopeful], settled)], found)
+    return found if found.selection is not None or search.keep_order else _out_of_order(tried, hopeful, found)
 
 
 def _survey(attempt: Attempt, search: BundleSearch, hopeful: Rows) -> tuple[Survey, dict[int, Outcome]] | None:
@@ -74,9 +79,14 @@ def _survey(attempt: Attempt, search: BundleSearch, hopeful: Rows) -> tuple[Surv
 
 def _all_sets_tried(search: BundleSearch, hopeful: Rows) -> bool:
     """Whether all domains are so small that selecting in them tries every set of victims."""
+    return len(hopeful) <= _FEW and bool(_small(search, hopeful).all())
+
+
+def _small(search: BundleSearch, domains: Rows) -> Bools:
+    """bool[D]: domains in which every set of victims is tried, since they have only a few candidates."""
     topology, start = search.snapshot.topology, search.site.start
-    most = (start[topology.stop[hopeful]] - start[topology.start[hopeful]]).max(initial=0)
-    return len(hopeful) <= _FEW and most <= MOST and not search.keep_order
+    many = start[topology.stop[domains]] - start[topology.start[domains]]
+    return np.asarray((many <= MOST) & (not search.keep_order))
 
 
 @dataclass(frozen=True)
@@ -102,6 +112,12 @@ class _Tried:
         if isinstance(found, Shortfall):
             return self.fallen(at, found), finalists
         return self.entry(at, Reason.COSTLIER, found.price), finalists.and_also(found)
+
+    def most_to_spare(self, some: Sequence[int] | Rows) -> Rows:
+        """int64[K]: some domains, those first that have the most slots to spare if everything left."""
+        rows = np.array(some, np.int64)
+        spare = (self.slots.reachable[rows] - self.search.need.count).min(axis=1)
+        return rows[np.lexsort((rows, -spare))]
 
     def fallen(self, at: int, found: Shortfall) -> DomainTried:
         """The entry of a domain that fell when it was looked at."""
@@ -160,11 +176,13 @@ def _cheapest_first(tried: _Tried, survey: Survey, outcomes: dict[int, Outcome])
         law |= entries[at].price is None
     # Where the law refused the price that domains were left out for, these are open again.
     left = survey.domain[~survey.priced & (not law)]
-    without = sorted(at for price, at in told if price is None and not search.asks_in_order)
-    for at in without[:_COUNTED]:  # bundles make too little room there by slots, but other sets may do
-        entries[at], finalists = tried.looked_at(at, finalists)
-    for at in without[_COUNTED:]:
-        entries[at] = DomainTried(int(tried.domains[at]), Reason.UNPLACEABLE)
+    without = tried.most_to_spare([at for price, at in told if price is None and not search.asks_in_order])
+    small = _small(search, tried.domains[without])
+    for looked, at in enumerate(without.tolist()):  # bundles make too little room there by slots, but other sets may do
+        if looked < (_OTHERS if small[looked] and not finalists.found else _COUNTED):
+            entries[at], finalists = tried.looked_at(at, finalists)
+        else:
+            entries[at] = DomainTried(int(tried.domains[at]), Reason.UNPLACEABLE)
     settled = np.concatenate([left, tried.domains[[*entries]]])
     bounds = [least_of_all(bounds_of(survey), search)]
     unseen = tried.hopeless | is_among(tried.domains, left)
@@ -218,6 +236,20 @@ def _of_alternative(tried: _Tried, domain: int, among: int) -> Price | None:
     """What a domain that cannot win would cost, where domains are few and one sweep prices them; None elsewhere."""
     tells = among <= _FEW and not tried.attempt.policy.first_fit and priceable(tried.search)
     return estimate(tried.search, domain) if tells and tried.search.interchangeable(np.array([domain])).all() else None
+
+
+def _out_of_order(tried: _Tried, hopeful: Rows, found: Best) -> Best:
+    """The outcome where the order of bundles makes room in no domain: in some of them other victims may."""
+    entries, finalists = {entry.domain: entry for entry in found.tried}, found.finalists
+    some = tried.most_to_spare(hopeful)[: min(_OTHERS, tried.attempt.policy.max_domains or _OTHERS)]
+    for at in some.tolist():
+        selected = select_out_of_order(tried.search, int(tried.domains[at]), len(some))
+        if selected is not None:
+            entries[selected.price.domain] = tried.entry(at, Reason.COSTLIER, selected.price)
+            finalists = finalists.and_also(selected)
+    if not finalists.found:
+        return found
+    return replace(found, finalists=finalists, tried=_compared([*entries.values()], finalists))
 
 
 def _in_order(tried: _Tried, hopeful: Rows, bounds: CostBounds) -> list[int]:

@@ -6,22 +6,23 @@ from pipeline.solvers.bundles.covering.chosen import Selection, all_of, price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 
-#: Between these many steps are spent on finding a set at all; the more nodes and tasks of the minimum, the fewer.
-_LEAST, _MOST, _ALL = 4, 400, 6_000_000
+#: Between these many steps are spent on finding a set at all; the more nodes, the fewer: together some 40 ms at most.
+_LEAST, _MOST, _ALL = 2, 400, 80_000
 #: How much more podgroups may lose so that fewer break: a limit on how many may break asks nothing else.
 _WHATEVER = 1e9
 
 
-def out_of_order(here: DomainBundles) -> Selection | None:
+def out_of_order(here: DomainBundles, among: int = 1) -> Selection | None:
     """The cheapest lawful victims that a local search finds, whatever the order of bundles, or None.
 
-    Only where the domain is the whole fleet: of many domains another will do. No search is made for a gang that would
-    not have enough room whatever leaves.
+    It is one ``among`` several searches that share the steps of one.
+
+    No search is made for a gang that would not have enough room whatever leaves.
     """
-    search, many, wanted = here.search, len(here.search.snapshot.nodes), here.search.need.minimum
-    if here.nodes != (0, many) or not _could_suffice(here):
+    search, many, wanted = here.search, here.nodes[1] - here.nodes[0], here.search.need.minimum
+    if not _could_suffice(here):
         return None
-    steps = min(max(_ALL // (many * wanted), _LEAST), _MOST)
+    steps = min(max(_ALL // (many * among), _LEAST), _MOST)
     budget = budget_of(many, wanted, reclaims=True)._replace(first=steps)
     found = searched(here, NO_ROWS, NO_ROWS, (ANY, ANY), budget, _WHATEVER)
     for outcome in sorted(found, key=lambda one: price_of(search, here.domain, one.cost)):

@@ -64,9 +64,18 @@ def select(search: BundleSearch, domain: int, known: Outcome | None = None) -> S
         every = of_all_sets(here, found)
         if every is not None:
             return every
-        found = found or out_of_order(here)
         found = found and of_local_search(here, found)
     return found or _shortfall(here, room)
+
+
+def select_out_of_order(search: BundleSearch, domain: int, among: int) -> Selection | None:
+    """The same in a domain where the order of bundles and the quotas leave too little room: other victims, or None.
+
+    ``among``: in how many domains that is tried; all together may take as long as one.
+    """
+    here = DomainBundles(search, domain)
+    found = out_of_order(here, among)
+    return found and of_local_search(here, found)
 
 
 def estimate(search: BundleSearch, domain: int) -> Price | None:
