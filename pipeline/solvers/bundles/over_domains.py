@@ -23,7 +23,7 @@ from pipeline.solvers.bundles.surveying import bounds_of, contested, could_beat,
 
 #: Of domains whose bundles lack slots, this many are looked at, and report how much they lack.
 _COUNTED = 8
-#: Where no domain has room so far, up to so many are looked at in which other victims may make room.
+#: Where no domain has room so far, up to this many are looked at in which other victims may make room.
 _OTHERS = 32
 #: Up to this many domains all are looked at with effort; of more, those that a survey finds the cheapest.
 _FEW = 16
