@@ -24,8 +24,10 @@ NONE = -1
 UNLIMITED = 1 << 60
 #: Bits of a packed sort key, the sign left out.
 _KEY_BITS = 63
-#: Up to this many rows are sorted key by key: to pack the keys would take longer.
+#: Up to this many numbers are sorted: to count them would take longer.
 _FEW = 500
+#: Up to this many rows are sorted key by key: to pack the keys would take longer.
+_KEY_BY_KEY = 1500
 #: Integers are close together if they lie among this many times as many numbers.
 _SPREAD = 4
 #: It pays to ask whether a key numbers the rows if there are this many.
@@ -201,7 +203,7 @@ def dense_rank(*keys: NDArray[Any]) -> Longs:
     """
     if len(keys) == 1 and (counted := _counted(keys[0])) is not None:
         return counted[1]
-    order, equal = _arranged(keys) if len(keys[0]) > _FEW else _key_by_key(keys)
+    order, equal = _arranged(keys) if len(keys[0]) > _KEY_BY_KEY else _key_by_key(keys)
     result = np.empty(len(order), np.int64)
     result[order] = np.cumsum(~equal) - 1
     return result
@@ -239,7 +241,7 @@ def total_rank(*keys: NDArray[Any]) -> Longs:
 
 def ordered_by(*keys: NDArray[Any]) -> Rows:
     """int64[M]: the rows in the order of ``keys``, the first key most significant; equal rows as they come."""
-    return _arranged(keys)[0] if len(keys[0]) > _FEW else np.lexsort(tuple(map(_numbers, keys[::-1])))
+    return _arranged(keys)[0] if len(keys[0]) > _KEY_BY_KEY else np.lexsort(tuple(map(_numbers, keys[::-1])))
 
 
 def _key_by_key(keys: tuple[NDArray[Any], ...]) -> tuple[Rows, Bools]:
