@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from actors.broker.bus import DECISIONS, START, Bus
@@ -9,6 +10,8 @@ from actors.commit.claim_book import ClaimBook
 from actors.commit.reservations import HeldReservation, placed_anew, reserved
 from actors.protocol.bodies import DomainReleased, DomainReserved, Overdue, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, decode_decisions
+
+log = logging.getLogger(__name__)
 
 #: How many entries of the decisions are read at once.
 _READ_AT_ONCE = 200
@@ -46,7 +49,7 @@ class DecisionBook:
         return tuple(self._reservations.values())
 
     def read_again(self, bus: Bus) -> None:
-        """Forget everything and read the recorded decisions."""
+        """Forget everything and read the recorded decisions; one that cannot be read holds no room, and is logged."""
         self._reservations, self.claims, self.overdue, self.last = {}, ClaimBook(), {}, 0
         after = START
         while entries := bus.follow(DECISIONS, after, count=_READ_AT_ONCE):
@@ -54,6 +57,8 @@ class DecisionBook:
                 for message in decode_decisions(entry):
                     if isinstance(message, Message):
                         self._remember(message)
+                    else:
+                        log.error("decision %s cannot be read, so it holds no room: %s", entry.id, message.reason)
             after = entries[-1].id
 
     def _remember(self, message: Message) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
+from queue import SimpleQueue
 from typing import Any
 
 import ray
@@ -35,6 +36,7 @@ class RoleLogs:
         self._heard = dict.fromkeys(self._roles, (0, 0))
         self._asked: dict[str, Any] = {}
         self._lost: set[str] = set()
+        self._new = SimpleQueue[tuple[str, Any]]()
         self._hosts: dict[str, str] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="role-logs", daemon=True)
@@ -42,8 +44,8 @@ class RoleLogs:
 
     def add(self, roles: Mapping[str, Any]) -> None:
         """Follow more roles; a role that is followed already does not have its lines repeated."""
-        self._heard = {**dict.fromkeys(roles, (0, 0)), **self._heard}
-        self._roles = {**self._roles, **roles}
+        for role in roles.items():
+            self._new.put(role)  # what is known of roles belongs to the thread that asks them
 
     def places(self) -> dict[str, RolePlace]:
         """Where each role runs, as far as it has answered."""
@@ -64,6 +66,10 @@ class RoleLogs:
 
     def _turn(self, limit_s: float) -> None:
         """Ask all roles, and take the answers that come in time; a slow role is not asked again before it answers."""
+        while not self._new.empty():
+            name, actor = self._new.get()
+            self._roles[name] = actor
+            self._heard.setdefault(name, (0, 0))
         for name, actor in self._roles.items():
             if name not in self._asked:
                 self._asked[name] = actor.said.remote(*self._heard[name])

@@ -21,7 +21,7 @@ _TAKEN_S = 0.02
 Links = tuple[Mapping[str, str], ...]
 _OPEN = Closed()
 _UNKNOWN = Preparation()
-#: A standby may hear updates for hours before it runs a cycle, so it keeps only the newest trace contexts.
+#: A standby hears updates for hours before it runs a cycle, so it keeps only the newest trace contexts.
 _LINKS_KEPT = 64
 
 
@@ -31,7 +31,7 @@ class CycleLoop:
     Parameters
     ----------
     fetch
-        Fetches the snapshot of a reference, None if it is lost. Only the newest reference is fetched.
+        Fetches the snapshot of a reference, None if it is lost. Only the newest reference is fetched, perhaps again.
     debounce_ms
         How long to wait for further news before a cycle begins.
     leads
@@ -114,11 +114,19 @@ class CycleLoop:
         return self._wake_up.wait(until, self._debounce_ms)
 
     def _await_lead(self) -> bool:
-        """Wait while another service leads; False once the wake-up is closed."""
+        """Wait while another service leads, and keep up with the news; False once the wake-up is closed."""
         while not self._leads():
             if self._wake_up.closed:
                 return False
+            self._keep_up()
         return True
+
+    def _keep_up(self) -> None:
+        """Fetch what was heard last: the news of hours would wait to be folded when this service comes to lead."""
+        with self._lock:
+            news = self._news
+        if news is not None:
+            self._fetch(news[0])
 
     def _next(self, done: Cycled, snapshot: Snapshot) -> float | None:
         """When to run again without news; not before the last decisions are folded."""

@@ -20,6 +20,7 @@ from actors.verification.history import (
     GroupFact,
     TaskFact,
     in_order,
+    unreadable,
 )
 
 #: The purpose of decisions that evict the rest of a broken podgroup and make room for none.
@@ -273,7 +274,8 @@ def audited(
     events: Iterable[Entry], decisions: Iterable[Entry], match_policy: str = "waiting-and-running"
 ) -> AuditReport:
     """Audit the history of the streams; podgroups without a match policy have ``match_policy``."""
-    audit = Audit(match_policy)
-    for at_ms, message in in_order(events, decisions):
+    audit, recorded = Audit(match_policy), list(decisions)
+    for at_ms, message in in_order(events, recorded):
         audit.hear(message, at_ms)
+    audit.report.broken += [f"decision {one.entry}: cannot be read: {one.reason}" for one in unreadable(recorded)]
     return audit.report

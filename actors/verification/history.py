@@ -22,7 +22,7 @@ from actors.cluster_file.documents import (
 from actors.cluster_file.reader import read_leniently
 from actors.documents.quantities import base_units, card_units
 from actors.protocol.bodies import FleetListed, NodeRemoved, PodgroupRemoved, TaskEnded, TaskStarted, TaskTerminating
-from actors.protocol.envelopes import Message, decode_decisions, decode_events
+from actors.protocol.envelopes import Message, RefusedMessage, decode_decisions, decode_events
 from actors.protocol.full_list import Listing
 
 Amounts = dict[str, int]
@@ -290,12 +290,18 @@ _NO_GROUP = GroupFact("", 0, True, 0, {}, None)
 
 
 def in_order(events: Iterable[Entry], decisions: Iterable[Entry]) -> Iterator[tuple[int, Message]]:
-    """Messages of both streams in one order, each with its time in milliseconds."""
+    """Messages of both streams in one order, each with its time in milliseconds; without those that are not valid."""
     for entry in merged(events, list(decisions)):
         decode = decode_events if entry.stream == EVENTS else decode_decisions
         for message in decode(entry):
             if isinstance(message, Message):
                 yield id_order(entry.id)[0], message
+
+
+def unreadable(decisions: Iterable[Entry]) -> Iterator[RefusedMessage]:
+    """The decisions that cannot be read."""
+    for entry in decisions:
+        yield from (one for one in decode_decisions(entry) if isinstance(one, RefusedMessage))
 
 
 def _card(name: str | None) -> str:

@@ -62,6 +62,22 @@ def test_a_book_that_cannot_be_read_is_an_error_and_not_an_empty_book() -> None:
         DecisionBook(10.0, 30.0, lambda: NOW).read_again(Away())
 
 
+def test_a_decision_that_cannot_be_read_is_named_in_the_log_and_the_others_are_read(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bus = MemoryBus(clock_s=lambda: NOW)
+    ledger = MemoryLedger(bus, clock_s=lambda: NOW)
+    lease = ledger.acquire("first", 60_000)
+    assert isinstance(lease, Lease)
+    later = Outgoing("plan_committed", "two", 0, made("two", "default/b-0"))
+    ledger.commit(lease, [Record("0", b"", {"batch": b"of a later version"}), Record("1", b"", pack_decision(later))])
+    book = DecisionBook(10.0, 30.0, lambda: NOW)
+    book.read_again(bus)
+    assert [held.plan_id for held in book.reservations] == ["two"]
+    assert [line.levelname for line in caplog.records] == ["ERROR"]
+    assert "cannot be read" in caplog.text
+
+
 def test_victims_whose_time_is_over_are_forgotten() -> None:
     now = [NOW]
     book = DecisionBook(10.0, 30.0, lambda: now[0])

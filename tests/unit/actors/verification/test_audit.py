@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from actors.broker.bus import DECISIONS, Entry
 from actors.cluster_file.documents import PodgroupDocument
 from actors.configuration.profiles import load_profile
 from actors.protocol.bodies import (
@@ -17,7 +18,7 @@ from actors.protocol.bodies import (
     TaskEnded,
 )
 from actors.protocol.envelopes import Message
-from actors.verification.audit import Audit
+from actors.verification.audit import Audit, audited
 from tests.support.assembly import Assembly, gang, rack_cluster, restarting
 
 
@@ -60,6 +61,12 @@ def test_a_decision_that_keeps_every_rule_is_counted() -> None:
 
 def test_a_node_that_was_lost_while_a_plan_was_judged_is_no_other_domain() -> None:
     assert heard(NodeRemoved(node="n1"), GOOD).report.broken == []
+
+
+def test_a_decision_that_cannot_be_read_breaks_a_rule() -> None:
+    report = audited([], [Entry(DECISIONS, "7-0", {"batch": b"of a later version"})])
+    assert len(report.broken) == 1
+    assert report.broken[0].startswith("decision 7-0: cannot be read: batch")
 
 
 @pytest.mark.parametrize(
