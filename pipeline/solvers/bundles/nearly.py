@@ -30,7 +30,7 @@ Item = TypeVar("Item", bound=Priced)
 
 def slack_of(rules: Rules) -> float:
     """By what fraction work may exceed the least if fewer podgroups break."""
-    return _NEAR if rules.tolerance > 0 else _EQUAL
+    return _EQUAL if rules.by_priority else _NEAR
 
 
 @shared

@@ -1,7 +1,5 @@
 """Cheaper victims than those that bundles and their order give: found by local search, proved by placing the gang."""
 
-from math import ceil
-
 import numpy as np
 
 from pipeline.cluster.arrays import Rows, is_among
@@ -13,23 +11,12 @@ from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import saves, voted
 from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.covering.local_search.cheaper_sets import StepBudget, cheaper_sets
+from pipeline.solvers.bundles.covering.local_search.cheaper_sets import cheaper_sets
+from pipeline.solvers.bundles.covering.local_search.step_budget import StepBudget, budget_of
 from pipeline.solvers.bundles.covering.proof import is_least
 from pipeline.solvers.bundles.covering.sets import outcome_of_set
 from pipeline.solvers.bundles.nearly import breaks_fewer, slack_of
 
-#: Steps of the local search in small fleets, for each task of the minimum and in all from the fewest to the most; in
-#: larger fleets they fall, from fewer on, faster than the size grows, so that all together take less time. Above the
-#: largest there are two, none for few podgroups and no search with a higher priority, and in preempt none at all, since
-#: the order of bundles and branch and bound come close there.
-_EACH, _FEWEST, _MOST, _FALLING, _SMALL, _LARGE, _LEAST, _TWO = 20, 400, 600, 150, 128, 6_000, 3, 2
-#: After how many steps without gain it ends: the first number divided by the nodes, and at least the second; in small
-#: fleets at least this part of all steps in reclaim, which searches twice, and in preempt.
-_NODE_IDLE, _LEAST_IDLE, _RECLAIM, _PREEMPT = 8_000, 4, 6, 2
-#: In small fleets a search has at most this many rounds with multipliers; it and each round make a part of the steps.
-_ROUNDS, _PART, _IDLE_PART = 3, 3, 2
-#: How often a reclaim looks for victims of fairer queues in small fleets; in larger ones once.
-_FAIRER = 8
 #: Above every priority.
 ANY = (1 << 31) - 1
 
@@ -39,32 +26,18 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
 
     Where policy ranks priority after work, a higher priority than that of ``best`` is touched only if this saves much.
     """
-    search, highest, tolerance = here.search, best.price.highest_priority, here.search.terms.rules.tolerance
-    nodes = len(search.snapshot.nodes)
-    budget = budget_of(nodes, search.need.minimum, reclaims=tolerance > 0)
+    search, highest = here.search, best.price.highest_priority
+    budget = budget_of(len(search.snapshot.nodes), search.need.minimum, reclaims=not search.by_priority)
     if search.asks_in_order:  # what queues can lose is not known there, and sets of few queues would be refused
         budget = budget._replace(fairer=0)
     if len(best.victims) == 0 or budget.steps == 0 or here.many_candidates <= MOST or is_least(here, best):
         return best
     # Surplus of any priority is cheaper than a podgroup that breaks; beside other surplus, a higher priority is dearer.
-    best = _improved(here, best, ANY if tolerance == 0 and best.price.broken else highest, budget)
-    if tolerance > 0 and nodes <= _LARGE and highest < search.snapshot.podgroups.priority.max(initial=highest):
+    best = _improved(here, best, ANY if search.by_priority and best.price.broken else highest, budget)
+    if budget.higher and highest < search.snapshot.podgroups.priority.max(initial=highest):
         other = _improved(here, best, ANY, budget)
-        best = other if saves(other.price, best.price, tolerance) else best
+        best = other if saves(other.price, best.price, search.terms.rules.tolerance) else best
     return best
-
-
-def budget_of(nodes: int, minimum: int, *, reclaims: bool) -> StepBudget:
-    """How long the search may go on in a fleet of some nodes."""
-    idle = _LEAST_IDLE + _NODE_IDLE // nodes
-    if nodes <= _SMALL:
-        steps = min(max(_EACH * minimum, _FEWEST), _MOST)
-        idle = max(steps // (_RECLAIM if reclaims else _PREEMPT), idle)
-        return StepBudget(steps // _PART, idle // _IDLE_PART, _ROUNDS, idle, steps if reclaims else _LEAST, _FAIRER)
-    if nodes > _LARGE:
-        return StepBudget(_TWO if reclaims else 0, idle, 0, idle, 0, 1)
-    steps = ceil(_FALLING * (_SMALL / nodes) ** 1.5) + (_LEAST if reclaims else 0)
-    return StepBudget(steps, idle, 0, idle, steps if reclaims else min(_LEAST, steps), 1)
 
 
 def _improved(here: DomainBundles, best: Selection, highest: int, budget: StepBudget) -> Selection:

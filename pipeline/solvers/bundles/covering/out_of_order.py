@@ -1,10 +1,11 @@
 """Victims where those in the policy's order are too few within the quotas, or refused together: others may do."""
 
 from pipeline.cluster.arrays import NO_ROWS
-from pipeline.solvers.bundles.covering.cheaper import ANY, budget_of, searched, selected_of
+from pipeline.solvers.bundles.covering.cheaper import ANY, searched, selected_of
 from pipeline.solvers.bundles.covering.chosen import Selection, all_of, price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
+from pipeline.solvers.bundles.covering.local_search.step_budget import budget_of
 
 #: Between these many steps are spent on finding a set at all; the more nodes, the fewer: together some 40 ms at most.
 _LEAST, _MOST, _ALL = 2, 400, 80_000

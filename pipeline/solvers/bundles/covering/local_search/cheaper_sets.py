@@ -1,7 +1,5 @@
 """Cheaper victims in one domain: which searches are made, with what budget, and what is kept of them."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Ids, Rows
@@ -29,35 +27,9 @@ from pipeline.solvers.bundles.covering.local_search.returning import (
     trim,
 )
 from pipeline.solvers.bundles.covering.local_search.ruin_recreate import SCALES, Weights, improve
+from pipeline.solvers.bundles.covering.local_search.step_budget import StepBudget
 from pipeline.solvers.bundles.covering.local_search.surplus_anew import surplus_anew
 from pipeline.solvers.bundles.covering.sets import Sets
-
-
-class StepBudget(NamedTuple):
-    """How long a search may go on.
-
-    Attributes
-    ----------
-    steps, idle
-        At most how many steps are made at first, and after how many without gain the search ends.
-    rounds, long_idle
-        How often all surplus is chosen anew, and as many steps are made again, with the multipliers that this gives;
-        and after how many without gain each of these searches ends.
-    few
-        At most how many steps the search for few podgroups makes; it ends as those of a round do.
-    fairer
-        How often victims of fairer queues are looked for.
-    first
-        Steps of the search for a set to begin with, if none is known.
-    """
-
-    steps: int
-    idle: int
-    rounds: int
-    long_idle: int
-    few: int
-    fairer: int
-    first: int = 0
 
 
 @linked
