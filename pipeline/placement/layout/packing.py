@@ -106,6 +106,22 @@ def _scarcest_first(request: Longs, count: Longs, wanted: Rows, allowed: Bools, 
     return _sorted(wanted, key)
 
 
+@kernel
+def node_slots(request: Longs, count: Longs, allowed: Bools, first: int, room: Longs) -> tuple[Longs, Longs]:
+    """Slots of each shape per node, at most ``count``, int64[S, n]; and in all, int64[S].
+
+    ``allowed`` bool[S, N] are the nodes open to each shape; those of ``room`` int64[n, R] are the ones from ``first``
+    on.
+    """
+    slots, total = np.zeros((len(count), len(room)), np.int64), np.zeros(len(count), np.int64)
+    for s in range(len(count)):
+        for n in range(len(room)):
+            if allowed[s, first + n]:
+                slots[s, n] = slots_at(request, s, room, n, count[s])
+                total[s] += slots[s, n]
+    return slots, total
+
+
 @linked
 def sum_slots(request: Longs, shape: int, wanted: int, allowed: Bools, room: Longs) -> int:
     """Slots for the shape alone, at most ``wanted``."""

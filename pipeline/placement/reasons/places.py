@@ -16,8 +16,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.cluster.vocabulary import HARD_EFFECTS
 from pipeline.decision.explanation import Cause, Obstacle, Reason
-from pipeline.kernels import kernel
-from pipeline.placement.layout.packing import slots_at
+from pipeline.placement.layout.packing import node_slots
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need
 from pipeline.placement.reasons.question import Question
@@ -85,15 +84,6 @@ def _first(need: Need, shape: int) -> int:
 # -- slots -------------------------------------------------------------------------------------------------------------
 
 
-@kernel
-def _add_up(request: Longs, count: Longs, allowed: Bools, room: Longs, running: Longs) -> None:
-    """Fill in the sums of ``_Slots``."""
-    for s in range(len(request)):
-        for n in range(len(room)):
-            some = slots_at(request, s, room, n, count[s]) if allowed[s, n] else 0
-            running[s, n + 1] = running[s, n] + some
-
-
 @dataclass(frozen=True)
 class _Slots:
     """How many tasks of each shape of the need fit, each shape by itself, with one room of the nodes.
@@ -110,9 +100,9 @@ class _Slots:
     @classmethod
     def of(cls, asked: Question, allowed: Bools, room: Longs) -> "_Slots":
         """Count on the nodes that are allowed (bool[S, N]), with a room of int64[N, R]."""
-        need = asked.need
-        running = np.zeros((len(need.shapes), len(room) + 1), np.int64)
-        _add_up(need.request, need.count, allowed, room, running)
+        slots, _ = node_slots(asked.need.request, asked.need.count, allowed, 0, room)
+        running = np.zeros((len(slots), len(room) + 1), np.int64)
+        slots.cumsum(axis=1, out=running[:, 1:])
         return cls(asked, running)
 
     def reach(self, domains: Rows) -> Longs:

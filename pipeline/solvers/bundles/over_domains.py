@@ -79,7 +79,7 @@ def _survey(attempt: Attempt, search: BundleSearch, hopeful: Rows) -> tuple[Surv
 
 def _all_sets_tried(search: BundleSearch, hopeful: Rows) -> bool:
     """Whether all domains are so small that selecting in them tries every set of victims."""
-    return len(hopeful) <= _FEW and bool(_small(search, hopeful).all())
+    return 0 < len(hopeful) <= _FEW and bool(_small(search, hopeful).all())
 
 
 def _small(search: BundleSearch, domains: Rows) -> Bools:

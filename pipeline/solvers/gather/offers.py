@@ -13,8 +13,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.kernels import kernel
-from pipeline.placement.layout.packing import slots_at
+from pipeline.placement.layout.packing import node_slots
 from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.tree import Tree
 
@@ -104,16 +103,9 @@ def _offered(tree: Tree, kinds: Kinds, room: Longs, existing: Longs) -> Offers:
 
 def _alone(kinds: Kinds, kind: int, room: Longs) -> Longs:
     """int64[N]: how many tasks of one kind each node takes, no more than there are."""
-    return _slots(kinds.request, kind, int(kinds.count[kind]), kinds.allowed, room)
-
-
-@kernel
-def _slots(request: Longs, kind: int, many: int, allowed: Bools, room: Longs) -> Longs:
-    slots = np.zeros(len(room), np.int64)
-    for node in range(len(room)):
-        if allowed[kind, node]:
-            slots[node] = max(slots_at(request, kind, room, node, many), 0)
-    return slots
+    alone = slice(kind, kind + 1)
+    slots, _ = node_slots(kinds.request[alone], kinds.count[alone], kinds.allowed[alone], 0, room)
+    return np.asarray(slots[0])
 
 
 def existing_of(snapshot: Snapshot, podgroups: Sequence[int], besides: Rows) -> Longs:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.kernels import kernel, linked
-from pipeline.placement.layout.packing import slots_at
+from pipeline.placement.layout.packing import node_slots, slots_at
 
 
 class Wanted(NamedTuple):
@@ -41,17 +41,12 @@ def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, counted: Boo
         Candidates whose return uses the gang's quota.
     """
     leaves = np.ones(len(node), np.bool_)
-    kinds, freed = len(wanted.many), np.zeros(left.shape[1], np.int64)
+    freed = np.zeros(left.shape[1], np.int64)
     for c in range(len(node)):
         for r in range(len(freed)):
             left[node[c], r] += held[c, r]
             freed[r] += held[c, r] if counted[c] else 0
-    slots = np.zeros((kinds, len(left)), np.int64)
-    for kind in range(kinds):
-        for n in range(len(left)):
-            if wanted.allowed[kind, n]:
-                slots[kind, n] = slots_at(wanted.request, kind, left, n, wanted.many[kind])
-    total = slots.sum(axis=1)
+    slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
     for alone in (False, True):
         first = 0
         while first < len(order):

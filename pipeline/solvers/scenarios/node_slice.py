@@ -8,9 +8,10 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Longs, Rows, sizes
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.layout.packing import node_slots
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need
-from pipeline.solvers.scenarios.slots_kernels import CountedSlice, counted, leading, returned, with_slots
+from pipeline.solvers.scenarios.slots_kernels import CountedSlice, leading, returned, with_slots
 from pipeline.solvers.scenarios.units import VictimUnits
 
 
@@ -51,7 +52,7 @@ class NodeSlice:
     @cached_property
     def _ground(self) -> CountedSlice:
         need, tasks, room = self.need, self.snapshot.tasks, self.snapshot.room.future[self.start : self.stop]
-        slots, total = counted(need.request, need.count, self._here, room)
+        slots, total = node_slots(need.request, need.count, self._here, 0, room)
         held = self.snapshot.shapes.request
         return CountedSlice(
             tasks.node, tasks.shape, held, self.start, need.request, need.count, self._here, room, slots, total

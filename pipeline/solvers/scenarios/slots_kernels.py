@@ -100,17 +100,6 @@ def _within(some: Longs, most: Longs) -> bool:
 
 
 @kernel
-def counted(request: Longs, count: Longs, allowed: Bools, room: Longs) -> tuple[Longs, Longs]:
-    """Slots by shape and node, int64[S, n], and in all, int64[S]."""
-    slots = np.zeros(allowed.shape, np.int64)
-    for s in range(len(request)):
-        for n in range(len(room)):
-            if allowed[s, n]:
-                slots[s, n] = slots_at(request, s, room, n, count[s])
-    return slots, slots.sum(axis=1)
-
-
-@kernel
 def with_slots(
     request: Longs, shape: int, allowed: Bools, room: Longs, capacity: Longs, used: Longs
 ) -> tuple[Rows, Longs, Floats]:

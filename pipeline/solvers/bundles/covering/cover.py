@@ -9,21 +9,9 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.kernels import inlined, kernel, linked
-from pipeline.placement.layout.packing import slots_at, slots_less, slots_more
+from pipeline.placement.layout.packing import node_slots, slots_less, slots_more
 from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Ground, Groups, Rules, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
-
-
-@kernel
-def count_slots(request: Longs, count: Longs, allowed: Bools, first: int, room: Longs) -> tuple[Longs, Longs]:
-    """Slots of each shape per node, int64[S, n], and in all, int64[S]."""
-    slots, total = np.zeros((len(count), len(room)), np.int64), np.zeros(len(count), np.int64)
-    for s in range(len(count)):
-        for n in range(len(room)):
-            if allowed[s, first + n]:
-                slots[s, n] = slots_at(request, s, room, n, count[s])
-                total[s] += slots[s, n]
-    return slots, total
 
 
 @linked
@@ -31,7 +19,7 @@ def ground_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Ground:
     """The nodes from the first up to the second, before any eviction."""
     begin, end = nodes
     room = site.future[begin:end].copy()
-    slots, total = count_slots(site.request, site.wanted, site.allowed, begin, room)
+    slots, total = node_slots(site.request, site.wanted, site.allowed, begin, room)
     return Ground(
         begin, terms.entries.node, terms.entries.shape, terms.worth.request, site.request, site.wanted, site.allowed,
         room, slots, total,

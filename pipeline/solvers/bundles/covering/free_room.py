@@ -13,11 +13,11 @@ from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.cards import freed_on_cards, slots_on_cards
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.resources import slots
-from pipeline.placement.layout.packing import place_classes
+from pipeline.placement.layout.packing import node_slots, place_classes
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
-from pipeline.solvers.bundles.covering.cover import come_back, count_slots, enough, lead, leave, reprieve
+from pipeline.solvers.bundles.covering.cover import come_back, enough, lead, leave, reprieve
 
 
 class Leaving(Protocol):
@@ -55,7 +55,7 @@ class FreeRoom:
         self._simple = interchangeable and not self._carded
         self.exact = self._simple and len(need.shapes) == 1
         room: Longs = snapshot.room.future[first:last].copy()
-        there, total = count_slots(need.request, need.count, allowed, first, room)
+        there, total = node_slots(need.request, need.count, allowed, first, room)
         self.ground = Ground(
             first, snapshot.placed.node, snapshot.placed.shape, snapshot.shapes.request, need.request, need.count,
             allowed, room, there, total,

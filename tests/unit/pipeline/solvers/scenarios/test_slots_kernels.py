@@ -7,7 +7,8 @@ import pytest
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.resources import slots
-from pipeline.solvers.scenarios.slots_kernels import CountedSlice, counted, leading, returned, with_slots
+from pipeline.placement.layout.packing import node_slots
+from pipeline.solvers.scenarios.slots_kernels import CountedSlice, leading, returned, with_slots
 from tests.support.twins import uncompiled
 
 
@@ -38,7 +39,7 @@ def fleet(request):
     allowed, room = rng.random((len(wanted), 5)) < 0.8, rng.integers(-2, 4, (5, 3))
     node, shape = rng.integers(0, 9, 20).astype(np.int32), rng.integers(0, 3, 20).astype(np.int32)
     ground = CountedSlice(
-        node, shape, held, 2, request, wanted, allowed, room, *counted(request, wanted, allowed, room)
+        node, shape, held, 2, request, wanted, allowed, room, *node_slots(request, wanted, allowed, 0, room)
     )
     return Fleet(ground, np.array([0, 1, 4, 5, 9, 10, 14, 20]), rng.permutation(20))
 
