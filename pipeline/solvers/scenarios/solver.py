@@ -69,7 +69,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     if len(rows) == 0 or isinstance(found, Plan):
         return found
     freed = without(attempt, rows)
-    other = _proposed(freed, on(host, freed.snapshot))
+    other = _proposed(freed, on(host, freed.snapshot), withdraws=True)
     if isinstance(other, NoPlan):
         return found
     return _lasting(attempt, host, withdrawing(attempt, host, freed, other, rows))
@@ -83,7 +83,7 @@ def _lasting(attempt: Attempt, host: Host, found: Plan | NoPlan) -> Plan | NoPla
     return NoPlan(Explanation(why.purpose, why.preemptor, why.minimum, Reason.TAKEN_AGAIN))
 
 
-def _proposed(attempt: Attempt, host: Host) -> Plan | NoPlan:
+def _proposed(attempt: Attempt, host: Host, *, withdraws: bool = False) -> Plan | NoPlan:
     need = asked_for(host, attempt.podgroups)
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
     law = Law(host, preemptor)
@@ -93,7 +93,7 @@ def _proposed(attempt: Attempt, host: Host) -> Plan | NoPlan:
     known = attempt.snapshot.once(failed)
     reason = known.reason(signature_of(attempt, need)) if known.found else None
     if reason is None:
-        found = _searched(attempt, host, need, law)
+        found = _searched(attempt, host, need, law, withdraws=withdraws)
         if not isinstance(found, Reason):
             return _plan(attempt, host, need, *found)
         reason = found
@@ -102,9 +102,16 @@ def _proposed(attempt: Attempt, host: Host) -> Plan | NoPlan:
     return NoPlan(_explained(attempt, need, reason))
 
 
-def _searched(attempt: Attempt, host: Host, need: Need, law: Law) -> tuple[NodeSlice, WorkingScenario] | Reason:
-    """The best slice of nodes and its scenario, or why there is none."""
+def _searched(
+    attempt: Attempt, host: Host, need: Need, law: Law, *, withdraws: bool
+) -> tuple[NodeSlice, WorkingScenario] | Reason:
+    """The best slice of nodes and its scenario, or why there is none.
+
+    Without any victim that could go there is none either, unless promises are withdrawn.
+    """
     units = units_of(host, law.preemptor)
+    if len(units) == 0 and not law.settles and not withdraws:
+        return Reason.NO_CANDIDATES  # room that is there already is for `allocate`
     if not _ever(law.takes, units.rows) or not _ever(law.allows, units.rows):
         return Reason.QUOTA
     grounds, budget = _grounds(attempt, host, need), Budget(attempt.policy.search_budget)
@@ -118,7 +125,7 @@ def _searched(attempt: Attempt, host: Host, need: Need, law: Law) -> tuple[NodeS
         return found
     if budget.left < 0:
         return Reason.BUDGET
-    return Reason.NO_CANDIDATES if len(units) == 0 else Reason.UNPLACEABLE
+    return Reason.UNPLACEABLE
 
 
 def _refused(attempt: Attempt, host: Host, need: Need, law: Law) -> Reason | None:

@@ -8,6 +8,7 @@ import numpy as np
 from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import Reason
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.policy import Purpose
 from pipeline.propose import propose
@@ -110,6 +111,19 @@ def test_more_important_podgroups_do_not_go_in_preempt_however_many_others_retur
     big = gang(5, 0, gpu=1, priority=1)
     state = cluster([{"gpu": 5}, *[{"gpu": 1}] * 5], [big, *lone, gang(5, gpu=1, priority=2)])
     assert done(asked(state))[0] == [5, 6, 7, 8, 9]
+
+
+def test_surplus_out_of_reach_goes_with_the_rest_of_its_podgroup() -> None:
+    """The third task lies in another rack, where it is of no use; alone it would run on below its minimum of two."""
+    victim = Gang([Task(0, gpu=1), Task(0, gpu=1), Task(1, gpu=1)], 2)
+    asks = gang(2, gpu=1, priority=1, required_level=0)
+    assert done(asked(cluster([{"gpu": 2}, {"gpu": 1}], [victim, asks], racks=[1, 1])))[0] == [0, 1, 2]
+
+
+def test_room_that_is_there_already_is_left_to_allocate_where_nothing_could_be_evicted() -> None:
+    found = asked(cluster([{"gpu": 2}], [gang(1, 0, gpu=1, priority=2), gang(1, gpu=1, priority=1)]))
+    assert isinstance(found, NoPlan)
+    assert found.explanation.reason is Reason.NO_CANDIDATES
 
 
 def test_a_search_ends_with_its_budget() -> None:
