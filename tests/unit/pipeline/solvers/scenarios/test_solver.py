@@ -116,8 +116,8 @@ def test_more_important_podgroups_do_not_go_in_preempt_however_many_others_retur
 def test_surplus_out_of_reach_goes_with_the_rest_of_its_podgroup() -> None:
     """The third task lies in another rack, where it is of no use; alone it would run on below its minimum of two."""
     victim = Gang([Task(0, gpu=1), Task(0, gpu=1), Task(1, gpu=1)], 2)
-    asks = gang(2, gpu=1, priority=1, required_level=0)
-    assert done(asked(cluster([{"gpu": 2}, {"gpu": 1}], [victim, asks], racks=[1, 1])))[0] == [0, 1, 2]
+    state = cluster([{"gpu": 2}, {"gpu": 1}], [victim, gang(2, gpu=1, priority=1, required_level=0)], racks=[1, 1])
+    assert done(asked(state, domains=np.array([1, 2])))[0] == [0, 1, 2]
 
 
 def test_room_that_is_there_already_is_left_to_allocate_where_nothing_could_be_evicted() -> None:
