@@ -11,13 +11,18 @@ from pipeline.placement.layout.scored import ScoredPlacement
 
 
 def backfill(progress: Progress) -> Progress:
-    """Bind every best-effort task of a podgroup that is ready, in order, to the best node that takes another pod."""
+    """Bind every best-effort task of a podgroup that is ready, in order, to the best node that takes another pod.
+
+    Starts that are held back are left out.
+    """
     host, snapshot = progress.host(), progress.snapshot
     if not snapshot.counts.pending_best_effort.any():
         return progress
     tasks = snapshot.tasks
     waits = (tasks.status == PENDING) & tasks.best_effort & ~tasks.gated & (tasks.nominated == NONE)
-    rows = np.flatnonzero(waits & (host.valid & host.ready)[tasks.podgroup])
+    may = host.valid & host.ready
+    may[list(progress.held)] = False
+    rows = np.flatnonzero(waits & may[tasks.podgroup])
     if len(rows) == 0:
         return progress
     rows = rows[np.argsort(host.task_ranks(rows), kind="stable")]

@@ -15,16 +15,16 @@ def without_retaken(run: Callable[[Progress], Progress], fresh: Progress) -> Pro
     """The outcome of the actions, with every start held back that a later action would take.
 
     If the podgroup that would have taken the room gets nothing then, nothing is held back, and no start is taken. A
-    task that starts on promised room is never taken.
+    task that starts on promised room is never taken. Each turn holds back a podgroup more, so it ends.
     """
     if not fresh.policy.takes_back_starts:
         return run(fresh)
     held, takers = fresh.held, set[int]()
     done = run(replace(fresh, takes_back=True))
-    while len(done.retaken):
-        held |= set(fresh.snapshot.tasks.podgroup[done.retaken].tolist())
+    while not held.issuperset(more := fresh.snapshot.tasks.podgroup[done.retaken].tolist()):
+        held |= set(more)
         takers.add(done.taker)
         done = run(replace(fresh, takes_back=True, held=held))
-    if takers <= {made.preemptor for made in done.statements}:
+    if len(done.retaken) == 0 and takers <= {made.preemptor for made in done.statements}:
         return done
     return run(fresh)

@@ -66,3 +66,35 @@ def test_what_an_eviction_leaves_over_is_dealt_out_by_the_next_allocate_in_order
     assert first == {"evictions": ["run-0"], "nominations": ["high-0"], "bindings": []}
     assert second["bindings"] == ["high-0", "high-1"]
     assert third == {"evictions": [], "nominations": [], "bindings": []}
+
+
+def test_a_task_without_requests_that_is_held_back_is_not_started_by_backfill() -> None:
+    """It would take the only pod of the node that the gang needs. Backfill started it anew, and the cycle never ended."""
+    pods = {"pods": 1}
+    found = simulate(
+        {
+            "version": 1,
+            "now": 1_700_000_000.0,
+            "policy": {"profile": "default"},
+            "nodes": [
+                {"name": "a", "allocatable": {"cpu": 6, "memory": "64Gi", **pods}},
+                {"name": "b", "allocatable": {"cpu": 4, "memory": "64Gi", **pods}},
+            ],
+            "queues": [{"name": "due", "deserved": {"cpu": 6}}, {"name": "other"}],
+            "podgroups": [
+                {"name": "free", "queue": "other", "priority": 9, "tasks": [{"name": "free", "request": {}}]},
+                {
+                    "name": "runs", "queue": "other",
+                    "tasks": [{"name": "runs", "request": {"cpu": 1}, "node": "a", "status": "Running"}],
+                },
+                {
+                    "name": "gang", "queue": "due", "min_available": 2, "priority": 5,
+                    "tasks": [{"name": "gang", "request": {"cpu": 3}, "count": 2}],
+                },
+            ],
+        }
+    )  # fmt: skip
+    (cycle,) = found["cycles"]
+    assert [one["task"] for one in cycle["evictions"]] == ["default/runs"]
+    assert [one["node"] for one in cycle["nominations"]] == ["a", "b"]
+    assert cycle["bindings"] == []
