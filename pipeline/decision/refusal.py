@@ -6,7 +6,9 @@ from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 
 
-def refusal_of(attempt: Attempt, host: Host, *, short: bool = False, never: bool = False) -> Reason | None:
+def refusal_of(
+    attempt: Attempt, host: Host, *, short: bool = False, never: bool = False, across_queues: bool = False
+) -> Reason | None:
     """The first reason why no room is to be made for the attempt's podgroups, or None.
 
     Parameters
@@ -17,6 +19,8 @@ def refusal_of(attempt: Attempt, host: Host, *, short: bool = False, never: bool
         Whether the solver found that too few of their tasks can ever be placed.
     never
         Whether they would have to evict and may not.
+    across_queues
+        Whether the solver asks the queue of each podgroup. Others take what the first one's may, and charge it.
     """
     groups, rows = attempt.snapshot.podgroups, list(attempt.podgroups)
     if not host.starving[rows].any():
@@ -25,6 +29,8 @@ def refusal_of(attempt: Attempt, host: Host, *, short: bool = False, never: bool
         return Reason.TOO_FEW_TASKS
     if never:
         return Reason.NEVER
+    if not across_queues and (host.starving[rows] & (groups.queue[rows] != groups.queue[rows[0]])).any():
+        return Reason.SEVERAL_QUEUES
     if (groups.created[rows] + groups.preemption_delay_s[rows] > attempt.now).any():
         return Reason.DELAY
     if attempt.purpose is Purpose.RECLAIM and host.overused[groups.queue[rows]].any():

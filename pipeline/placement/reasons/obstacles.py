@@ -50,7 +50,7 @@ def with_obstacles(attempt: Attempt, host: Host, why: Explanation, point: Extens
 
 
 def _obstacles(asked: Question) -> Iterator[Obstacle]:
-    if asked.reason is Reason.NOTHING_MISSING:
+    if asked.reason in (Reason.NOTHING_MISSING, Reason.SEVERAL_QUEUES):  # the reason says it all
         return
     told = {
         Reason.TOO_FEW_TASKS: lacking_tasks,

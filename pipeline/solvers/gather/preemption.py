@@ -66,7 +66,8 @@ def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> 
     members = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in groups])
     waiting = members[snapshot.tasks.status[members] == PENDING]
     may = snapshot.podgroups.may_preempt[groups].all() and snapshot.tasks.may_preempt[waiting].all()
-    refused = refusal_of(attempt, host, short=need.short > 0 or need.minimum == 0, never=not may)
+    short = need.short > 0 or need.minimum == 0
+    refused = refusal_of(attempt, host, short=short, never=not may, across_queues=True)
     rows = need.tasks[: need.minimum]
     elsewhere = rows[snapshot.queue_of(rows) != snapshot.podgroups.queue[groups[0]]]  # no victim makes room for those
     takes = takes_lasting(host, rows) and takes_all(host, elsewhere)

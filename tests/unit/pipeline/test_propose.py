@@ -51,6 +51,13 @@ def test_a_podgroup_with_too_few_tasks_for_its_minimum_evicts_nobody():
     assert refusal(crowded(minimum=3), 1) == "TOO_FEW_TASKS"
 
 
+@pytest.mark.parametrize("purpose", [Purpose.PREEMPT, Purpose.RECLAIM])
+def test_a_gang_group_in_several_queues_evicts_nobody(purpose):
+    """Its first podgroup's queue would take victims for the other one, and be charged for it."""
+    state = full(gang(2, 0, gpu=2), gang(1, gpu=2, priority=1), gang(1, gpu=2, priority=1, queue=1), nodes=1)
+    assert refusal(state, (1, 2), purpose) == "SEVERAL_QUEUES"
+
+
 def test_a_podgroup_without_a_domain_for_it_evicts_nobody():
     state = full(gang(2, [0, 1], gpu=4), Gang([Task(1, gpu=1), Task(2, gpu=1), *[Task(gpu=4)] * 2], 4, priority=1,
                  required_level=0), nodes=3, racks=(2, 1))  # fmt: skip

@@ -69,7 +69,7 @@ def test_what_an_eviction_leaves_over_is_dealt_out_by_the_next_allocate_in_order
 
 
 def test_a_task_without_requests_that_is_held_back_is_not_started_by_backfill() -> None:
-    """It would take the only pod of the node that the gang needs. Backfill started it anew, and the cycle never ended."""
+    """It would take the only pod of the node that the gang needs. Started anew by backfill, it kept the cycle going."""
     pods = {"pods": 1}
     found = simulate(
         {
