@@ -30,6 +30,7 @@ from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import of_all_sets, of_few_units
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.out_of_order import out_of_order
+from pipeline.solvers.bundles.covering.task_priorities import by_task_priority
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,10 @@ def select(search: BundleSearch, domain: int, known: Outcome | None = None) -> S
         return Shortfall(Reason.ILLEGAL if places else kept, room, room)
     if not search.keep_order and (search.effort > 0 or found is None):
         every = of_all_sets(here, found)
-        if every is not None:
-            return every
-        found = found and of_local_search(here, found)
-    return found or _shortfall(here, room)
+        found = every or (found and of_local_search(here, found))
+    if found is None:
+        return _shortfall(here, room)
+    return by_task_priority(here, found) if search.effort > 0 else found
 
 
 def select_out_of_order(search: BundleSearch, domain: int, among: int) -> Selection | None:
@@ -75,7 +76,7 @@ def select_out_of_order(search: BundleSearch, domain: int, among: int) -> Select
     """
     here = DomainBundles(search, domain)
     found = out_of_order(here, among)
-    return found and of_local_search(here, found)
+    return found and by_task_priority(here, of_local_search(here, found))
 
 
 def estimate(search: BundleSearch, domain: int) -> Price | None:
