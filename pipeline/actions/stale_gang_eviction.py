@@ -70,7 +70,7 @@ def _overdue(snapshot: Snapshot, policy: Policy, now: float) -> Rows:
     over = (_ends(snapshot, policy) <= now) & groups.alive  # NaN is never less
     if not over.any():
         return NO_ROWS
-    rows = np.flatnonzero(over & ~snapshot.once(is_pipelined))
+    rows = np.flatnonzero(over & ~is_pipelined(snapshot))
     return np.asarray(rows[np.lexsort((groups.order[rows], groups.stale_since[rows]))], np.int64)
 
 

@@ -89,6 +89,10 @@ class Snapshot(CarriedTables, Keeping):
         holds = (status == BOUND) | (status == RUNNING)
         return np.where(holds, tasks.node[rows], tasks.nominated[rows])
 
+    def budgets_on(self, rows: Rows) -> Bools:
+        """bool[P, V]: which disruption budgets cover which of some tasks."""
+        return self.budgets.covering(self.podgroups.namespace[self.tasks.podgroup[rows]], self.tasks.label_set[rows])
+
     def queue_of(self, rows: Rows) -> Ids:
         """int32[K]: the queue of each of some tasks."""
         return self.podgroups.queue[self.tasks.podgroup[rows]]

@@ -1,4 +1,4 @@
-"""Subgroup trees: what is below a subgroup, what is above it, and how many whole children each level can spare.
+"""Subgroup trees: what is below a subgroup, and how many whole children each level can spare.
 
 Every tree is a column of parents in which parents come before children, NONE at the top. The walks take that column
 alone, so they serve the parts of a need and other small trees too.
@@ -11,15 +11,6 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Rows
 from pipeline.cluster.tables import Podgroups, Subgroups
 from pipeline.kernels import kernel
-
-
-def ancestors(parent: Ids, row: int) -> list[int]:
-    """The row and everything above it, itself first; empty for NONE."""
-    chain = []
-    while row != NONE:
-        chain.append(row)
-        row = int(parent[row])
-    return chain
 
 
 def subtree(parent: Ids, row: int, stop: int) -> Rows:

@@ -13,7 +13,7 @@ from pipeline.decision.headroom import takes
 from pipeline.decision.statement import Statement
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
-from pipeline.policy import Purpose
+from pipeline.policy import ExtensionPoint, Purpose
 
 #: Why victims may not go that exceed what may be evicted in a time.
 TOO_FAST = "the policy lets no more tasks be evicted in its window of time"
@@ -40,6 +40,16 @@ def why_not_taken(host: Host, preemptor: Preemptor, victims: Rows, counted: Rows
     if preemptor.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
         return "the queue may not take more"
     return None
+
+
+def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
+    """`Solver.passes` of solvers that take whole gangs: one pass, for a gang never takes from itself."""
+    return (False,)
+
+
+def victim_point(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all
+    """`Solver.victim_point` of solvers that take whole gangs: plugins are asked about gangs."""
+    return ExtensionPoint.EVICTABLE
 
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001

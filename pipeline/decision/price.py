@@ -116,7 +116,7 @@ def prices_of(
     tasks, start = snapshot.tasks, np.array([0, *accumulate(map(len, sets))])
     lines, level, work, broke, rank, priority = _lost_by_sets(
         snapshot.once(towards_all), victims, start, (tasks.podgroup, tasks.role, tasks.subgroup, tasks.shape),
-        (groups.priority, snapshot.once(is_pipelined), lost, snapshot.podgroup_held), snapshot.shapes.request,
+        (groups.priority, is_pipelined(snapshot), lost, snapshot.podgroup_held), snapshot.shapes.request,
         needed_by(requested), NO_ROWS if queue_rank is None else queue_rank,
     )  # fmt: skip
     told = [(one, round(amount, 6)) for one, amount in zip(level.tolist(), work.tolist(), strict=True)]
@@ -249,7 +249,6 @@ def overdrawing(snapshot: Snapshot, rows: Rows) -> Bools:
     """bool[V]: which of the tasks, evicted in this order, exceed a disruption budget that covers them."""
     if len(snapshot.budgets) == 0:
         return np.zeros(len(rows), bool)
-    namespaces = snapshot.podgroups.namespace[snapshot.tasks.podgroup[rows]]
-    covering = snapshot.budgets.covering(namespaces, snapshot.tasks.label_set[rows])
+    covering = snapshot.budgets_on(rows)
     used = np.cumsum(covering, axis=1)
     return np.asarray((covering & (used > snapshot.budgets.allowed[:, None])).any(axis=0))

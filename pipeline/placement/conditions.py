@@ -145,7 +145,7 @@ def left_of(snapshot: Snapshot) -> Conditions:
 
 def _conditions(snapshot: Snapshot, *, scheduled: bool) -> Conditions:
     counts, groups, tasks = snapshot.counts, snapshot.podgroups, snapshot.tasks
-    ready = snapshot.once(is_ready)
+    ready = is_ready(snapshot)
     rows = np.flatnonzero(groups.alive & (scheduled | ~ready))
     theirs, first = snapshot.tasks_of_all(rows)
     status, owner = tasks.status[theirs], np.repeat(np.arange(len(rows)), np.diff(first))
@@ -165,7 +165,7 @@ def _conditions(snapshot: Snapshot, *, scheduled: bool) -> Conditions:
 
 def _reasons(snapshot: Snapshot, ready: Bools, gated: Rows) -> Longs:
     """int64[G]: of each podgroup the reason, as a position in ``REASONS``; ``gated`` are tasks that may not start."""
-    valid = snapshot.once(is_valid)
+    valid = is_valid(snapshot)
     held = valid & ~is_valid_without(snapshot, gated) if len(gated) else np.zeros(len(valid), bool)
     said = {
         ConditionReason.READY: ready,

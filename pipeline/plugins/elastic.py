@@ -20,4 +20,4 @@ class Elastic(Plugin, OrdersJobs):
         parts = snapshot.subgroups
         of_parts = np.bincount(parts.podgroup, weights=parts.min_available, minlength=len(held))
         least = np.maximum(snapshot.podgroups.min_available, of_parts)
-        return np.where(snapshot.once(is_pipelined), 1 + (held > least), 0).astype(np.int64)
+        return np.where(is_pipelined(snapshot), 1 + (held > least), 0).astype(np.int64)

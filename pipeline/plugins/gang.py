@@ -37,11 +37,11 @@ class Gang(
 
     def job_order(self) -> Longs:
         """Key[G]: not ready first, as in upstream's code, not as "Gang Plugin" says (notes on Volcano, 2.3)."""
-        return self._snapshot.once(is_ready).astype(np.int64)
+        return is_ready(self._snapshot).astype(np.int64)
 
     def job_valid(self) -> Bools:
         """bool[G]: enough tasks exist for its minima, and every podgroup that it starts with is there."""
-        found = to_start(self._snapshot, self._otherwise).once(is_valid)
+        found = is_valid(to_start(self._snapshot, self._otherwise))
         complete = self._snapshot.once(gang_groups).complete
         if not complete.all():
             complete = complete | starts_freely(self._snapshot, self._otherwise)
@@ -49,15 +49,15 @@ class Gang(
 
     def job_ready(self) -> Bools:
         """bool[G]: it could run now."""
-        return to_start(self._snapshot, self._otherwise).once(is_ready)
+        return is_ready(to_start(self._snapshot, self._otherwise))
 
     def job_pipelined(self) -> Bools:
         """bool[G]: it could run once its promised room is free."""
-        return to_start(self._snapshot, self._otherwise).once(is_pipelined)
+        return is_pipelined(to_start(self._snapshot, self._otherwise))
 
     def job_starving(self) -> Bools:
         """bool[G]: it is below a minimum even with promised tasks."""
-        return to_make_room(self._snapshot, self._otherwise).once(is_starving)
+        return is_starving(to_make_room(self._snapshot, self._otherwise))
 
     def evictable(self, preemptor: Preemptor) -> bool | None:
         """Permits every task on the gang path, where bundles decide what a gang can lose and whether it may break.

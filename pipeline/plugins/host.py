@@ -103,6 +103,13 @@ class Host(VictimHost):
             self._victim_ranks[queue] = sealed(dense_rank(*keys, -self.queue_rank))
         return self._victim_ranks[queue]
 
+    def price_rank(self, purpose: Purpose, podgroup: int) -> Longs | None:
+        """int64[G]: in a reclaim for a podgroup the rank of each one's queue, fairest to take from first; else None."""
+        if purpose is not Purpose.RECLAIM:
+            return None
+        queue = self._given.snapshot.podgroups.queue
+        return np.asarray(self.victim_queue_rank(int(queue[podgroup]))[queue])
+
     @cached_property
     def _victim_ranks(self) -> dict[int, Longs]:
         return {}

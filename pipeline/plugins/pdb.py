@@ -33,13 +33,7 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, CountsTasks, Valid
 
     def _without(self, left: Longs, ending: Rows) -> Longs:
         """int64[P]: what each budget still allows, beside tasks that are ending."""
-        return np.asarray(np.maximum(left - self._covering(ending).sum(axis=1), 0), np.int64)
-
-    def _covering(self, rows: Rows) -> Bools:
-        """bool[P, C]: which budgets cover which of the tasks ``rows``."""
-        snapshot = self._base
-        namespaces = snapshot.podgroups.namespace[snapshot.tasks.podgroup[rows]]
-        return snapshot.budgets.covering(namespaces, snapshot.tasks.label_set[rows])
+        return np.asarray(np.maximum(left - self._base.budgets_on(ending).sum(axis=1), 0), np.int64)
 
     def has_quota(self, preemptor: Preemptor) -> bool:
         """True if there are budgets."""
@@ -51,7 +45,7 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, CountsTasks, Valid
         if len(self._base.budgets) == 0:
             return result
         left = self._left.copy()
-        covering = self._covering(rows)
+        covering = self._base.budgets_on(rows)
         covered: Bools = np.asarray(covering.any(axis=0))
         for first, last in runs_of(unit, len(rows)):
             if covered[first:last].any():
@@ -73,4 +67,4 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, CountsTasks, Valid
         """Whether the victims together exceed no budget."""
         if len(self._base.budgets) == 0:
             return True
-        return bool((self._covering(rows).sum(axis=1) <= self._left).all())
+        return bool((self._base.budgets_on(rows).sum(axis=1) <= self._left).all())

@@ -20,7 +20,6 @@ from pipeline.decision.price import lost_work, prices_of
 from pipeline.decision.statement import Statement
 from pipeline.kernels import inlined, kernel
 from pipeline.plugins.host import Host
-from pipeline.policy import Purpose
 from pipeline.records import replace
 
 
@@ -152,10 +151,7 @@ def _breaking(snapshot: Snapshot, owner: Rows, rows: Rows) -> Bools:
 
 def _plans(attempt: Attempt, host: Host, whole: Plan, statements: Sequence[Statement]) -> tuple[Plan, ...]:
     """The plans of the statements, each at its own price; they share the explanation of the whole."""
-    snapshot, queue = attempt.snapshot, int(attempt.snapshot.podgroups.queue[attempt.podgroups[0]])
-    rank: Longs | None = None
-    if attempt.purpose is Purpose.RECLAIM:
-        rank = host.victim_queue_rank(queue)[snapshot.podgroups.queue]
+    snapshot, rank = attempt.snapshot, host.price_rank(attempt.purpose, attempt.podgroups[0])
     requested = snapshot.shapes.request[snapshot.tasks.shape[statements[0].nominated]].sum(axis=0)
     lost = lost_work(snapshot, attempt.now)
     prices = prices_of(snapshot, [one.evictions for one in statements], requested, lost, rank, whole.domain)

@@ -109,7 +109,7 @@ def breaks_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
 
     See ``whole_without``. A task that moves is not lost; it does not belong to ``rows``.
     """
-    return np.asarray(snapshot.once(is_pipelined)[podgroups] & ~whole_without(snapshot, podgroups, rows))
+    return np.asarray(is_pipelined(snapshot)[podgroups] & ~whole_without(snapshot, podgroups, rows))
 
 
 class _Counted(NamedTuple):

@@ -8,6 +8,7 @@ import numpy as np
 from pipeline.cluster.arrays import UNLIMITED, Longs
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.resources import PODS, fits
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import OPEN, QUEUE_STATE_NAMES
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.explanation import Cause, Obstacle
@@ -17,12 +18,18 @@ from pipeline.plugins.extension_points import ALLOCATABLE, LASTING, OVERUSED, PR
 from pipeline.plugins.host import Host
 
 
+def closed_queues(snapshot: Snapshot, queue: int) -> list[Obstacle]:
+    """A queue and those above it, as far as they are not open."""
+    states, chained = snapshot.queues.state, chain(snapshot.queues.parent, queue)
+    closed = [row for row in chained if states[row] != OPEN]
+    return [Obstacle(Cause.CLOSED, queue=row, what=QUEUE_STATE_NAMES[states[row]]) for row in closed]
+
+
 def limits(asked: Question) -> Iterator[Obstacle]:
     """The queue, or one above it, is not open; or may not hold what is asked for, even if all candidates go."""
     snapshot, queue = asked.snapshot, asked.queue
-    closed = [row for row in chain(snapshot.queues.parent, queue) if snapshot.queues.state[row] != OPEN]
-    for row in closed:
-        yield Obstacle(Cause.CLOSED, queue=row, what=QUEUE_STATE_NAMES[snapshot.queues.state[row]])
+    closed = closed_queues(snapshot, queue)
+    yield from closed
     if closed or fits(asked.need.total, headroom_of(asked.host, asked.attempt.podgroups[0])):
         return
     rows = asked.candidates

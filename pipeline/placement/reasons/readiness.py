@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.quota import least_of
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import OPEN, PENDING, QUEUE_STATE_NAMES
+from pipeline.cluster.tables import PENDING
 from pipeline.decision.explanation import Cause, Obstacle
 from pipeline.placement.conditions import Condition, ConditionReason
 from pipeline.placement.reasons.question import Question
+from pipeline.placement.reasons.quotas import closed_queues
 from pipeline.plugins.extension_points import JOB_ENQUEUED
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Opinion
@@ -73,16 +73,15 @@ def _not_admitted(host: Host, podgroup: int) -> Iterator[Obstacle]:
     """Closed queues, else the plugins that reject it, with what its queue may still take of what it asks for."""
     snapshot = host.context.snapshot
     queue = int(snapshot.podgroups.queue[podgroup])
-    closed = [row for row in chain(snapshot.queues.parent, queue) if snapshot.queues.state[row] != OPEN]
-    for row in closed:
-        yield Obstacle(Cause.CLOSED, queue=row, what=QUEUE_STATE_NAMES[snapshot.queues.state[row]])
+    closed = closed_queues(snapshot, queue)
+    yield from closed
     if closed:
         return
-    nobody, least = np.zeros(len(snapshot.podgroups), bool), least_of(snapshot, podgroup)
+    none_yet, least = np.zeros(len(snapshot.podgroups), bool), least_of(snapshot, podgroup)
     room = np.minimum(np.maximum(host.headroom[queue], 0), snapshot.capacity)
     over = [(snapshot.vocabulary.resources[row], row) for row in np.flatnonzero(least > room).tolist()]
     for name, plugin in host.named(JOB_ENQUEUED):
-        if plugin.job_enqueued(podgroup, nobody) is Opinion.REJECT:
+        if plugin.job_enqueued(podgroup, none_yet) is Opinion.REJECT:
             for what, row in over[:1]:
                 wanted, found = float(least[row]), float(room[row])
                 yield Obstacle(Cause.ADMISSION, name, queue, podgroup, what=what, wanted=wanted, found=found)

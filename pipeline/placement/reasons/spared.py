@@ -21,7 +21,6 @@ from pipeline.decision.price import Price, lost_work, prices_of
 from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.packing import slots_at, sum_slots
 from pipeline.placement.reasons.question import Question
-from pipeline.policy import Purpose
 from pipeline.records import replace
 
 #: At most this many are priced for a gang, and for a single task; the others are only counted.
@@ -126,11 +125,10 @@ class _Others:
         )  # fmt: skip
 
     def _prices(self, sets: list[Rows]) -> list[Price]:
-        snapshot, asked, rank = self._snapshot, self._asked, None
+        snapshot, asked = self._snapshot, self._asked
         mine = self._placed[is_among(snapshot.tasks.podgroup[self._placed], asked.attempt.podgroups)]
         requested = snapshot.shapes.request[snapshot.tasks.shape[mine]].sum(axis=0)
-        if asked.purpose is Purpose.RECLAIM:
-            rank = asked.host.victim_queue_rank(asked.queue)[snapshot.podgroups.queue]
+        rank = asked.host.price_rank(asked.purpose, asked.attempt.podgroups[0])
         return prices_of(snapshot, sets, requested, lost_work(snapshot, asked.attempt.now), rank, self._made.domain)
 
     def _reasons(self, sets: list[Rows], prices: list[Price], rows: Rows, start: Longs) -> list[Reason]:

@@ -166,18 +166,11 @@ def _budgets(asked: Question, plugin: str, refused: Rows) -> Iterator[Obstacle]:
     """The budgets that cover what is refused, how many tasks each covers of it, and how many may go."""
     snapshot = asked.snapshot
     ending = np.flatnonzero(snapshot.tasks.status == TERMINATING)
-    used = _covering(asked, ending).sum(axis=1)
-    many = _covering(asked, refused).sum(axis=1)
+    used = snapshot.budgets_on(ending).sum(axis=1)
+    many = snapshot.budgets_on(refused).sum(axis=1)
     left = np.maximum(snapshot.budgets.allowed - used, 0)
     for budget in np.flatnonzero(many)[:_NAMED].tolist():
         yield Obstacle(Cause.BUDGET, plugin, budget=budget, wanted=int(many[budget]), found=int(left[budget]))
-
-
-def _covering(asked: Question, rows: Rows) -> Bools:
-    """bool[P, V]."""
-    snapshot = asked.snapshot
-    spaces = snapshot.podgroups.namespace[snapshot.tasks.podgroup[rows]]
-    return snapshot.budgets.covering(spaces, snapshot.tasks.label_set[rows])
 
 
 def _breaking(asked: Question) -> Iterator[Obstacle]:

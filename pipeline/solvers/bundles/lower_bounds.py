@@ -130,7 +130,7 @@ def cost_bounds(search: BundleSearch, domains: Rows) -> CostBounds:
 def bounds_with_levels(
     search: BundleSearch, domains: Rows, *, heads_only: bool = False
 ) -> tuple[CostBounds, LevelsNeeded]:
-    """The same with the levels of the sums. ``heads_only``: work is not bounded, which takes half as long."""
+    """The same, and the levels of the sums. ``heads_only``: ``work`` stays 0, which takes half as long."""
     topology = search.snapshot.topology
     slices = topology.start[domains], topology.stop[domains]
     return bound_domains(search.site, *slices, search.terms, search.kinds, search.seats(), heads_only)

@@ -72,7 +72,7 @@ def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:
     structured = (np.diff(snapshot.subgroup_start) > 0) | (snapshot.role_minimum > 0)
     spare = np.where(structured, 0, snapshot.counts.ready - groups.min_available)[owner]
     part = np.where(place < spare, _SURPLUS, _CORE)
-    part[~snapshot.once(is_pipelined)[owner]] = _BROKEN
+    part[~is_pipelined(snapshot)[owner]] = _BROKEN
     return part, np.where(part == _CORE, owner, NONE).astype(np.int64)
 
 

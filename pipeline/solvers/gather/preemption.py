@@ -95,7 +95,6 @@ def _still_ending(snapshot: Snapshot, waiting: Rows) -> bool:
 def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> GatherSearch:
     snapshot = attempt.snapshot
     groups, unit = snapshot.podgroups, attempt.podgroups
-    rank = host.victim_queue_rank(int(groups.queue[unit[0]]))[groups.queue]
     return GatherSearch(
         host=host,
         need=need,
@@ -106,7 +105,7 @@ def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -
         short=np.maximum(preemptor.request - host.headroom[groups.queue[unit[0]]], 0),
         steps=steps_of(snapshot, unit),
         lost=lost_work(snapshot, attempt.now),
-        queue_rank=rank if attempt.purpose is Purpose.RECLAIM else None,
+        queue_rank=host.price_rank(attempt.purpose, unit[0]),
     )
 
 

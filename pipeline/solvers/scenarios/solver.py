@@ -13,7 +13,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, first_of
 from pipeline.cluster.resources import fits
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
-from pipeline.decision.law import lawful, why_not_taken
+from pipeline.decision.law import lawful, passes, victim_point, why_not_taken
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.refusal import refusal_of
@@ -24,7 +24,7 @@ from pipeline.placement.outranked import on, outranked, withdrawing, without
 from pipeline.placement.taken_again import taken_again
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
-from pipeline.policy import ExtensionPoint, Policy, Purpose
+from pipeline.policy import Policy, Purpose
 from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
 from pipeline.solvers.scenarios.asking import asked_for
 from pipeline.solvers.scenarios.budget import Budget
@@ -42,16 +42,6 @@ __all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point", "wides
 _MOVING = 8
 #: For each wider gang it is weighed whether one wide podgroup goes in place of several.
 _WIDEST = 16
-
-
-def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
-    """One pass: a podgroup never takes from itself."""
-    return (False,)
-
-
-def victim_point(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all
-    """Plugins are asked about gangs."""
-    return ExtensionPoint.EVICTABLE
 
 
 def widest_dealt(policy: Policy) -> int:  # noqa: ARG001 - the same for all
@@ -234,10 +224,7 @@ def _plan(attempt: Attempt, host: Host, need: Need, ground: NodeSlice, found: Wo
 
 def _price(attempt: Attempt, host: Host, need: Need, made: Statement, ground: NodeSlice) -> Price:
     """The price of the evictions; moves are included, since they restart tasks too."""
-    snapshot, rank = attempt.snapshot, None
-    if attempt.purpose is Purpose.RECLAIM:
-        queue = snapshot.podgroups.queue
-        rank = host.victim_queue_rank(int(queue[attempt.podgroups[0]]))[queue]
+    snapshot, rank = attempt.snapshot, host.price_rank(attempt.purpose, attempt.podgroups[0])
     return price_of(snapshot, made.evictions, need.total, lost_work(snapshot, attempt.now), rank, ground.domain)
 
 

@@ -173,7 +173,7 @@ def _spared(snapshot: Snapshot, rows: Rows, owner: Rows) -> tuple[Rows, Bools]:
     ``rows`` int64[C] are sorted by podgroup (``owner``), the lowest priority first.
     """
     groups, ready = snapshot.podgroups, snapshot.counts.ready
-    spare = _above_minimum(owner, ready, groups.min_available, snapshot.once(is_ready))
+    spare = _above_minimum(owner, ready, groups.min_available, is_ready(snapshot))
     if len(snapshot.roles) == 0 and len(snapshot.subgroups) == 0:
         return rows, spare
     bound = (np.diff(snapshot.role_start) > 0) & snapshot.roles_bind

@@ -37,10 +37,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
 
 
 def _price(attempt: Attempt, host: Host, made: Statement) -> Price:
-    snapshot, rank = attempt.snapshot, None
-    if attempt.purpose is Purpose.RECLAIM:
-        queue = snapshot.podgroups.queue
-        rank = host.victim_queue_rank(int(queue[attempt.podgroups[0]]))[queue]
+    snapshot, rank = attempt.snapshot, host.price_rank(attempt.purpose, attempt.podgroups[0])
     requested = snapshot.shapes.request[snapshot.tasks.shape[made.placed]].sum(axis=0)
     domain = snapshot.topology.lowest_common(made.nominated_node[made.nominated_node != NONE])
     return price_of(snapshot, made.evictions, requested, lost_work(snapshot, attempt.now), rank, domain)

@@ -81,8 +81,8 @@ def sweep(
             there = fleet.cards[node]
             if kind.fits[node] == NOW:
                 there = np.minimum(fleet.idle_cards[node], there)
-            nobody = kind.releasable[:0]
-            decide(decisions, tasks[at], node, best_card(kind.part, there, kind.spreads), nobody, nobody)
+            no_victims = kind.releasable[:0]
+            decide(decisions, tasks[at], node, best_card(kind.part, there, kind.spreads), no_victims, no_victims)
         elif not evicts or not _made(facts, fleet, kind, decisions, tasks[at], region, short):
             return at, NOWHERE
         at += 1

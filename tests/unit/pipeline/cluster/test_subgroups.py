@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.subgroups import ancestors, in_subtree, subtree, summed_upwards, wholeness
+from pipeline.cluster.subgroups import in_subtree, subtree, summed_upwards, wholeness
 from tests.support.builders import Gang, Task, cluster
 
 #: Two podgroups. The first: a root (0) of which one child must be whole, its leaves 1 and 3, and a leaf 2 beside it.
@@ -24,11 +24,6 @@ def test_a_subtree_is_the_row_and_everything_below_it():
     assert subtree(PARENT, 0, 4).tolist() == [0, 1, 3]
     assert subtree(PARENT, 2, 4).tolist() == [2]
     assert subtree(np.array([NONE, 0, 1, NONE, 2], np.int32), 1, 5).tolist() == [1, 2, 4]
-
-
-def test_ancestors_go_from_the_row_to_the_top():
-    assert ancestors(PARENT, 3) == [3, 0]
-    assert ancestors(PARENT, NONE) == []
 
 
 def test_tasks_lie_in_a_subtree_if_their_leaf_does():
