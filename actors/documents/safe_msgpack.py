@@ -30,7 +30,7 @@ class NotPacked(ValueError):
     """Bytes that are not valid msgpack of this program; the message says why."""
 
 
-def unpacked(packed: bytes, *, keys_are_text: bool = True) -> Any:
+def unpacked(packed: bytes) -> Any:
     """Decode the bytes, which must be exactly one value.
 
     The head of an array states its length, and the decoder allocates that at once, so a few bytes can ask for
@@ -48,7 +48,7 @@ def unpacked(packed: bytes, *, keys_are_text: bool = True) -> Any:
         walker.skip()
         if walker.tell() != len(packed):
             raise NotPacked(f"found {len(packed) - walker.tell()} bytes after its end")
-        return msgpack.unpackb(packed, raw=False, strict_map_key=keys_are_text, ext_hook=_no_extension)
+        return msgpack.unpackb(packed, raw=False, strict_map_key=True, ext_hook=_no_extension)
     except msgpack.OutOfData as refusal:
         raise NotPacked("it is cut off") from refusal
     except (ValueError, msgpack.UnpackException) as refusal:

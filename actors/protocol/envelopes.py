@@ -148,9 +148,9 @@ def decode_events(entry: Entry, limits: WireLimits = WIRE_LIMITS) -> list[Messag
     return list(_decode(entry, EVENT_KINDS, limits))
 
 
-def decode_decisions(entry: Entry, limits: WireLimits = DECISION_LIMITS) -> list[Message | RefusedMessage]:
+def decode_decisions(entry: Entry) -> list[Message | RefusedMessage]:
     """The same for the decisions stream; the revision is the ledger's."""
-    return list(_decode(entry, DECISION_KINDS, limits))
+    return list(_decode(entry, DECISION_KINDS, DECISION_LIMITS))
 
 
 def _decode(

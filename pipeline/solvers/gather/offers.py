@@ -77,7 +77,7 @@ class Offers:
     enough: Bools
 
 
-def offers_of(tree: Tree, kinds: Kinds, room: Longs, existing: Longs, steps: Steps | None = None) -> Offers:
+def offers_of(tree: Tree, kinds: Kinds, room: Longs, existing: Longs, steps: Steps | None) -> Offers:
     """What is offered by nodes with ``room`` (int64[N, R]) on which ``existing`` tasks (int64[N]) are."""
     found = _offered(tree, kinds, room, existing)
     if steps is None:

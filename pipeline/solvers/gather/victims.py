@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.price import Price, price_of
+from pipeline.decision.price import Price, Work, price_of
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -16,7 +16,6 @@ from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.pool import Pool, pool_of
 from pipeline.solvers.gather.reprieve import Wanted, reprieved
 
-Work = tuple[tuple[int, float], ...]
 Harm = tuple[int, int, int, int, Work, Work, int]
 #: Above every priority.
 ANY_PRIORITY = int(np.iinfo(np.int64).max)

@@ -15,12 +15,11 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.rules.sparing import Asking, Entitled, charge, may_go
+from pipeline.decision.price import NO_PRIORITY
 from pipeline.kernels import counted_by, shared
 
 #: Verdicts on a node: its candidates make room; not now; not for any task of this kind any more.
 MAKES_ROOM, NOT_NOW, WITHHELD = range(3)
-#: What a place without victims has as highest priority (see ``loss``).
-_NO_PRIORITY = -(1 << 31)
 
 
 class NodeCase(NamedTuple):
@@ -267,7 +266,7 @@ def loss(violations: int, victims: Rows, priority: Ids, created: Floats, node: i
     highest priority has run, and the node's row (Kubernetes' criteria, which Volcano took over without budgets).
     ``priority`` and ``created`` are those of all tasks.
     """
-    highest, total, oldest = _NO_PRIORITY, 0, 0.0
+    highest, total, oldest = NO_PRIORITY, 0, 0.0
     for row in victims:
         total += priority[row]
         if priority[row] > highest or (priority[row] == highest and created[row] < oldest):
