@@ -17,10 +17,11 @@ from pipeline.decision.law import lawful, passes, victim_point, why_not_taken
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.refusal import refusal_of
-from pipeline.decision.statement import Statement, statement
+from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need
 from pipeline.placement.outranked import on, outranked, withdrawing, without
+from pipeline.placement.promises import moving_alone
 from pipeline.placement.taken_again import taken_again
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -216,6 +217,8 @@ def _plan(attempt: Attempt, host: Host, need: Need, ground: NodeSlice, found: Wo
         nominated=np.concatenate([tasks, victims.moved]),
         nominated_node=np.concatenate([found.places, victims.node]),
     )
+    alone = moving_alone(attempt.snapshot, victims.lost)
+    made = taking_back(made, alone) if len(alone) else made
     price = _price(attempt, host, need, made, ground)
     expires_at = attempt.now + attempt.policy.plan_ttl_s
     why = _explained(attempt, need, Reason.CHOSEN, ground.domain)

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import Rows
+from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import TERMINATING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.decision.plan import NoPlan, Plan
@@ -118,6 +119,14 @@ def test_surplus_out_of_reach_goes_with_the_rest_of_its_podgroup() -> None:
     victim = Gang([Task(0, gpu=1), Task(0, gpu=1), Task(1, gpu=1)], 2)
     state = cluster([{"gpu": 2}, {"gpu": 1}], [victim, gang(2, gpu=1, priority=1, required_level=0)], racks=[1, 1])
     assert done(asked(state, domains=np.array([1, 2])))[0] == [0, 1, 2]
+
+
+def test_a_task_that_was_to_start_elsewhere_does_not_once_the_rest_of_its_gang_goes() -> None:
+    low = Gang([Task(0, gpu=1, status=TERMINATING), Task(2, gpu=1)], 2)
+    state = cluster([{"gpu": 1}] * 3, [low, gang(2, gpu=1, priority=1)])
+    promised = frozen([1, NONE, NONE, NONE], np.int32)
+    found = asked(replace(state, tasks=replace(state.tasks, nominated=promised)))
+    assert done(found) == ([1], {0: NONE, 2: 0, 3: 2})
 
 
 def test_room_that_is_there_already_is_left_to_allocate_where_nothing_could_be_evicted() -> None:
