@@ -141,7 +141,7 @@ class Batch:
         Domains times tasks: a measure of the work.
     carrier
         Trace context of the cycle.
-    own, starting, among, survey
+    within_podgroup, starting, among, survey
         See `pipeline.decision.attempt.Attempt`.
     part
         Whether these are some of the preemptor's domains only: see `pipeline.propose.searched_part`.
@@ -155,7 +155,7 @@ class Batch:
     now: float
     cells: int
     carrier: Mapping[str, str] = field(default_factory=dict)
-    own: bool = False
+    within_podgroup: bool = False
     starting: Rows = field(default_factory=lambda: NO_ROWS)
     among: Rows | None = None
     part: bool = False

@@ -87,7 +87,7 @@ class BatchedSearch:
         tasks = max(1, int(attempt.snapshot.counts.pending[list(attempt.podgroups)].sum()))
         return Batch(
             preemptor, attempt.podgroups, attempt.action, attempt.purpose, domains, attempt.now, len(domains) * tasks,
-            own=attempt.own, starting=attempt.starting, among=attempt.among,
+            within_podgroup=attempt.within_podgroup, starting=attempt.starting, among=attempt.among,
         )  # fmt: skip
 
     def _parts(self, whole: Batch) -> list[Batch]:

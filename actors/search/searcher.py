@@ -48,7 +48,7 @@ class Searcher:
                 batch.domains,
                 batch.now,
                 batch.action,
-                batch.own,
+                batch.within_podgroup,
                 batch.starting,
                 batch.among,
                 batch.survey,

@@ -44,9 +44,9 @@ _OWN = (Reason.NOTHING_MISSING, Reason.DELAY)
 
 def evict(progress: Progress, action: str, purpose: Purpose) -> Progress:
     """Serve every starving podgroup in each of the action's passes, in order."""
-    for own in solver_of(progress.policy, action).passes(purpose):
+    for within_podgroup in solver_of(progress.policy, action).passes(purpose):
         if not progress.lost and len(progress.retaken) == 0:
-            progress = _Pass(progress, action, purpose, own=own).run()
+            progress = _Pass(progress, action, purpose, within_podgroup=within_podgroup).run()
     return progress
 
 
@@ -69,8 +69,8 @@ def admitted(progress: Progress, starving: list[GangGroup]) -> tuple[Progress, l
 class _Pass:
     """One pass of an action over the starving gang groups."""
 
-    def __init__(self, progress: Progress, action: str, purpose: Purpose, *, own: bool) -> None:
-        self._action, self._purpose, self._own = action, purpose, own
+    def __init__(self, progress: Progress, action: str, purpose: Purpose, *, within_podgroup: bool) -> None:
+        self._action, self._purpose, self._within_podgroup = action, purpose, within_podgroup
         host = progress.host_for(purpose)
         with progress.setup.observer.step("starving", action=action) as notes:
             starving = in_order(host, _waiting(host, progress))
@@ -257,7 +257,9 @@ class _Pass:
         return None if kind is None else (kind, self._shut[at].tobytes())
 
     def _attempt(self, at: int) -> Attempt:
-        attempt = self._progress.attempt(self._purpose, self._gang_groups[at], self._action, own=self._own)
+        attempt = self._progress.attempt(
+            self._purpose, self._gang_groups[at], self._action, within_podgroup=self._within_podgroup
+        )
         return replace(attempt, snapshot=self._closed_to(at))
 
     def _closed_to(self, at: int) -> Snapshot:

@@ -175,10 +175,20 @@ class Progress:
         """What the plugins would say if the tasks ``rows`` were promised nothing."""
         return self.host().on(carried_out(released(rows), self.snapshot, self.now))
 
-    def attempt(self, purpose: Purpose, gang_group: GangGroup, action: str, *, own: bool = False) -> Attempt:
+    def attempt(
+        self, purpose: Purpose, gang_group: GangGroup, action: str, *, within_podgroup: bool = False
+    ) -> Attempt:
         """An attempt for a gang group on the snapshot as it is by now, in all domains."""
         return Attempt(
-            self.snapshot, self.policy, purpose, gang_group, None, self.now, action, own, self.shielded(purpose)
+            self.snapshot,
+            self.policy,
+            purpose,
+            gang_group,
+            None,
+            self.now,
+            action,
+            within_podgroup,
+            self.shielded(purpose),
         )
 
     def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":

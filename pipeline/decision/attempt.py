@@ -62,7 +62,7 @@ class Attempt:
         Seconds.
     action
         Name of the action that asks; the purpose's own name if empty.
-    own
+    within_podgroup
         Whether tasks that find no other victims may take tasks of lower priority of their own podgroup.
     starting: int64[K]
         Tasks that the same cycle binds; they are not evicted.
@@ -79,7 +79,7 @@ class Attempt:
     domains: Rows | None
     now: float
     action: str = ""
-    own: bool = False
+    within_podgroup: bool = False
     starting: Rows = field(default_factory=lambda: NO_ROWS)
     among: Rows | None = None
     survey: Survey | None = None

@@ -25,7 +25,7 @@ class Solver(Protocol):
     """How a family of policies gets from a need to a statement, and what makes the statement lawful."""
 
     def passes(self, purpose: Purpose) -> tuple[bool, ...]:
-        """One entry for each pass over all starving podgroups: ``Attempt.own`` in that pass."""
+        """One entry for each pass over all starving podgroups: ``Attempt.within_podgroup`` in that pass."""
 
     def victim_point(self, purpose: Purpose) -> ExtensionPoint:
         """Where plugins are asked which tasks may go: EVICTABLE of gangs, else of single tasks."""

@@ -163,12 +163,12 @@ class _Others:
 @kernel
 def _lost_instead(
     victims: Rows, nodes: tuple[int, int], there: Plain, members: Plain, may: Bools, rank: Longs, most: int,
-    everywhere: bool, towards: tuple[Plain, Plain], columns: Plain, node: Ids, keys: tuple[Ids, Longs],
+    cluster_wide: bool, towards: tuple[Plain, Plain], columns: Plain, node: Ids, keys: tuple[Ids, Longs],
 ) -> tuple[Rows, Bools, Rows, Longs, int]:  # fmt: skip
     """What podgroups with candidates on ``nodes``, and without victims, lose in their place: as many tasks, or all.
 
-    One that breaks loses all of its candidates on the nodes, or ``everywhere``. ``there`` and ``members`` are those of
-    ``Occupancy``; ``keys`` are priority and order of all tasks.
+    One that breaks loses all of its candidates on the nodes, or in the cluster (``cluster_wide``). ``there`` and
+    ``members`` are those of ``Occupancy``; ``keys`` are priority and order of all tasks.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def _lost_instead(
         taken = _in_order(here, keys)[: len(victims)]
         count_tasks(-1, taken, have, podgroup, role, part)
         safe[at] = reaches(minima, have, groups[at])
-        lost = taken if safe[at] else every if everywhere else here
+        lost = taken if safe[at] else every if cluster_wide else here
         start[at + 1] = start[at] + len(lost)
         rows[start[at] : start[at + 1]] = np.sort(lost)
     return groups, safe, rows[: start[-1]], start, found

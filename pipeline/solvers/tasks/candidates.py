@@ -25,7 +25,7 @@ def may_go(host: Host, task: int, rule: Rule) -> Bools:
         return np.zeros(len(tasks), bool)
     owner, queue = int(tasks.podgroup[task]), groups.queue[tasks.podgroup[task]]
     from_groups = np.zeros(len(groups), bool)
-    if rule.own:
+    if rule.within_podgroup:
         from_groups[owner] = True
     elif rule.purpose is Purpose.PREEMPT:
         from_groups = groups.alive & (groups.queue == queue)
@@ -33,7 +33,7 @@ def may_go(host: Host, task: int, rule: Rule) -> Bools:
     else:
         from_groups = groups.alive & (groups.queue != queue) & snapshot.queues.reclaimable[groups.queue]
     may = host.task_candidates(preemptor_of(host, task, rule), from_groups, rule.point)
-    if rule.own:
+    if rule.within_podgroup:
         may &= tasks.priority < tasks.priority[task]
     if tasks.best_effort[task]:  # a task that asks for nothing takes nothing but a pod
         may &= tasks.best_effort

@@ -15,8 +15,8 @@ class Rule:
     purpose
         PREEMPT: other podgroups of the same queue; RECLAIM: other queues that let others reclaim.
     podgroups
-        The preemptor's rows, whose tasks are no victims unless ``own``.
-    own
+        The preemptor's rows, whose tasks are no victims unless ``within_podgroup``.
+    within_podgroup
         Whether a task takes tasks of lower priority of its own podgroup instead (intra-podgroup preemption).
     simulated
         Whether nodes are compared by simulation ("Preempt Action Support Topology").
@@ -24,7 +24,7 @@ class Rule:
 
     purpose: Purpose
     podgroups: tuple[int, ...]
-    own: bool = False
+    within_podgroup: bool = False
     simulated: bool = False
 
     @property

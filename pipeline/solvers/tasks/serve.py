@@ -45,8 +45,8 @@ def serve(host: Host, attempt: Attempt) -> tuple[Statement | None, Explanation]:
         attempt.policy.action_argument("preempt", "topology_aware", False)
     )
     rules = [Rule(attempt.purpose, attempt.podgroups, simulated=simulated)]
-    if attempt.own:
-        rules.append(replace(rules[0], own=True))
+    if attempt.within_podgroup:
+        rules.append(replace(rules[0], within_podgroup=True))
     tasks, missing = _in_order(host, attempt.podgroups)
     places = _places(host, attempt, rules, tasks, missing) if len(tasks) else []
     if not places:

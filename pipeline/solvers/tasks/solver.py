@@ -69,8 +69,8 @@ def _may_go(host: Host, preemptor: Preemptor, made: Statement) -> bool:
     alike = np.stack([tasks.shape, tasks.podgroup, tasks.priority, tasks.may_preempt], axis=1)[placed]
     rule, order = Rule(preemptor.purpose, preemptor.podgroups), NO_ROWS
     for first in np.unique(alike, axis=0, return_index=True)[1]:
-        for own in (False, True)[: 1 + (rule.purpose is Purpose.PREEMPT)]:
-            rows = candidates(host, int(placed[first]), replace(rule, own=own), made.evictions)
+        for within_podgroup in (False, True)[: 1 + (rule.purpose is Purpose.PREEMPT)]:
+            rows = candidates(host, int(placed[first]), replace(rule, within_podgroup=within_podgroup), made.evictions)
             order = np.concatenate([order, rows[free[rows]]])
             free[rows] = False
     largest = snapshot.shapes.request[tasks.shape[placed]].max(axis=0)

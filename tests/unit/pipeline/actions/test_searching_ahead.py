@@ -20,7 +20,7 @@ class Counting(InPlace):
         self.offered: list[tuple[object, ...]] = []
 
     def ahead(self, attempts: Sequence[Attempt], host: Host) -> Sequence[Outcome]:
-        self.offered += [(one.podgroups, one.action, one.own) for one in attempts]
+        self.offered += [(one.podgroups, one.action, one.within_podgroup) for one in attempts]
         return super().ahead(attempts, host)
 
 
