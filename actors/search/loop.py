@@ -125,8 +125,9 @@ class CycleLoop:
         """Fetch what was heard last: the news of hours would wait to be folded when this service comes to lead."""
         with self._lock:
             news = self._news
-        if news is not None:
-            self._fetch(news[0])
+        if news is not None and self._fetch(news[0]) is None:
+            with self._lock:
+                self._heard = -1  # the same revision is news again
 
     def _next(self, done: Cycled, snapshot: Snapshot) -> float | None:
         """When to run again without news; not before the last decisions are folded."""

@@ -3,16 +3,18 @@
 import numpy as np
 
 from actors.fleets.generated import NOW, GangSpec, generate
-from pipeline.cluster.arrays import NO_ROWS
+from pipeline.cluster.arrays import NO_ROWS, first_of, is_among, with_rows
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.price import Price
 from pipeline.placement.need import need_of
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import host_of
+from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.cheaper import of_local_search
 from pipeline.solvers.bundles.covering.chosen import NO_VICTIMS, Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
+from pipeline.solvers.bundles.covering.task_priorities import by_task_priority
 from pipeline.solvers.bundles.search import search_of
 
 #: Nodes of a fleet in which a local search makes all that it makes anywhere.
@@ -20,13 +22,27 @@ _NODES = 128
 
 
 def search_locally(policy: Policy) -> None:
-    """Look for cheaper victims than all there are, in preempt and in reclaim."""
+    """Look for cheaper victims than all there are, in preempt and in reclaim; and for some of lower task priority."""
     for queues, purpose in ((0, Purpose.PREEMPT), (3, Purpose.RECLAIM)):
         fleet = generate(_NODES, GangSpec(16), queues=queues)
         attempt = Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW)
         host, need = host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False)
         search = search_of(attempt, host, need)
         of_local_search(DomainBundles(search, 0), _all_but_one(search))
+        _exchange(attempt, search)
+
+
+def _exchange(attempt: Attempt, search: BundleSearch) -> None:
+    """Look for tasks of lower priority in place of the first candidate of each podgroup, raised above all others."""
+    tasks, victims = attempt.snapshot.tasks, np.flatnonzero(search.candidate)
+    rows = victims[first_of(tasks.podgroup[victims])[0]]
+    higher = with_rows(tasks.priority, rows, int(tasks.priority.max()) + 1)
+    other = replace(attempt, snapshot=replace(attempt.snapshot, tasks=replace(tasks, priority=higher)))
+    found = replace(
+        _all_but_one(search), entry=np.flatnonzero(is_among(search.terms.entries.task, rows)), broken=NO_ROWS
+    )
+    need = need_of(other.snapshot, other.podgroups, surplus=False)
+    by_task_priority(DomainBundles(search_of(other, host_of(other), need), 0), found)
 
 
 def _all_but_one(search: BundleSearch) -> Selection:

@@ -23,7 +23,7 @@ from pipeline.solvers.bundles.surveying import bounds_of, contested, could_beat,
 
 #: Of domains whose bundles lack slots, this many are looked at, and report how much they lack.
 _COUNTED = 8
-#: Where no domain has room so far, up to this many are looked at in which other victims may make room.
+#: Where no domain has room so far, in up to this many other victims are sought: in small ones each set is tried.
 _OTHERS = 32
 #: Up to this many domains all are looked at with effort; of more, those that a survey finds the cheapest.
 _FEW = 16
@@ -239,14 +239,23 @@ def _of_alternative(tried: _Tried, domain: int, among: int) -> Price | None:
 
 
 def _out_of_order(tried: _Tried, hopeful: Rows, found: Best) -> Best:
-    """The outcome where the order of bundles makes room in no domain: in some of them other victims may."""
+    """The outcome where the order of bundles makes room in no domain: in some of them other victims may.
+
+    Where the policy limits how many are looked at, in those that were.
+    """
+    policy = tried.attempt.policy
+    if policy.max_domains:
+        looked_at = np.array([entry.domain for entry in found.tried], np.int64)
+        hopeful = hopeful[is_among(tried.domains[hopeful], looked_at)]
     entries, finalists = {entry.domain: entry for entry in found.tried}, found.finalists
-    some = tried.most_to_spare(hopeful)[: min(_OTHERS, tried.attempt.policy.max_domains or _OTHERS)]
+    some = tried.most_to_spare(hopeful)[:_OTHERS]
     for at in some.tolist():
         selected = select_out_of_order(tried.search, int(tried.domains[at]), len(some))
         if selected is not None:
             entries[selected.price.domain] = tried.entry(at, Reason.COSTLIER, selected.price)
             finalists = finalists.and_also(selected)
+            if policy.first_fit:
+                break
     if not finalists.found:
         return found
     return replace(found, finalists=finalists, tried=_compared([*entries.values()], finalists))

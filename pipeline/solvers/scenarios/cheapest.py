@@ -46,7 +46,8 @@ def cheapest(reached: Reached) -> Rows:
 
     Where some podgroups would break, a few units more may let most of them return, so longer scenarios are looked at
     too, in preempt without podgroups more important than those of the shortest. In reclaim priority does not say which
-    may be taken: there one podgroup may go in place of many less important ones.
+    may be taken: there one podgroup may go in place of many less important ones. Where none of that can be, because
+    nothing breaks less, no more is looked at.
     """
     scenario, count = reached.scenario, reached.count
     if count == 0:
@@ -55,14 +56,16 @@ def cheapest(reached: Reached) -> Rows:
     if not scenario.law.allows(scenario.leading(count).rows):  # only some of them may be taken
         return min((way for way in ways if scenario.law.allows(way[1])), key=lambda way: way[0])[1]
     best = min(ways, key=lambda way: way[0])
-    if best[0].broken > _FEW and not breaks_least(scenario, best[0].by_priority):
+    preempts = scenario.law.preemptor.purpose is Purpose.PREEMPT
+    proved = (preempts or best[0].broken < _RATE) and breaks_least(scenario, best[0].by_priority)
+    if best[0].broken > _FEW and not proved:
         scenario = _without_higher_priority(scenario, count)
         ways += _with_losses(scenario, _of_longer(scenario, count))
         best = min(ways, key=lambda way: way[0])
         if best[0].broken > _FEW:
             ways += _exchanged(scenario, count, best)
             best = min(ways, key=lambda way: way[0])
-    if scenario.law.preemptor.purpose is Purpose.PREEMPT or best[0].broken < _RATE:
+    if preempts or best[0].broken < _RATE:
         return best[1]
     ways += _biggest(reached.scenario)
     fewest = min(ways, key=lambda way: (way[0].broken, way[0]))

@@ -1,4 +1,4 @@
-"""The proof that no set of units breaks less, so that no other needs to be sought."""
+"""The proof that no set of units breaks less, priority by priority."""
 
 from collections.abc import Sequence
 

@@ -101,7 +101,7 @@ def _searched(
     Without any victim that could go there is none either, unless promises are withdrawn.
     """
     units = units_of(host, law.preemptor)
-    if len(units) == 0 and not law.settles and not withdraws:
+    if len(units) == 0 and not withdraws:
         return Reason.NO_CANDIDATES  # room that is there already is for `allocate`
     if not _ever(law.takes, units.rows) or not _ever(law.allows, units.rows):
         return Reason.QUOTA

@@ -76,7 +76,7 @@ def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
     snapshot = host.context.snapshot
     rows = host.candidates(preemptor).nonzero()[0]
     if len(rows) == 0:
-        return VictimUnits(NO_ROWS, np.zeros(1, np.int64), NO_ROWS, np.zeros(0, bool), NO_ROWS)
+        return VictimUnits(rows, np.zeros(1, np.int64), rows, np.zeros(0, bool), rows)
     owner = snapshot.tasks.podgroup[rows].astype(np.int64)
     order = (owner * len(rows) - host.task_ranks(rows)).argsort(kind="stable")  # mostly in runs already
     units = _by_podgroup(snapshot, rows[order], owner[order])

@@ -8,7 +8,7 @@ from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.local_search.step_budget import budget_of
 
 #: Between these many steps are spent on finding a set at all; the more nodes, the fewer: together some 40 ms at most.
-_LEAST, _MOST, _ALL = 2, 400, 80_000
+_LEAST, _MOST, _ALL = 2, 400, 40_000
 #: How much more podgroups may lose so that fewer break: a limit on how many may break asks nothing else.
 _WHATEVER = 1e9
 
@@ -16,7 +16,7 @@ _WHATEVER = 1e9
 def out_of_order(here: DomainBundles, among: int = 1) -> Selection | None:
     """The cheapest lawful victims that a local search finds, whatever the order of bundles, or None.
 
-    It is one ``among`` several searches that share the steps of one.
+    ``among``: how many domains share the steps of one search.
 
     No search is made for a gang that would not have enough room whatever leaves.
     """

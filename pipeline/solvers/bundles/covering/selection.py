@@ -66,17 +66,22 @@ def select(search: BundleSearch, domain: int, known: Outcome | None = None) -> S
         found = every or (found and of_local_search(here, found))
     if found is None:
         return _shortfall(here, room)
-    return by_task_priority(here, found) if search.effort > 0 else found
+    return _ranked(here, found)
 
 
 def select_out_of_order(search: BundleSearch, domain: int, among: int) -> Selection | None:
-    """The same in a domain where the order of bundles and the quotas leave too little room: other victims, or None.
+    """Other victims in a domain where the order of bundles and the quotas leave too little room, or None.
 
-    ``among``: in how many domains that is tried; all together may take as long as one.
+    ``among``: in how many domains they are sought; all together may take as long as one.
     """
     here = DomainBundles(search, domain)
     found = out_of_order(here, among)
-    return found and by_task_priority(here, of_local_search(here, found))
+    return found and _ranked(here, of_local_search(here, found))
+
+
+def _ranked(here: DomainBundles, found: Selection) -> Selection:
+    """The selection, put right if it was polished."""
+    return by_task_priority(here, found) if here.search.effort > 0 else found
 
 
 def estimate(search: BundleSearch, domain: int) -> Price | None:

@@ -4,56 +4,70 @@ Of a podgroup's tasks that cover as much of the need, the one of the lowest prio
 price does not know this order, so that a set that was made cheaper may lack it; here it is put right.
 """
 
-from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, distinct, first_of, is_among
 from pipeline.kernels import kernel
 from pipeline.records import replace
+from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.covering.cheaper import selected_of
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
+from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.sets import Sets, outcome_of_set
 
-#: At most this many other sets are tried.
-_TRIED = 64
+#: Between these many other sets are tried, fewer in large fleets.
+_FEWEST, _MOST, _ALL = 4, 64, 16_000
 
-#: An entry that stays, and those that go in its place.
-_Change = tuple[int, Rows]
+
+class _Surplus(NamedTuple):
+    """What goes as surplus of podgroups that do not break, and what could go instead; both in the order of victims.
+
+    Attributes
+    ----------
+    goes: int64[C]
+        Entries of the selection.
+    other: int64[D]
+        Entries of the same podgroups that stay, by podgroup.
+    first, last: int64[C]
+        For each that goes, those of ``other`` that are of its podgroup; those before ``first`` were refused.
+    """
+
+    goes: Rows
+    other: Rows
+    first: Rows
+    last: Rows
 
 
 def by_task_priority(here: DomainBundles, found: Selection) -> Selection:
     """The selection with tasks of lower priority in place of others of their podgroup, as far as the gang places.
 
-    They cover as much of the need, and have the same role and subgroup. What is not needed any more then returns.
+    They cover as much of the need, and have the same role and subgroup. All are exchanged at once if that is lawful,
+    else a half of them, and so on. What is not needed any more then returns.
     """
-    left, changed = _TRIED, False
-    while left > 0 and _is_outranked(here, found):
-        left, other = _first_lawful(here, found, _exchanges(here, found), left)
-        if other is None:
+    if not _is_outranked(here, found):
+        return found
+    surplus, changed = _surplus_of(here, found), False
+    left = min(max(_ALL // len(here.search.snapshot.nodes), _FEWEST), _MOST)
+    done, used = np.zeros(len(surplus.goes), bool), np.zeros(len(surplus.other), bool)
+    while left > 0:
+        goes, instead = _matched(here, surplus, done, used)
+        todo = [np.arange(len(goes))] if len(goes) else []
+        if not todo:
             break
-        found, changed = other, True
-    while changed and left > 0:
-        left, other = _first_lawful(here, found, _returns(here, found), left)
-        if other is None:
-            break
-        found = other
-    return found
-
-
-def _first_lawful(
-    here: DomainBundles, found: Selection, changes: Iterable[_Change], left: int
-) -> tuple[int, Selection | None]:
-    """How many tries are left, and the selection after the first change that is lawful; None if none is."""
-    for stays, instead in changes:
-        if left == 0:
-            break
-        left -= 1
-        other = _selection_of(here, np.append(found.entry[found.entry != stays], instead), found)
-        if other is not None:
-            return left, other
-    return left, None
+        while todo and left > 0:
+            some, left = todo.pop(), left - 1
+            stay, leave = surplus.goes[goes[some]], surplus.other[instead[some]]
+            other = _selection_of(here, np.append(found.entry[~is_among(found.entry, stay)], leave), found)
+            if other is not None:
+                found, changed, done[goes[some]], used[instead[some]] = other, True, True, True
+            elif len(some) == 1:
+                surplus.first[goes[some]] = instead[some] + 1
+            else:
+                todo += [some[len(some) // 2 :], some[: len(some) // 2]]
+    return _without_needless(here, found) if changed else found
 
 
 def _selection_of(here: DomainBundles, entry: Rows, found: Selection) -> Selection | None:
@@ -68,25 +82,35 @@ def _selection_of(here: DomainBundles, entry: Rows, found: Selection) -> Selecti
     return None if made is None else replace(made, given_back=found.given_back)
 
 
-def _surplus(here: DomainBundles, found: Selection) -> Rows:
-    """int64[C]: the entries of the selection whose podgroups do not break, in the order of victims."""
-    some = found.entry[~is_among(here.search.terms.entries.podgroup[found.entry], found.broken)]
-    return some[_order(here, some)]
+def _without_needless(here: DomainBundles, found: Selection) -> Selection:
+    """The selection without surplus that may return by slots, the last in the order of victims first."""
+    goes = _in_order(here, _going(here, found))[::-1].copy()
+    free, each = FreeRoom(here.search, here.domain), np.arange(len(goes))
+    free.leave(found.entry)
+    returned = free.reprieve(Units(each + 1, goes, np.full(len(goes), NONE, np.int64), each), None)
+    if not returned.any():
+        return found
+    return _selection_of(here, found.entry[~is_among(found.entry, goes[returned])], found) or found
 
 
-def _order(here: DomainBundles, some: Rows) -> Rows:
-    """The order of victims: the most coverage, the lowest priority, the least waste, the youngest, the last name."""
+def _going(here: DomainBundles, found: Selection) -> Rows:
+    """int64[C]: the entries of the selection whose podgroups do not break."""
+    return found.entry[~is_among(here.search.terms.entries.podgroup[found.entry], found.broken)]
+
+
+def _in_order(here: DomainBundles, some: Rows) -> Rows:
+    """Entries in the order of victims: the most coverage, lowest priority, least waste, the youngest, the last name."""
     worth, entries = here.search.terms.worth, here.search.terms.entries
     task, shape = entries.task[some], entries.shape[some]
     details = entries.of_tasks
-    return np.lexsort((-details.order[task], worth.waste[shape], details.priority[task], worth.coverage[shape]))
+    keys = -details.order[task], worth.waste[shape], details.priority[task], worth.coverage[shape]
+    return some[np.lexsort(keys)]
 
 
 def _is_outranked(here: DomainBundles, found: Selection) -> bool:
     """Whether a candidate of the domain has a lower priority than a task of its podgroup that goes as surplus."""
     search, tasks = here.search, here.search.snapshot.tasks
-    entries = search.terms.entries
-    rows = entries.task[found.entry[~is_among(entries.podgroup[found.entry], found.broken)]]
+    rows = search.terms.entries.task[_going(here, found)]
     start, member = search.snapshot.by_podgroup
     columns = search.candidate, tasks.node, tasks.podgroup, tasks.priority
     return bool(_lower_there(rows, start, member, here.nodes, *columns))
@@ -109,30 +133,43 @@ def _lower_there(
     return False
 
 
-def _exchanges(here: DomainBundles, found: Selection) -> Iterator[_Change]:
-    """The surplus that may stay, the last first; for each what may go instead, in the order of victims."""
-    entries, surplus = here.search.terms.entries, _surplus(here, found)
+def _surplus_of(here: DomainBundles, found: Selection) -> _Surplus:
+    entries, goes = here.search.terms.entries, _in_order(here, _going(here, found))
     begin, end = (int(here.search.site.start[node]) for node in here.nodes)
-    mine = is_among(entries.podgroup[begin:end], distinct(entries.podgroup[surplus])) & entries.candidate[begin:end]
-    others = begin + mine.nonzero()[0]
-    others = others[~is_among(others, found.entry)]
-    others = others[_order(here, others)]
-    for one in surplus[::-1].tolist():
-        for other in others[_may_go_for(here, one, others)].tolist():
-            yield one, np.array([other])
+    owner = entries.podgroup[goes].astype(np.int64)
+    mine = is_among(entries.podgroup[begin:end], distinct(entries.podgroup[goes])) & entries.candidate[begin:end]
+    other = begin + mine.nonzero()[0]
+    other = _in_order(here, other[~is_among(other, found.entry)])
+    theirs = entries.podgroup[other].astype(np.int64)
+    order = theirs.argsort(kind="stable")
+    first, last = (np.searchsorted(theirs[order], owner, side=side) for side in ("left", "right"))
+    return _Surplus(goes, other[order], first, last)
 
 
-def _may_go_for(here: DomainBundles, one: int, others: Rows) -> Bools:
-    """bool[K]: others of its podgroup, role and subgroup that have a lower priority and cover as much of the need."""
+def _matched(here: DomainBundles, surplus: _Surplus, done: Bools, used: Bools) -> tuple[Rows, Rows]:
+    """Positions of entries that may stay, the last first, and of those that may go instead: see ``_pairs``."""
     entries, coverage = here.search.terms.entries, here.search.terms.worth.coverage
-    details, task, row = entries.of_tasks, entries.task[others], entries.task[one]
-    alike = (entries.podgroup[others] == entries.podgroup[one]) & (details.role[task] == details.role[row])
-    alike &= details.subgroup[task] == details.subgroup[row]
-    covers = coverage[entries.shape[others]] <= coverage[entries.shape[one]]
-    return np.asarray(alike & covers & (details.priority[task] < details.priority[row]))
+    details = entries.of_tasks
+    return _pairs(
+        surplus.goes, surplus.other, surplus.first, surplus.last, done, used.copy(),
+        entries.task, entries.shape, details.role, details.subgroup, details.priority, coverage,
+    )  # fmt: skip
 
 
-def _returns(here: DomainBundles, found: Selection) -> Iterator[_Change]:
-    """The surplus one after the other, with nothing in its place: the last in the order of victims first."""
-    for one in _surplus(here, found)[::-1].tolist():
-        yield one, NO_ROWS
+@kernel
+def _pairs(
+    goes: Rows, other: Rows, first: Rows, last: Rows, done: Bools, used: Bools,
+    task: Rows, shape: Ids, role: Ids, part: Ids, priority: Ids, coverage: Longs,
+) -> tuple[Rows, Rows]:  # fmt: skip
+    """For each that goes and is not ``done``, the last first: an other that may go for it and is not ``used``."""
+    stay, leave, many = np.empty(len(goes), np.int64), np.empty(len(goes), np.int64), 0
+    for at in range(len(goes) - 1, -1, -1):
+        row = task[goes[at]]
+        for one in range(first[at], 0 if done[at] else last[at]):
+            lower = task[other[one]]
+            alike = role[lower] == role[row] and part[lower] == part[row] and priority[lower] < priority[row]
+            if alike and not used[one] and coverage[shape[other[one]]] <= coverage[shape[goes[at]]]:
+                stay[many], leave[many], used[one] = at, one, True
+                many += 1
+                break
+    return stay[:many], leave[:many]

@@ -36,3 +36,18 @@ def test_a_podgroup_that_the_law_refuses_beside_the_others_takes_nobodys_place()
     )  # fmt: skip
     victims = [entry["task"].rpartition("/")[2] for entry in found["cycles"][0]["evictions"]]
     assert sorted(victims) == ["g0-0", "g1-0", "g1-1"]
+
+
+def test_in_reclaim_one_podgroup_goes_in_place_of_many_less_important_ones() -> None:
+    """No set breaks less priority by priority than the eight; but one more important podgroup is enough."""
+    small = [podgroup(f"s{at}", "over", (1, "n0"), priority=0) for at in range(8)]
+    found = simulate(
+        {
+            "version": 1, "now": 100,
+            "nodes": [{"name": "n0", "allocatable": {GPU: 17, "pods": 100}}],
+            "queues": [{"name": "over", "deserved": {GPU: 0}}, {"name": "due", "deserved": {GPU: 8}}],
+            "podgroups": [*small, podgroup("big", "over", (9, "n0"), priority=1), podgroup("p", "due", (8, None))],
+            "policy": {"profile": "kai", "actions": ["reclaim"]},
+        }
+    )  # fmt: skip
+    assert [entry["task"] for entry in found["cycles"][0]["evictions"]] == ["default/big-0"]
