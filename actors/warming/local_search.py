@@ -29,10 +29,10 @@ def search_locally(policy: Policy) -> None:
         host, need = host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False)
         search = search_of(attempt, host, need)
         of_local_search(DomainBundles(search, 0), _all_but_one(search))
-        _exchange(attempt, search)
+        _raise_priorities(attempt, search)
 
 
-def _exchange(attempt: Attempt, search: BundleSearch) -> None:
+def _raise_priorities(attempt: Attempt, search: BundleSearch) -> None:
     """Look for tasks of lower priority in place of the first candidate of each podgroup, raised above all others."""
     tasks, victims = attempt.snapshot.tasks, np.flatnonzero(search.candidate)
     rows = victims[first_of(tasks.podgroup[victims])[0]]

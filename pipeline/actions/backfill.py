@@ -4,6 +4,7 @@ import numpy as np
 
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NONE
+from pipeline.cluster.rules.gang_groups import gang_groups
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.statement import statement
 from pipeline.placement.layout.regions import regions_of
@@ -13,15 +14,18 @@ from pipeline.placement.layout.scored import ScoredPlacement
 def backfill(progress: Progress) -> Progress:
     """Bind every best-effort task of a podgroup that is ready, in order, to the best node that takes another pod.
 
-    Starts that are held back are left out.
+    Starts that are held back are left out, and podgroups of a gang group that is not ready as a whole.
     """
     host, snapshot = progress.host(), progress.snapshot
     if not snapshot.counts.pending_best_effort.any():
         return progress
     tasks = snapshot.tasks
     waits = (tasks.status == PENDING) & tasks.best_effort & ~tasks.gated & (tasks.nominated == NONE)
-    may = host.valid & host.ready
+    ready = host.valid & host.ready
+    may = ready.copy()
     may[list(progress.held)] = False
+    for podgroup, gang_group in snapshot.once(gang_groups).unit.items():
+        may[podgroup] &= ready[list(gang_group)].all()
     rows = np.flatnonzero(waits & may[tasks.podgroup])
     if len(rows) == 0:
         return progress
