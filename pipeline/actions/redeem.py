@@ -18,6 +18,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.explanation import Reason
 from pipeline.decision.statement import Statement, statement, taking_back
+from pipeline.placement.need import task_order
 from pipeline.placement.promises import fitting, kept
 from pipeline.placement.starving import in_order
 from pipeline.plugins.host import Host
@@ -54,8 +55,9 @@ def _holds_promise(snapshot: Snapshot) -> Bools:
 
 
 def _promised_of(snapshot: Snapshot, gang_group: GangGroup, promised: Bools) -> Rows:
-    rows = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in gang_group])
-    return np.asarray(rows[promised[rows]])
+    """int64[K]: the promised tasks of a gang group, those of each podgroup in the order in which they are placed."""
+    mine = [snapshot.tasks_of(podgroup) for podgroup in gang_group]
+    return np.concatenate([task_order(snapshot, rows[promised[rows]]) for rows in mine])
 
 
 def _started(progress: Progress, gang_group: GangGroup, *, binding: bool) -> Progress:

@@ -127,3 +127,12 @@ def test_a_promise_that_leads_nowhere_makes_room_for_others(actions: list[str]) 
     cluster["policy"]["actions"] = actions
     assert bindings(cluster, 1) == {}
     assert bindings(cluster, 2) == {"default/lo-0": "n1"}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_two_promises_of_a_podgroup_the_first_in_its_order_is_kept_whatever_the_order_in_the_file(
+    turned: bool,
+) -> None:
+    low = waiting("n1", "n1", task={"request": {"cpu": 3}}, min_available=1)
+    low["tasks"] = low["tasks"][::-1] if turned else low["tasks"]
+    assert bindings(world([node("n1")], low), 2) == {"default/hi-0": "n1"}
