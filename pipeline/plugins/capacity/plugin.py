@@ -120,7 +120,7 @@ class Capacity(
         queue states a share there is no opinion, and other plugins (proportion) decide.
         """
         queue, shares = self._queue_of(preemptor), self._shares
-        if self._queues.state[queue] != OPEN:
+        if self._closed[queue]:
             return False
         if not shares.stated.any() and not self._queues.guarantee.any():
             return None
@@ -214,7 +214,7 @@ class Capacity(
         if not preemptor.podgroups:
             return True  # clearing and consolidating give no queue more than it has
         snapshot, shares, queue = self._base, self._shares, self._queue_of(preemptor)
-        if self._queues.state[queue] != OPEN:
+        if self._closed[queue]:
             return False
         columns = snapshot.tasks.podgroup, snapshot.tasks.shape, snapshot.podgroups.queue, snapshot.shapes.request
         bounds = shares.parent, shares.ceiling, shares.deserved, shares.stated, self._queues.guarantee

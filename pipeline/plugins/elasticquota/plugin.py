@@ -94,7 +94,7 @@ class ElasticQuota(
     def preemptive(self, preemptor: Preemptor) -> bool | None:
         """Whether its queue is open and stays within its runtime quota, where one is stated."""
         queue = self._queue_of(preemptor)
-        if self._queues.state[queue] != OPEN:
+        if self._closed[queue]:
             return False
         bound = self._terms.bound[queue] & (preemptor.request > 0)
         after = self._state.allocated[queue] + preemptor.request
@@ -133,7 +133,7 @@ class ElasticQuota(
         if not preemptor.podgroups:
             return True  # clearing gives no queue more than it has
         snapshot, terms, queue = self._base, self._terms, self._queue_of(preemptor)
-        if self._queues.state[queue] != OPEN:
+        if self._closed[queue]:
             return False
         lost, taken = np.zeros_like(terms.base), np.zeros_like(terms.base)
         snapshot.add_requests(rows, lost, snapshot.queue_of(rows))

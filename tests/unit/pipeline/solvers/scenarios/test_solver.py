@@ -129,6 +129,13 @@ def test_a_task_that_was_to_start_elsewhere_does_not_once_the_rest_of_its_gang_g
     assert done(found) == ([1], {0: NONE, 2: 0, 3: 2})
 
 
+def test_a_podgroup_that_may_not_preempt_evicts_nobody() -> None:
+    state = cluster([{"gpu": 1}], [gang(1, 0, gpu=1), gang(1, gpu=1, priority=1)])
+    found = asked(replace(state, podgroups=replace(state.podgroups, may_preempt=state.podgroups.order < 1)))
+    assert isinstance(found, NoPlan)
+    assert found.explanation.reason is Reason.NEVER
+
+
 def test_room_that_is_there_already_is_left_to_allocate_where_nothing_could_be_evicted() -> None:
     found = asked(cluster([{"gpu": 2}], [gang(1, 0, gpu=1, priority=2), gang(1, gpu=1, priority=1)]))
     assert isinstance(found, NoPlan)
