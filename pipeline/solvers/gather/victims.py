@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, is_among
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import Price, Work, price_of
 from pipeline.placement.need import Need
@@ -17,6 +17,8 @@ from pipeline.solvers.gather.pool import Pool, pool_of
 from pipeline.solvers.gather.reprieve import Wanted, reprieved
 
 Harm = tuple[int, int, int, int, Work, Work, int]
+#: Where slots do not decide, at most this many units are tried by themselves.
+_TRIED = 16
 #: Above every priority.
 ANY_PRIORITY = int(np.iinfo(np.int64).max)
 
@@ -133,7 +135,7 @@ def _made(search: GatherSearch, pool: Pool, order: Rows, leaves: Bools, domain: 
     """The victims that remain if candidates return in one order, ``leaves`` if all may, and where the gang is gathered.
 
     If all tasks are alike, slots decide which may return. Else the gang is gathered to be sure, and fewer return until
-    it can be gathered.
+    it can be gathered: those up to one in the order, and then others by themselves.
     """
     low, high, best = 0, len(order), None
     placed = _gathered(search, pool, leaves, domain)
@@ -146,10 +148,31 @@ def _made(search: GatherSearch, pool: Pool, order: Rows, leaves: Bools, domain: 
     if placed is None:
         if best is None:
             return None
-        leaves, placed = best
+        leaves, placed = _fewer(search, pool, order, *best, domain)
     assert placed is not None
     victims = _used(search, pool.rows[leaves], placed)
     return MadeRoom(victims, placed, _priced(search, victims, domain))
+
+
+def _fewer(
+    search: GatherSearch, pool: Pool, order: Rows, leaves: Bools, placed: Gathered, domain: int
+) -> tuple[Bools, Gathered]:
+    """The same, where units return by themselves too, in their order, while the gang can still be gathered."""
+    held = search.snapshot.shapes.request[search.snapshot.tasks.shape[pool.rows]]
+    own_queue = search.snapshot.queue_of(pool.rows) == search.snapshot.podgroups.queue[search.need.podgroups[0]]
+    tried = 0
+    for one in order.tolist():
+        if not leaves[one] or tried == _TRIED:
+            continue
+        with_it = pool.unit == pool.unit[one] if pool.unit[one] != NONE else np.arange(len(leaves)) == one
+        fewer = leaves & ~with_it
+        if (held[fewer & own_queue].sum(axis=0) < search.short).any():
+            continue
+        tried += 1
+        found = _gathered(search, pool, fewer, domain)
+        if found is not None:
+            leaves, placed = fewer, found
+    return leaves, placed
 
 
 def _priced(search: GatherSearch, victims: Rows, domain: int) -> Price:
