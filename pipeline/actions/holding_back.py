@@ -15,7 +15,8 @@ def without_retaken(run: Callable[[Progress], Progress], fresh: Progress) -> Pro
     """The outcome of the actions, with every start held back that a later action would take.
 
     If the podgroup that would have taken the room gets nothing then, nothing is held back, and no start is taken. A
-    task that starts on promised room is never taken. Each turn holds back a podgroup more, so it ends.
+    task that starts on promised room is never taken. Each turn holds back a podgroup more, so there is a last one; if
+    an action started what is held back all the same, nothing would be held back.
     """
     if not fresh.policy.takes_back_starts:
         return run(fresh)

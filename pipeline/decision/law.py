@@ -42,17 +42,17 @@ def why_not_taken(host: Host, preemptor: Preemptor, victims: Rows, counted: Rows
     return None
 
 
-def passes(purpose: Purpose) -> tuple[bool, ...]:  # noqa: ARG001 - the same for all
-    """`Solver.passes` of solvers that take whole gangs: one pass, for a gang never takes from itself."""
+def passes(_purpose: Purpose) -> tuple[bool, ...]:
+    """`Solver.passes` of solvers that take whole gangs: always one pass, for a gang never takes from itself."""
     return (False,)
 
 
-def victim_point(purpose: Purpose) -> ExtensionPoint:  # noqa: ARG001 - the same for all
-    """`Solver.victim_point` of solvers that take whole gangs: plugins are asked about gangs."""
+def victim_point(_purpose: Purpose) -> ExtensionPoint:
+    """`Solver.victim_point` of solvers that take whole gangs: for every purpose plugins are asked about gangs."""
     return ExtensionPoint.EVICTABLE
 
 
-def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001
+def still_lawful(host: Host, preemptor: Preemptor, made: Statement, _unchanged: bool) -> str | None:
     """`Solver.still_lawful` of solvers that take whole gangs."""
     return why_not_taken(host, preemptor, made.evictions, made.evictions)
 

@@ -104,7 +104,10 @@ class Host(VictimHost):
         return self._victim_ranks[queue]
 
     def price_rank(self, purpose: Purpose, podgroup: int) -> Longs | None:
-        """int64[G]: in a reclaim for a podgroup the rank of each one's queue, fairest to take from first; else None."""
+        """int64[G]: for a price, the rank of each podgroup's queue if ``podgroup`` reclaims; None for other purposes.
+
+        From a lower rank it is fairer to take: see ``victim_queue_rank``.
+        """
         if purpose is not Purpose.RECLAIM:
             return None
         queue = self._given.snapshot.podgroups.queue

@@ -24,16 +24,16 @@ from pipeline.solvers.tasks import solver as tasks
 class Solver(Protocol):
     """How a family of policies gets from a need to a statement, and what makes the statement lawful."""
 
-    def passes(self, purpose: Purpose) -> tuple[bool, ...]:
+    def passes(self, purpose: Purpose, /) -> tuple[bool, ...]:
         """One entry for each pass over all starving podgroups: ``Attempt.within_podgroup`` in that pass."""
 
-    def victim_point(self, purpose: Purpose) -> ExtensionPoint:
+    def victim_point(self, purpose: Purpose, /) -> ExtensionPoint:
         """Where plugins are asked which tasks may go: EVICTABLE of gangs, else of single tasks."""
 
     def propose(self, attempt: Attempt, host: Host) -> Plan | NoPlan:
         """The best plan for the attempt, or why there is none; ``host`` is of its snapshot, policy and clock."""
 
-    def still_lawful(self, host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:
+    def still_lawful(self, host: Host, preemptor: Preemptor, made: Statement, unchanged: bool, /) -> str | None:
         """Why the statement's victims may not be taken now, or None.
 
         ``unchanged``: the host is of the revision on which the statement was made.
@@ -55,7 +55,7 @@ class Placer(Protocol):
 class Dealing(Protocol):
     """Where one plan for podgroups alike can be dealt out to them."""
 
-    def widest_dealt(self, policy: Policy) -> int:
+    def widest_dealt(self, policy: Policy, /) -> int:
         """How many tasks such a podgroup may have; 0: they are served one after the other."""
 
 

@@ -23,7 +23,7 @@ from pipeline.solvers.bundles.surveying import bounds_of, contested, could_beat,
 
 #: Of domains whose bundles lack slots, this many are looked at, and report how much they lack.
 _COUNTED = 8
-#: Where no domain has room so far, in up to this many other victims are sought: in small ones each set is tried.
+#: Where no domain has room so far, other victims are sought in up to this many.
 _OTHERS = 32
 #: Up to this many domains all are looked at with effort; of more, those that a survey finds the cheapest.
 _FEW = 16
@@ -239,9 +239,9 @@ def _of_alternative(tried: _Tried, domain: int, among: int) -> Price | None:
 
 
 def _out_of_order(tried: _Tried, hopeful: Rows, found: Best) -> Best:
-    """The outcome where the order of bundles makes room in no domain: in some of them other victims may.
+    """The outcome where the order of bundles makes room in no domain: other victims in some domain may.
 
-    Where the policy limits how many are looked at, in those that were.
+    If the policy limits how many domains are looked at, only those are that were looked at before.
     """
     policy = tried.attempt.policy
     if policy.max_domains:

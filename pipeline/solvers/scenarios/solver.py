@@ -45,7 +45,7 @@ _MOVING = 8
 _WIDEST = 16
 
 
-def widest_dealt(policy: Policy) -> int:  # noqa: ARG001 - the same for all
+def widest_dealt(_policy: Policy) -> int:
     """Small podgroups alike are served by one search."""
     return _WIDEST
 
@@ -236,6 +236,6 @@ def _explained(attempt: Attempt, need: Need, reason: Reason, domain: int = NONE)
     return Explanation(attempt.purpose.value, attempt.podgroups[0], need.minimum, reason, domain)
 
 
-def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:  # noqa: ARG001
+def still_lawful(host: Host, preemptor: Preemptor, made: Statement, _unchanged: bool) -> str | None:
     """Why the victims may not be taken, or None; asked even if nothing changed."""
     return why_not_taken(host, preemptor, made.evictions, taken(host.context.policy, made))

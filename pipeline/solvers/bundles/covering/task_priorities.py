@@ -161,7 +161,10 @@ def _pairs(
     goes: Rows, other: Rows, first: Rows, last: Rows, done: Bools, used: Bools,
     task: Rows, shape: Ids, role: Ids, part: Ids, priority: Ids, coverage: Longs,
 ) -> tuple[Rows, Rows]:  # fmt: skip
-    """For each that goes and is not ``done``, the last first: an other that may go for it and is not ``used``."""
+    """Pairs of a task that goes and one that may go for it; the last that goes is matched first.
+
+    What is ``done`` is matched no more, and what is ``used`` goes for nothing else.
+    """
     stay, leave, many = np.empty(len(goes), np.int64), np.empty(len(goes), np.int64), 0
     for at in range(len(goes) - 1, -1, -1):
         row = task[goes[at]]
