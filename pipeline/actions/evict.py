@@ -23,7 +23,7 @@ from pipeline.actions.evicting.leftovers import in_turn, resting, waits
 from pipeline.actions.evicting.one_kind import TASKS, as_one, of_another, of_one_kind, rigid_of_one_kind
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
-from pipeline.cluster.arrays import NO_ROWS, Bools, Rows, is_among
+from pipeline.cluster.arrays import NO_ROWS, Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
@@ -114,8 +114,7 @@ class _Pass:
             return 1
         self._progress = resting(self._progress, self._host, outcome, gang_group)
         if isinstance(outcome, Plan) and not waits(self._progress, self._host, outcome, gang_group):
-            victims = outcome.statement.evictions
-            back = victims[is_among(victims, self._progress.starting)]
+            back = self._progress.retaken_by(outcome)
             if len(back):
                 self._progress = replace(self._progress, retaken=back, taker=gang_group[0])
                 return 1
@@ -158,7 +157,7 @@ class _Pass:
         found = self._search(attempt)
         if found is None:
             return None
-        if isinstance(found, NoPlan) or is_among(found.statement.evictions, self._progress.starting).any():
+        if isinstance(found, NoPlan) or len(self._progress.retaken_by(found)):
             return []
         return list(in_turn(self._progress, self._host, dealt(attempt, self._host_of(attempt), found)))
 

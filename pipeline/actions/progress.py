@@ -10,7 +10,8 @@ from pipeline.actions.backoff import Backoff, GangGroup
 from pipeline.actions.claims import Closed
 from pipeline.actions.observing import Observer, Unobserved
 from pipeline.actions.searching import InPlace, Search
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
+from pipeline.actions.undone import may_be_undone, undone
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
@@ -101,8 +102,8 @@ class Progress:
         Whether preempt and reclaim may take tasks that the cycle starts (not redeemed ones); the actions stop as soon
         as a plan does.
     retaken, taker
-        Tasks (int64[K]) that the cycle started and a plan would evict again, and the row of the podgroup that the plan
-        serves (NONE: no such plan). The actions stop there.
+        Tasks (int64[K]) that the cycle started or made room for, and a plan would evict or leave without that room, and
+        the row of the podgroup that the plan serves (NONE: no such plan). The actions stop there.
     places_first
         Whether no action that places tasks comes after one that evicts.
     settled
@@ -144,6 +145,13 @@ class Progress:
     def shielded(self, purpose: Purpose) -> Rows:
         """int64[K]: task rows that this cycle binds and that no action of this purpose takes."""
         return self.redeemed if self._may_take_starts(purpose) else self.starting
+
+    def retaken_by(self, plan: Plan) -> Rows:
+        """int64[K]: tasks that the cycle started or made room for, and that a plan would take that from."""
+        evicted = plan.statement.evictions
+        started = evicted[is_among(evicted, self.starting)]
+        unsettled = self.plans[self.settled :] if self.takes_back else ()
+        return np.concatenate([started, undone(self.snapshot, unsettled, plan)]) if unsettled else started
 
     def _may_take_starts(self, purpose: Purpose) -> bool:
         return self.takes_back and purpose in (Purpose.PREEMPT, Purpose.RECLAIM)
@@ -212,11 +220,14 @@ class Progress:
     def _told(self, plans: tuple[Plan, ...]) -> int:
         """Report the plans that are settled; returns how many are.
 
-        They all are, unless the cycle may yet begin anew without some start.
+        They all are, unless the cycle may yet begin anew without some start or plan.
         """
         if self.takes_back and (self.held or not self.places_first or len(self.starting) > len(self.redeemed)):
             return self.settled  # what is held back starts after all, if no other podgroup gains by it
-        for plan in plans[self.settled :]:
+        waiting = [one.gang_group for one in self.unplaced] if self.takes_back else []
+        for at, plan in enumerate(plans[self.settled :], self.settled):
+            if waiting and may_be_undone(self.snapshot, plan, waiting):
+                return at
             self.setup.settled(plan)
         return len(plans)
 

@@ -52,6 +52,20 @@ def test_a_plan_is_settled_as_soon_as_it_is_made_unless_a_start_may_yet_be_taken
     assert settled_first(one_free, keeps_starts) == (3, 3)
 
 
+def test_a_plan_that_preempt_may_yet_undo_is_not_settled():
+    """One that outranks it found nothing to reclaim, and may want its room; without that one it is settled at once."""
+    other, low = gang(1, [0], gpu=4, queue=1), gang(1, gpu=4)
+
+    def settled(*more):
+        state = with_quota(cluster([NODE], [other, low, *more]), deserved={0: {"gpu": 4, "cpu": 4000}})
+        return settled_first(state, actions("reclaim", "preempt"))
+
+    assert settled() == (1, 1)
+    assert settled(gang(1, gpu=5)) == (1, 1)
+    assert settled(gang(1, gpu=5, priority=1)) == (0, 1)
+    assert settled(gang(1, gpu=5, priority=1, queue=1)) == (1, 1)
+
+
 def test_a_settled_plan_is_told_before_the_state_after_it_is_worked_out(monkeypatch):
     """The committer judges it meanwhile."""
     happened = []

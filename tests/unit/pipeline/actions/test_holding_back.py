@@ -98,3 +98,53 @@ def test_a_task_without_requests_that_is_held_back_is_not_started_by_backfill() 
     assert [one["task"] for one in cycle["evictions"]] == ["default/runs"]
     assert [one["node"] for one in cycle["nominations"]] == ["a", "b"]
     assert cycle["bindings"] == []
+
+
+def decided(profile: str, document: dict[str, Any]) -> tuple[list[tuple[str, str]], list[str]]:
+    """What one cycle evicts, by which action, and what it promises room."""
+    (cycle,) = simulate({"version": 1, "now": 1e6, "policy": {"profile": profile}, **document})["cycles"]
+    return [(one["task"], one["action"]) for one in cycle["evictions"]], [one["task"] for one in cycle["nominations"]]
+
+
+def task(name: str, gpu: int, node: str | None = None, **more: Any) -> dict[str, Any]:
+    on = {} if node is None else {"status": "Running", "node": node}
+    return {"name": name, "request": {"gpu": gpu, **more}, **on}
+
+
+def test_reclaim_evicts_nothing_for_a_podgroup_whose_room_preempt_takes() -> None:
+    """Reclaim cannot serve `high`: its second task needs node b, where no other queue runs.
+
+    It would evict `other` for `low`; then preempt would take that room for `high`, and a task of b with it.
+    """
+    document = {
+        "nodes": [{"name": "a", "allocatable": {"gpu": 3}}, {"name": "b", "allocatable": {"cpu": 1, "gpu": 3}}],
+        "queues": [{"name": "due", "deserved": {"gpu": 6}}, {"name": "over"}],
+        "podgroups": [
+            {"name": "other", "queue": "over", "tasks": [task("other", 1, "a")]},
+            {"name": "wide", "queue": "due", "tasks": [task("wide", 2, "b")]},
+            {"name": "runs", "queue": "due", "tasks": [task("runs-0", 1, "a"), task("runs-1", 1, "b")]},
+            {"name": "low", "queue": "due", "tasks": [task("low", 2)]},
+            {
+                "name": "high", "queue": "due", "priority": 1, "min_available": 2,
+                "tasks": [task("high-0", 1), task("high-1", 1, cpu=1)],
+            },
+        ],
+    }  # fmt: skip
+    assert decided("default", document) == (
+        [("default/runs-1", "preempt")],
+        ["default/high-0", "default/high-1"],
+    )
+
+
+def test_nothing_is_moved_for_a_gang_that_preempt_breaks() -> None:
+    """Consolidation would move a task so that `pair` is complete; preempt takes the other half of it for `high`."""
+    document = {
+        "nodes": [{"name": "a", "allocatable": {"cpu": 2, "gpu": 3}}, {"name": "b", "allocatable": {"gpu": 4}}],
+        "queues": [{"name": "q"}],
+        "podgroups": [
+            {"name": "pair", "queue": "q", "min_available": 2, "tasks": [task("pair-0", 2), task("pair-1", 2, "a")]},
+            {"name": "ones", "queue": "q", "tasks": [task(f"ones-{at}", 1, "b") for at in range(3)]},
+            {"name": "high", "queue": "q", "priority": 1, "tasks": [task("high", 2, cpu=1)]},
+        ],
+    }
+    assert decided("kai", document) == ([("default/pair-1", "preempt")], ["default/high"])

@@ -1,0 +1,47 @@
+"""A later plan of a cycle may take what an earlier one made room for; then the victims of that one went for nothing.
+
+Reclaim evicts for a podgroup, and preempt, later in the cycle, takes the room for one of higher priority in the same
+queue, for which reclaim found nothing lawful. Volcano and KAI Scheduler evict the victims of both.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, is_among
+from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
+from pipeline.decision.plan import Plan
+from pipeline.policy import Purpose
+
+
+def undone(snapshot: Snapshot, earlier: Sequence[Plan], plan: Plan) -> Rows:
+    """int64[K]: tasks that ``earlier`` plans evicted for, and whose podgroup ``plan`` leaves without its minimum.
+
+    Parameters
+    ----------
+    snapshot
+        With the earlier plans carried out.
+    """
+    made, owner = plan.statement, snapshot.tasks.podgroup
+    given = np.concatenate([NO_ROWS, *(one.statement.nominated for one in earlier if len(one.statement.evictions))])
+    withdrawn = made.nominated[made.nominated_node == NONE]
+    touched = distinct(owner[np.concatenate([made.evictions, withdrawn])])
+    touched = touched[is_among(touched, owner[given])]
+    if len(touched) == 0:
+        return NO_ROWS
+    after = WhatIf.of(snapshot).evicting(made.evictions)
+    after = after.nominating(made.nominated, made.nominated_node, made.nominated_card)
+    broken = [podgroup for podgroup in touched.tolist() if not has_minimum(after, podgroup)]
+    return given[is_among(owner[given], np.array(broken, np.int64))]
+
+
+def may_be_undone(snapshot: Snapshot, plan: Plan, without_plan: Iterable[Sequence[int]]) -> bool:
+    """Whether preempt may yet take the room that a plan makes: one of ``without_plan`` outranks its podgroup."""
+    groups, made = snapshot.podgroups, plan.statement
+    if made.purpose is Purpose.PREEMPT or made.preemptor == NONE or len(made.evictions) == 0:
+        return False
+    rows = np.array([row for one in without_plan for row in one], np.int64)
+    same = groups.queue[rows] == groups.queue[made.preemptor]
+    return bool((groups.priority[rows[same]] > groups.priority[made.preemptor]).any())
