@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows
 from pipeline.cluster.rules.match_policy import to_start
 from pipeline.cluster.rules.minima_met import is_pipelined
 from pipeline.cluster.rules.minimum import has_minimum, starts_with
@@ -134,20 +134,23 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
     Parameters
     ----------
     evicting
-        Whether the policy has actions that evict: then only gang groups for which all of them found no plan.
+        Whether the policy has actions that evict: then only gang groups for which all of them found no plan, and those
+        that they evicted from.
     """
     snapshot = progress.snapshot
     # A gang group that waits for the victims of an earlier decision only has to wait.
     waits = {one.gang_group for one in progress.unplaced if one.why.reason is Reason.ENDING}
     in_vain = {one.gang_group for one in progress.unplaced} - waits - {*progress.gang_groups}
-    if evicting and not in_vain:
+    evicted = [one.evictions for one in progress.statements if len(one.evictions)]
+    if evicting and not in_vain and not evicted:
         return progress
     promised = _holds_promise(snapshot)
     if not promised.any():
         return progress
     host, holders = progress.host(), np.zeros(len(snapshot.podgroups), bool)
     holders[snapshot.tasks.podgroup[promised]] = True
+    victims = set(snapshot.tasks.podgroup[np.concatenate([NO_ROWS, *evicted])].tolist())
     for gang_group in in_order(host, holders & ~is_pipelined(to_start(snapshot, progress.policy.match_policy))):
-        if not evicting or gang_group in in_vain:
+        if not evicting or gang_group in in_vain or victims.intersection(gang_group):
             progress = progress.decided(taking_back(_nothing(gang_group), _promised_of(snapshot, gang_group, promised)))
     return progress

@@ -10,8 +10,8 @@ from actors.cli.simulate import simulate
 ONE = {"cpu": 1}
 
 
-def node(name: str, cpu: int = 4, **more: Any) -> dict[str, Any]:
-    return {"name": name, "allocatable": {"cpu": cpu, "pods": 10}, **more}
+def node(name: str, cpu: int = 4, gpu: int = 0, **more: Any) -> dict[str, Any]:
+    return {"name": name, "allocatable": {"cpu": cpu, "gpu": gpu, "pods": 10}, **more}
 
 
 def waiting(*nominated: str, **more: Any) -> dict[str, Any]:
@@ -136,3 +136,25 @@ def test_of_two_promises_of_a_podgroup_the_first_in_its_order_is_kept_whatever_t
     low = waiting("n1", "n1", task={"request": {"cpu": 3}}, min_available=1)
     low["tasks"] = low["tasks"][::-1] if turned else low["tasks"]
     assert bindings(world([node("n1")], low), 2) == {"default/hi-0": "n1"}
+
+
+def test_a_gang_that_is_broken_by_a_later_action_keeps_no_promise_made_before() -> None:
+    """One of its tasks is ending, one runs, and one is to start where the first was; reclaim takes the one that runs."""
+    gang = runs("gang", "n1", cpu=2, min_available=2, queue="other")
+    gang["tasks"] += [
+        {"name": "gang-1", "request": {"cpu": 2}, "status": "Terminating", "node": "n1"},
+        {"name": "gang-2", "request": {"cpu": 2}},
+    ]
+    asks = [{"gpu": 1}, *[{"cpu": 1, "gpu": 1}] * 3]
+    due = [{"name": f"due-{at}", "request": request} for at, request in enumerate(asks)]
+    cluster = world(
+        [node("n0", cpu=1, gpu=1), node("n1", gpu=3)],
+        gang,
+        {"name": "due", "queue": "q", "min_available": 4, "tasks": due},
+        policy={"profile": "volcano"},
+        queue={"deserved": {"cpu": 8}},
+    )
+    cluster["queues"].append({"name": "other"})
+    (cycle,) = simulate(cluster)["cycles"]
+    assert [made["task"] for made in cycle["evictions"]] == ["default/gang-0"]
+    assert [made["task"] for made in cycle["nominations"]] == [f"default/due-{at}" for at in range(4)]
