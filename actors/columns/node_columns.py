@@ -15,10 +15,8 @@ from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.tables import Nodes
 from pipeline.cluster.updates.copy_on_write import picked
-from pipeline.cluster.vocabulary import Constraint, Taint, Vocabulary
+from pipeline.cluster.vocabulary import HOSTNAME, Constraint, Taint, Vocabulary
 
-#: Every node has this label, with its name as value. It becomes a column only if a task asks for it.
-HOSTNAME = "kubernetes.io/hostname"
 #: Number of pods that a node takes if it does not state it: the default of a kubelet.
 PODS_BY_DEFAULT = 110
 

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from actors.cluster_file.documents import NodeDocument
-from actors.columns.node_columns import HOSTNAME, NodeWords, node_columns
+from actors.columns.node_columns import NodeWords, node_columns
 from actors.columns.node_order import Homes, Reordered, Reordering, TopologyOrder
 from pipeline.cluster.arrays import NONE, Ids, frozen
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Nodes
 from pipeline.cluster.updates.widen import widened
-from pipeline.cluster.vocabulary import Vocabulary
+from pipeline.cluster.vocabulary import HOSTNAME, Vocabulary
 
 #: The value of a node in a column that other nodes made wider.
 _ABSENT = {"labels": NONE, "cards": 0}

@@ -10,6 +10,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import Floats
 
+#: Every node has this label, with its name as value. It becomes a column only if a task asks for it.
+HOSTNAME = "kubernetes.io/hostname"
 #: Taint effects that keep a task off a node. PreferNoSchedule only scores.
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
 #: Among the namespaces of an anti-affinity term.

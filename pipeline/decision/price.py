@@ -22,6 +22,9 @@ from pipeline.kernels import inlined, kernel
 #: The highest priority where there are no victims.
 NO_PRIORITY = -(1 << 31)
 
+#: Works that differ by less are equal: they are rounded to 1e-6 in a price.
+EQUAL_WORK = 5e-7
+
 #: Hours of lost work are rounded to a part of this.
 _MICRO = 1e6
 

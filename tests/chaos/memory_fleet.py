@@ -10,11 +10,11 @@ from typing import Any
 import msgpack
 
 from actors.broker.bus import DECISIONS, EVENTS, START, id_order
-from actors.columns.node_columns import HOSTNAME
 from actors.fleets.fleet_tasks import RUNNING
 from actors.fleets.simulated import SimulatedFleet
 from actors.protocol.bodies import ResyncRequested
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack
+from pipeline.cluster.vocabulary import HOSTNAME
 from tests.chaos.memory_ports import KeptBus
 from tests.support.assembly import Clock, gang, rack_cluster
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actors.cluster_file.documents import PodgroupDocument, RoleDocument, SubgroupDocument, TaskDocument
-from actors.columns.node_columns import HOSTNAME
 from actors.documents.alike import Alike
 from actors.ingestion.known.kept_documents import plain, understood
+from pipeline.cluster.vocabulary import HOSTNAME
 
 #: Key of a kept document: only its tasks name its roles.
 _WORDS = "role_words"

@@ -13,7 +13,7 @@ from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_leniently
 from actors.columns.card_names import card_names
 from actors.columns.compile import compile_cluster
-from actors.columns.node_columns import HOSTNAME, allocatable
+from actors.columns.node_columns import allocatable
 from actors.columns.node_joins import join_nodes, same_cards
 from actors.ingestion.known.kept_documents import plain
 from actors.ingestion.known.state import LiveState, time_of
@@ -25,6 +25,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
 from pipeline.cluster.updates.events import Changes, Departures, NodeNews, NodesRelaid
 from pipeline.cluster.updates.widen import widened
+from pipeline.cluster.vocabulary import HOSTNAME
 
 #: Keys of a node's document that do not decide its place; if only these change, it keeps its row.
 _FIGURES = ("allocatable", "unschedulable")

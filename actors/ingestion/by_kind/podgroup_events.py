@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from actors.cluster_file.documents import PodgroupDocument, TaskDocument
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.columns.card_names import card_row
-from actors.columns.node_columns import HOSTNAME
 from actors.documents.alike import Alike
 from actors.ingestion.by_kind.descriptions import Described
 from actors.ingestion.by_kind.new_rows import new_rows_of
@@ -18,6 +17,7 @@ from actors.protocol.envelopes import Message
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import GONE, STATUS_NAMES
 from pipeline.cluster.updates.events import CURRENT, Changes
+from pipeline.cluster.vocabulary import HOSTNAME
 
 
 def take_descriptions(state: LiveState, messages: Sequence[Message]) -> None:

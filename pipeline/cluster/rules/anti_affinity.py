@@ -14,9 +14,7 @@ from pipeline.cluster.counted.totals import promised
 from pipeline.cluster.rules.requirements import meaning
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.cluster.vocabulary import ALL_NAMESPACES, AntiAffinity, Constraint, Requirement, Vocabulary
-
-HOSTNAME = "kubernetes.io/hostname"
+from pipeline.cluster.vocabulary import ALL_NAMESPACES, HOSTNAME, AntiAffinity, Constraint, Requirement, Vocabulary
 
 
 @dataclass(frozen=True)

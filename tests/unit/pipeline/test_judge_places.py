@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.rules.anti_affinity import HOSTNAME
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import CLOSED, RUNNING
-from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement
+from pipeline.cluster.vocabulary import HOSTNAME, AntiAffinity, Constraint, Requirement
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan, upkeep
 from pipeline.decision.statement import Statement, statement

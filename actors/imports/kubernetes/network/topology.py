@@ -15,9 +15,9 @@ from actors.imports.fields import Fields
 from actors.imports.kubernetes.kai import parts_of
 from actors.imports.kubernetes.network.hypernodes import HyperNode, written_out
 from actors.imports.kubernetes.network.possible import Kind, PossibleTopology, joined
+from pipeline.cluster.vocabulary import HOSTNAME
 
 NODE_LAYER, CLUSTER_LAYER = "NodeTopologyLayer", "ClusterTopologyLayer"
-HOSTNAME = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True, slots=True)

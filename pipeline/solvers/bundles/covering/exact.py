@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
-from pipeline.decision.price import NO_PRIORITY
+from pipeline.decision.price import EQUAL_WORK, NO_PRIORITY
 from pipeline.kernels import kernel, linked
 from pipeline.solvers.bundles.bundling.records import Ground, Site, Surplus, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
@@ -24,8 +24,6 @@ from pipeline.solvers.bundles.covering.sets import Sets
 
 #: Domains with more candidates are not tried.
 MOST = 40
-#: Works that differ by less are equal: they are rounded to 1e-6 in a price.
-_EQUAL = 5e-7
 
 
 class _Tree(NamedTuple):
@@ -159,9 +157,9 @@ def _stays_whole(some: Rows, terms: Terms) -> bool:
 def _dearer(cost: Floats, other: Floats) -> bool:
     """Whether a cost is at least another, field by field."""
     for field in range(len(cost)):
-        if cost[field] < other[field] - _EQUAL:
+        if cost[field] < other[field] - EQUAL_WORK:
             return False
-        if cost[field] > other[field] + _EQUAL:
+        if cost[field] > other[field] + EQUAL_WORK:
             return True
     return True
 

@@ -139,7 +139,7 @@ def test_of_two_promises_of_a_podgroup_the_first_in_its_order_is_kept_whatever_t
 
 
 def test_a_gang_that_is_broken_by_a_later_action_keeps_no_promise_made_before() -> None:
-    """One of its tasks is ending, one runs, and one is to start where the first was; reclaim takes the one that runs."""
+    """One of its tasks is ending, one runs, and one may start where the first was; reclaim takes the runner."""
     gang = runs("gang", "n1", cpu=2, min_available=2, queue="other")
     gang["tasks"] += [
         {"name": "gang-1", "request": {"cpu": 2}, "status": "Terminating", "node": "n1"},

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
+from pipeline.decision.price import EQUAL_WORK
 from pipeline.kernels import inlined, linked
 from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.records import Ground
@@ -23,9 +24,6 @@ from pipeline.solvers.bundles.covering.local_search.pool import (
     write_cost,
 )
 from pipeline.solvers.bundles.covering.local_search.recreate import fit
-
-#: Works that differ by less are equal: they are rounded to 1e-6 in a price.
-_EQUAL = 5e-7
 
 
 class BestVictims(NamedTuple):
@@ -136,12 +134,12 @@ def _compared(now: Floats, best: Floats, limit: Floats) -> int:
     """
     if len(limit) > 0:
         for field in range(len(limit)):
-            if now[field] > limit[field] + _EQUAL:
+            if now[field] > limit[field] + EQUAL_WORK:
                 return 1
         if now[-1] != best[-1]:
             return -1 if now[-1] < best[-1] else 1
     for field in range(len(now)):
-        if abs(now[field] - best[field]) > _EQUAL:
+        if abs(now[field] - best[field]) > EQUAL_WORK:
             return -1 if now[field] < best[field] else 1
     return 0
 

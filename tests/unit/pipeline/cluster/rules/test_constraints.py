@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.cluster.rules.anti_affinity import HOSTNAME, concerns, domains_by, exclusions
+from pipeline.cluster.rules.anti_affinity import concerns, domains_by, exclusions
 from pipeline.cluster.rules.constraints import CORDON, allowed, tolerates
-from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, Taint, Toleration
+from pipeline.cluster.vocabulary import HOSTNAME, AntiAffinity, Constraint, Requirement, Taint, Toleration
 from pipeline.errors import StateRefused
 from tests.support.placing import NOWHERE, Work, apart, placed
 
