@@ -10,7 +10,6 @@ from pipeline.actions.backoff import Backoff, GangGroup
 from pipeline.actions.claims import Closed
 from pipeline.actions.observing import Observer, Unobserved
 from pipeline.actions.searching import InPlace, Search
-from pipeline.actions.undone import may_be_undone, undone
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
@@ -19,6 +18,7 @@ from pipeline.decision.explanation import Explanation
 from pipeline.decision.overlay import released
 from pipeline.decision.plan import Plan, upkeep
 from pipeline.decision.statement import Statement, together
+from pipeline.placement.undone import may_be_undone, undone
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.policy import Policy, Purpose
