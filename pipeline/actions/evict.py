@@ -12,6 +12,7 @@ Gang groups of one kind that follow each other share one search: for room (`evic
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import dropwhile, islice, takewhile
 
 import numpy as np
@@ -66,6 +67,31 @@ def admitted(progress: Progress, starving: list[GangGroup]) -> tuple[Progress, l
     return after.on_state_of(progress), [one for one in awake if one in turn]
 
 
+@dataclass
+class _SinceLastPlan:
+    """What was found on the state as it is; the next plan makes all of it stale.
+
+    Attributes
+    ----------
+    host
+        What the plugins say of the state; None until it is asked, since after the last plan nothing is.
+    found
+        Outcomes that were searched for ahead, by position.
+    ahead
+        Positions that were searched for ahead, or would have been if it paid.
+    without
+        The snapshot without some closed nodes, by their rows.
+    in_vain
+        Kinds that no room was found for, with the nodes that were closed to them, and why.
+    """
+
+    host: Host | None = None
+    found: dict[int, Outcome] = field(default_factory=dict)
+    ahead: set[int] = field(default_factory=set)
+    without: dict[bytes, Snapshot] = field(default_factory=dict)
+    in_vain: dict[tuple[PodgroupKind, bytes] | None, Explanation] = field(default_factory=dict)
+
+
 class _Pass:
     """One pass of an action over the starving gang groups."""
 
@@ -77,15 +103,9 @@ class _Pass:
             starving = within_depth(host, starving, queue_depth(progress.policy, action))
             self._progress, self._gang_groups = admitted(progress, starving)
             notes.set(starving=len(starving), searched=len(self._gang_groups))
-        self._host_now: Host | None = host
         self._shut: list[Rows] = closed_to(host, progress.setup.closed, self._gang_groups)
-        self._found: dict[int, Outcome] = {}
-        #: Positions that were searched for ahead since the last plan, or would have been if it paid.
-        self._ahead: set[int] = set()
-        self._without: dict[bytes, Snapshot] = {}
+        self._known = _SinceLastPlan(host)
         self._window = _AHEAD
-        #: What no room was found for since the last plan: kinds, with the nodes that were closed to them, and why.
-        self._in_vain: dict[tuple[PodgroupKind, bytes] | None, Explanation] = {}
         #: How many podgroups are served at once at most.
         self._together = TASKS
         #: Gang groups, and the victims that were found for all of their kind at once.
@@ -100,15 +120,15 @@ class _Pass:
 
     @property
     def _host(self) -> Host:
-        """What the plugins say of the state as it is by now; after the last plan nothing is asked any more."""
-        if self._host_now is None:
-            self._host_now = self._progress.host_for(self._purpose)
-        return self._host_now
+        """What the plugins say of the state as it is by now."""
+        if self._known.host is None:
+            self._known.host = self._progress.host_for(self._purpose)
+        return self._known.host
 
     def _served(self, at: int) -> int:
         """Serve one gang group."""
         gang_group, key = self._gang_groups[at], self._key(at)
-        outcome = self._known(key, gang_group[0]) or self._outcome(at)
+        outcome = self._none_of_its_kind(key, gang_group[0]) or self._outcome(at)
         if outcome is None:
             self._progress = replace(self._progress, lost=True, more=True)
             return 1
@@ -123,7 +143,7 @@ class _Pass:
         else:
             self._progress = self._progress.without_plan(gang_group, self._action, outcome.explanation)
             if key is not None and isinstance(outcome, NoPlan) and outcome.explanation.reason not in _OWN:
-                self._in_vain[key] = outcome.explanation
+                self._known.in_vain[key] = outcome.explanation
         return 1
 
     def _dealt(self, at: int) -> int:
@@ -166,7 +186,7 @@ class _Pass:
         snapshot, policy, first = self._progress.snapshot, self._progress.policy, self._gang_groups[at][0]
         dealing = DEALING.get(policy.solver(self._action))
         most = 0 if dealing is None or self._together == 1 else dealing.widest_dealt(policy)
-        if len(snapshot.tasks_of(first)) > most or self._key(at) in self._in_vain:
+        if len(snapshot.tasks_of(first)) > most or self._key(at) in self._known.in_vain:
             return []
         alike = rigid_of_one_kind(snapshot, islice(self._next(at), self._together))
         return alike if alike and can_be_dealt(snapshot, first) else []
@@ -183,8 +203,7 @@ class _Pass:
     def _planned(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> None:
         """Carry out plans; what was found and worked out before does not hold any more."""
         self._progress = self._progress.planned(plans, gang_groups)
-        self._host_now, self._window = None, 1
-        self._found, self._ahead, self._without, self._in_vain = {}, set(), {}, {}
+        self._known, self._window = _SinceLastPlan(), 1
 
     def _again(self, at: int) -> None:
         """Give the gang group that just got its plan another turn, if it asks for more, before those behind it."""
@@ -199,9 +218,9 @@ class _Pass:
         self._gang_groups.insert(place, gang_group)
         self._shut = closed_to(self._host, self._progress.setup.closed, self._gang_groups)
 
-    def _known(self, key: tuple[PodgroupKind, bytes] | None, podgroup: int) -> NoPlan | None:
+    def _none_of_its_kind(self, key: tuple[PodgroupKind, bytes] | None, podgroup: int) -> NoPlan | None:
         """Why there is no room for a podgroup, if another one of its kind found none on the same state."""
-        why = self._in_vain.get(key)
+        why = self._known.in_vain.get(key)
         return None if why is None else NoPlan(of_another(why, self._progress.snapshot, podgroup))
 
     def _outcome(self, at: int) -> Outcome:
@@ -213,9 +232,9 @@ class _Pass:
             found = self._search(replace(self._attempt(at), among=shared))
             if found is None or isinstance(found, Plan):
                 return found
-        if at not in self._ahead:
+        if at not in self._known.ahead:
             self._look_ahead(at)
-        return self._found[at] if at in self._found else self._search(self._attempt(at))
+        return self._known.found[at] if at in self._known.found else self._search(self._attempt(at))
 
     def _shared_victims(self, at: int) -> Rows | None:
         """int64[K]: victims that make room for this gang group and those of its kind; none if it is served alone.
@@ -242,11 +261,11 @@ class _Pass:
         for one in window:
             first.setdefault(self._key(one) or one, one)
         ahead = list(first.values())
-        self._ahead.update(ahead)
+        self._known.ahead.update(ahead)
         if len(ahead) > 1:
             attempts = [self._attempt(one) for one in ahead]
             found = self._progress.setup.search.ahead(attempts, self._host_of(attempts[0]))
-            self._found.update(zip(ahead, found, strict=False))
+            self._known.found.update(zip(ahead, found, strict=False))
 
     def _key(self, at: int) -> tuple[PodgroupKind, bytes] | None:
         """What gang groups have in common that are answered alike; None for one that is of no kind, or the only one."""
@@ -263,10 +282,10 @@ class _Pass:
 
     def _closed_to(self, at: int) -> Snapshot:
         """The snapshot as it is by now without the nodes closed to a gang group; the same one for the same nodes."""
-        key = self._shut[at].tobytes()
-        if key not in self._without:
-            self._without[key] = without(self._progress.snapshot, self._shut[at])
-        return self._without[key]
+        key, known = self._shut[at].tobytes(), self._known.without
+        if key not in known:
+            known[key] = without(self._progress.snapshot, self._shut[at])
+        return known[key]
 
     def _host_of(self, attempt: Attempt) -> Host:
         host = self._host if attempt.snapshot is self._progress.snapshot else self._host.on(attempt.snapshot)
