@@ -3,7 +3,8 @@
 It holds room and does no work; once it is gone the gang waits as a whole and starts as a whole. KAI Scheduler evicts
 such gangs without any of the checks of other evictions; here each podgroup is one statement like any other. Tasks that
 have succeeded count towards the minimum, in their role and subgroup too: a gang that completes is left alone, and one
-that can never be whole again is not. Promised tasks count as well: a gang that is about to be whole again stays.
+that can never be whole again is not. Promised tasks count as well: a gang that is about to be whole again stays. So
+does one whose tasks may start one by one (match policy ``once-satisfied``): they would be started and cleared in turn.
 """
 
 import math
@@ -12,6 +13,7 @@ import numpy as np
 
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NO_ROWS, Floats, Rows, is_among
+from pipeline.cluster.rules.match_policy import starts_freely
 from pipeline.cluster.rules.minima_met import is_pipelined
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
@@ -70,7 +72,7 @@ def _overdue(snapshot: Snapshot, policy: Policy, now: float) -> Rows:
     over = (_ends(snapshot, policy) <= now) & groups.alive  # NaN is never less
     if not over.any():
         return NO_ROWS
-    rows = np.flatnonzero(over & ~is_pipelined(snapshot))
+    rows = np.flatnonzero(over & ~is_pipelined(snapshot) & ~starts_freely(snapshot, policy.match_policy))
     return np.asarray(rows[np.lexsort((groups.order[rows], groups.stale_since[rows]))], np.int64)
 
 

@@ -21,14 +21,14 @@ def kept(host: Host, rows: Rows, node: Rows, card: Rows) -> Bools:
     """
     snapshot = host.context.snapshot
     room = fitting(snapshot, rows, node, card, snapshot.room.future, snapshot.card_room.future)
-    within = _within_headroom(snapshot, rows, host.headroom)
+    within = within_headroom(snapshot, rows, host.headroom)
     lasting = np.flatnonzero(~snapshot.podgroups.preemptible[snapshot.tasks.podgroup[rows]])
     if len(lasting):
-        within[lasting] &= _within_headroom(snapshot, rows[lasting], host.lasting_headroom)
+        within[lasting] &= within_headroom(snapshot, rows[lasting], host.lasting_headroom)
     return room & within & ~misplaced(host, rows, node, rows)
 
 
-def _within_headroom(snapshot: Snapshot, rows: Rows, headroom: Longs) -> Bools:
+def within_headroom(snapshot: Snapshot, rows: Rows, headroom: Longs) -> Bools:
     """bool[K]: tasks that their queues may take, in order, each after those before it."""
     queue, request = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]]
     result = np.ones(len(rows), bool)

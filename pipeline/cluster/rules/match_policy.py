@@ -31,10 +31,11 @@ def to_make_room(snapshot: Snapshot, otherwise: str) -> Snapshot:
 def starts_freely(snapshot: Snapshot, otherwise: str) -> Bools:
     """bool[G]: podgroups that were satisfied once, if that is enough for them: each task starts by itself."""
     groups = snapshot.podgroups
-    return np.asarray((_stated(groups.match_policy, otherwise) == ONCE_SATISFIED) & _has_run(snapshot))
+    return np.asarray((stated_policy(groups.match_policy, otherwise) == ONCE_SATISFIED) & _has_run(snapshot))
 
 
-def _stated(policy: Bytes, otherwise: str) -> Bytes:
+def stated_policy(policy: Bytes, otherwise: str) -> Bytes:
+    """uint8[M]: the match policies ``policy`` uint8[M], with ``otherwise`` where none is stated."""
     return np.where(policy == UNSTATED, MATCH_POLICY_NAMES.index(otherwise), policy).astype(np.uint8)
 
 
@@ -43,7 +44,7 @@ def _view(otherwise: str, policies: tuple[int, ...]) -> Callable[[Snapshot], Sna
         groups, counts = snapshot.podgroups, snapshot.counts
         if MATCH_POLICY_NAMES.index(otherwise) not in policies and groups.match_policy.max(initial=0) < min(policies):
             return snapshot  # as it mostly is: no podgroup has one of these policies
-        stated = _stated(groups.match_policy, otherwise)
+        stated = stated_policy(groups.match_policy, otherwise)
         waits = groups.alive & ((counts.pending > 0) | (counts.waiting > 0))
         least = groups.min_available
         once = waits & (stated == ONCE_SATISFIED) & (counts.ready < least)

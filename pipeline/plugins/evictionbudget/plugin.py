@@ -79,8 +79,9 @@ class EvictionBudget(Plugin, ShieldsTasks, ShieldsAnew, FiltersTasks, ValidatesV
         return True if may.all() else np.asarray(may[self._base.podgroups.queue][self._base.tasks.podgroup])
 
     def keeps_pace(self, rows: Rows) -> bool:
-        """Whether the evictions are within the bounds of the window."""
-        return self._window is None or self._window.takes(self._base.queue_of(rows))
+        """Whether the evictions are within the bounds of the window, and so many tasks may end at one time."""
+        few = len(rows) <= self._left
+        return few and (self._window is None or self._window.takes(self._base.queue_of(rows)))
 
     def beyond_pace(self, rows: Rows) -> tuple[BeyondPace, ...]:
         """The bounds of the window that the evictions exceed."""
@@ -88,8 +89,7 @@ class EvictionBudget(Plugin, ShieldsTasks, ShieldsAnew, FiltersTasks, ValidatesV
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the victims are within all bounds."""
-        few = len(rows) <= self._left and self.keeps_pace(rows)
-        return few and self._in_proportion(preemptor, rows) and self._breaks_few(rows)
+        return self.keeps_pace(rows) and self._in_proportion(preemptor, rows) and self._breaks_few(rows)
 
     def _in_proportion(self, preemptor: Preemptor, rows: Rows) -> bool:
         if self._ratio == NO_BOUND:

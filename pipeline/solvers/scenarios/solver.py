@@ -124,7 +124,7 @@ def _refused(attempt: Attempt, host: Host, need: Need, law: Law) -> Reason | Non
     snapshot, rows = attempt.snapshot, list(attempt.podgroups)
     waits = len(need.tasks) > 0
     may = snapshot.tasks.may_preempt[need.tasks].all() and snapshot.podgroups.may_preempt[rows].all()
-    never = waits and not law.settles and not may
+    never = waits and not may
     refused = refusal_of(attempt, host, short=not waits or need.short > 0, never=never)
     if refused is not None:
         return refused

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Longs, frozen, kinds_of
+from pipeline.cluster.arrays import Longs, dense_rank, frozen, kinds_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, needed_by
 from pipeline.kernels import linked
@@ -18,8 +18,7 @@ def worth_of(snapshot: Snapshot, need: Need) -> Worth:
     needed, request = needed_by(need.total), snapshot.shapes.request
     covered, size = in_units(np.minimum(request, needed), needed), in_units(request, needed)
     unasked = np.where(needed == 0, request / np.maximum(snapshot.capacity, 1), 0.0).sum(axis=1)
-    waste = np.empty(len(request), np.int64)
-    waste[np.lexsort((unasked, size))] = np.arange(len(request))
+    waste = dense_rank(size, unasked)
     coverage = kinds_of(-np.round(covered, 12))[1]
     most = (1 << RANK_BITS) - 1
     return Worth(

@@ -1,8 +1,7 @@
 """New nodes for victims: where they may start again, beside one another and beside what stays.
 
 Podgroups and subgroups with a required level move into one domain of it, the tightest that takes them, or the one that
-their other tasks hold. Tasks with anti-affinity go where it lets them. A task that holds part of a card does not move:
-it can be promised one card only, and would hold one meanwhile.
+their other tasks hold. Tasks with anti-affinity go where it lets them.
 """
 
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pipeline.cluster.subgroups import in_subtree
 from pipeline.kernels import kernel, linked
 from pipeline.placement.layout.parts import holds, place_of
 from pipeline.plugins.host import Host
+from pipeline.solvers.scenarios.moves.restarting import may_restart
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def new_nodes(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs) -
     """
     snapshot = host.context.snapshot
     result = np.full(len(rows), NONE, np.int64)
-    may = np.flatnonzero(_may_move(snapshot, rows))
+    may = np.flatnonzero(may_restart(host, rows))
     if len(may) == 0:
         return result
     movers, owner = _movers(host, rows[may], rows), snapshot.tasks.podgroup[rows[may]]
@@ -123,13 +123,6 @@ class _MovingPart:
                 return None
             result[inside], left = found
         return None if (result == NONE).any() else (result, left)
-
-
-def _may_move(snapshot: Snapshot, rows: Rows) -> Bools:
-    """bool[M]: tasks that can start again elsewhere."""
-    return np.asarray(
-        ~snapshot.tasks.gone_when_evicted[rows] & (snapshot.shapes.on_card[snapshot.tasks.shape[rows]] == 0)
-    )
 
 
 def _levelled(snapshot: Snapshot) -> Bools:

@@ -55,10 +55,11 @@ def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_firs
     snapshot.add_requests(rows, left, tasks.node[rows])
     snapshot.add_requests(need.tasks[: need.minimum], left, places, -1)
     cardless = snapshot.shapes.on_card[tasks.shape[rows]] == 0
-    stays = _stay(tasks.node[rows].astype(np.int64), held[order], cardless, left)
-    nodes = np.where(stays, tasks.node[rows], NONE).astype(np.int64)
+    here = tasks.node[rows].astype(np.int64)
+    stays = _stay(here, held[order], cardless & ~_in_the_way(snapshot, need, places, rows, here), left)
+    nodes = np.where(stays, here, NONE)
     nodes[~stays] = new_nodes(host, rows[~stays], rows[stays], nodes[stays], left)
-    nodes[~stays & _repelled(snapshot, need, places, rows, nodes)] = NONE
+    nodes[~stays & ((nodes == here) | _repelled(snapshot, need, places, rows, nodes))] = NONE
     owner = tasks.podgroup[rows]
     torn = distinct(owner[nodes == NONE])
     torn = torn[is_among(torn, owner[nodes != NONE])]
@@ -69,6 +70,14 @@ def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_firs
     nodes[is_among(owner, lacking) & (nodes != tasks.node[rows])] = NONE
     moved, lost = (nodes != NONE) & (nodes != tasks.node[rows]), nodes == NONE
     return Settled(rows[moved], nodes[moved], rows[lost])
+
+
+def _in_the_way(snapshot: Snapshot, need: Need, places: Rows, rows: Rows, here: Rows) -> Bools:
+    """bool[V]: victims that cannot stay on their nodes ``here`` beside the preemptor, because of anti-affinity."""
+    asks = need.tasks[: need.minimum]
+    gone = np.concatenate([rows, asks])
+    wrong = repelled(snapshot, gone, np.concatenate([here, places]), gone)[: len(rows)]
+    return wrong & ~repelled(snapshot, rows, here, gone) if wrong.any() else wrong
 
 
 def _repelled(snapshot: Snapshot, need: Need, places: Rows, rows: Rows, nodes: Rows) -> Bools:

@@ -183,3 +183,10 @@ def test_a_window_of_evictions_holds_it_back_until_it_moves_on() -> None:
     assert next_due(case.snapshot, case.policy, NOW) == 1010.0
     case = open_case(world(more, **paced(1)))
     assert next_due(case.snapshot, case.policy, NOW) is None
+
+
+def test_a_gang_whose_tasks_may_start_one_by_one_is_not_cleared() -> None:
+    """Its tasks would be started and cleared in turn without end."""
+    left = gang("Running", "Failed", match_policy="once-satisfied", started=1.0)
+    assert cleared(left, cycles=4) == []
+    assert cleared(left | {"match_policy": "waiting-and-running"}) == ["g-0"]

@@ -1,0 +1,56 @@
+"""Which victims could start again at all: a move whose task would wait on its new node is no move.
+
+KAI Scheduler binds what it has moved whatever the queue says by then. Here a promise is redeemed only where it would be
+made anew (`actions.redeem`), so the same is asked before a task is moved.
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
+from pipeline.cluster.rules.gang_groups import gang_groups, together
+from pipeline.cluster.rules.match_policy import stated_policy
+from pipeline.cluster.rules.minima_met import is_ready
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import ONLY_WAITING
+from pipeline.cluster.what_if import WhatIf
+from pipeline.placement.promises import within_headroom
+from pipeline.plugins.host import Host
+
+
+def may_restart(host: Host, rows: Rows) -> Bools:
+    """bool[M]: which of the victims ``rows`` could start again, if they all leave and there is room for them.
+
+    A task that holds part of a card does not: it can be promised one card only, and would hold one meanwhile.
+    """
+    snapshot = host.context.snapshot
+    tasks = snapshot.tasks
+    may = ~tasks.gone_when_evicted[rows] & ~tasks.gated[rows] & (snapshot.shapes.on_card[tasks.shape[rows]] == 0)
+    if may.any():
+        owner = tasks.podgroup[rows]
+        held_up = _held_up(snapshot, distinct(owner[may]).astype(np.int64), host.context.policy.match_policy)
+        may &= ~is_among(owner, held_up)
+        at = np.flatnonzero(may)
+        may[at] = _within_queues(host, rows[at])
+    return np.asarray(may)
+
+
+def _held_up(snapshot: Snapshot, podgroups: Rows, otherwise: str) -> Rows:
+    """int64[P]: podgroups that start only with others that are not ready, or only by what waits."""
+    groups, known = snapshot.podgroups, snapshot.once(gang_groups)
+    waits = np.asarray(stated_policy(groups.match_policy[podgroups], otherwise) == ONLY_WAITING)
+    for at in np.flatnonzero((groups.gang_group[podgroups] != NONE) & ~waits).tolist():
+        podgroup = int(podgroups[at])
+        others = [one for one in together(snapshot, podgroup) if one != podgroup]
+        waits[at] = not known.complete[podgroup] or not is_ready(snapshot)[others].all()
+    result: Rows = podgroups[waits]
+    return result
+
+
+def _within_queues(host: Host, rows: Rows) -> Bools:
+    """bool[M]: which tasks their queues would take again once all of them have left."""
+    snapshot = host.context.snapshot
+    queue, asks = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]] > 0
+    if ((host.headroom[queue] > 0) | ~asks).all():  # mostly: then what they hold now fits as well
+        return np.ones(len(rows), bool)
+    left: Longs = host.on(WhatIf.of(snapshot).evicting(rows), rows).headroom
+    return within_headroom(snapshot, rows, left)
