@@ -8,6 +8,7 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, Floats, Longs, Rows, distinct, is_among
 from pipeline.cluster.rules.breaking import breaking
 from pipeline.cluster.rules.priorities import priority_ranks
+from pipeline.decision.price import lost_work, price_of
 from pipeline.policy import Purpose
 from pipeline.records import replace
 from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
@@ -18,8 +19,8 @@ from pipeline.solvers.scenarios.units import VictimUnits
 
 #: If more podgroups than ``_FEW`` would break, scenarios longer by each of ``_LONGER`` units are looked at as well.
 _FEW, _LONGER = 2, (1, 2, 4, 8, 16, 32, 64)
-#: In reclaim a podgroup may go in place of ``_RATE`` less important ones.
-_RATE = 4
+#: In reclaim a podgroup may go in place of ``_RATE`` less important ones, if at most ``_MORE`` times their work is lost.
+_RATE, _MORE = 4, 1.25
 #: Of at most this many podgroups each is tried as the one that goes in place of others of its priority.
 _EXCHANGED = 32
 #: The law may refuse this many units where the biggest are to go.
@@ -69,7 +70,16 @@ def cheapest(reached: Reached) -> Rows:
         return best[1]
     ways += _biggest(reached.scenario)
     fewest = min(ways, key=lambda way: (way[0].broken, way[0]))
-    return fewest[1] if _RATE * fewest[0].broken <= best[0].broken else best[1]
+    if _RATE * fewest[0].broken > best[0].broken or _work(scenario, fewest[1]) > _MORE * _work(scenario, best[1]):
+        return best[1]
+    return fewest[1]
+
+
+def _work(scenario: Scenario, victims: Rows) -> float:
+    """The lost work of victims (int64[V]), of all levels; see ``Price``."""
+    state, ground = scenario.law.host.context, scenario.ground
+    lost = lost_work(state.snapshot, state.now)
+    return price_of(state.snapshot, victims, ground.need.total, lost, None, ground.domain).lost_work
 
 
 def _of_longer(scenario: Scenario, count: int) -> list[Rows]:

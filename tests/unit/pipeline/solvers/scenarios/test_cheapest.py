@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from actors.cli.simulate import simulate
 
 GPU = "nvidia.com/gpu"
@@ -38,16 +40,18 @@ def test_a_podgroup_that_the_law_refuses_beside_the_others_takes_nobodys_place()
     assert sorted(victims) == ["g0-0", "g1-0", "g1-1"]
 
 
-def test_in_reclaim_one_podgroup_goes_in_place_of_many_less_important_ones() -> None:
-    """No set breaks less priority by priority than the eight; but one more important podgroup is enough."""
+@pytest.mark.parametrize(("hours", "expected"), [(0, ["big-0"]), (1, [f"s{at}-0" for at in range(8)])])
+def test_in_reclaim_one_podgroup_goes_in_place_of_many_less_important_ones(hours: int, expected: list[str]) -> None:
+    """No set breaks less priority by priority than the eight; one more important one is enough, if it ran no longer."""
     small = [podgroup(f"s{at}", "over", (1, "n0"), priority=0) for at in range(8)]
+    big = podgroup("big", "over", (9, "n0"), priority=1) | {"started": 1e5 - 3600 * hours}
     found = simulate(
         {
-            "version": 1, "now": 100,
+            "version": 1, "now": 1e5,
             "nodes": [{"name": "n0", "allocatable": {GPU: 17, "pods": 100}}],
             "queues": [{"name": "over", "deserved": {GPU: 0}}, {"name": "due", "deserved": {GPU: 8}}],
-            "podgroups": [*small, podgroup("big", "over", (9, "n0"), priority=1), podgroup("p", "due", (8, None))],
+            "podgroups": [*small, big, podgroup("p", "due", (8, None))],
             "policy": {"profile": "kai", "actions": ["reclaim"]},
         }
     )  # fmt: skip
-    assert [entry["task"] for entry in found["cycles"][0]["evictions"]] == ["default/big-0"]
+    assert [entry["task"].removeprefix("default/") for entry in found["cycles"][0]["evictions"]] == expected
