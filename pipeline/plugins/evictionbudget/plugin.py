@@ -79,7 +79,7 @@ class EvictionBudget(Plugin, ShieldsTasks, ShieldsAnew, FiltersTasks, ValidatesV
         return True if may.all() else np.asarray(may[self._base.podgroups.queue][self._base.tasks.podgroup])
 
     def keeps_pace(self, rows: Rows) -> bool:
-        """Whether the evictions are within the bounds of the window, and so many tasks may end at one time."""
+        """Whether the evictions are within the bounds of the window, and of what may end at one time."""
         few = len(rows) <= self._left
         return few and (self._window is None or self._window.takes(self._base.queue_of(rows)))
 
