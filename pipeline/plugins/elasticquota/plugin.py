@@ -13,6 +13,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Ids, Longs, Rows
 from pipeline.cluster.queue_tree import chain, is_parent, least_above, with_descendants
 from pipeline.cluster.rules.quota import never_evicted
+from pipeline.cluster.rules.requests import asking, lasting_requests
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.arguments import SWITCH
 from pipeline.plugins.elasticquota.overuse import Held, overused
@@ -56,8 +57,8 @@ class ElasticQuota(
 
     @cached_property
     def _runtime(self) -> Longs:
-        """int64[Q, R]: the runtime quota of each queue at the present requests."""
-        return runtime_quota(self._terms, self._state.requested_here, self._whole)
+        """int64[Q, R]: the runtime quota of each queue at the present requests, which evictions do not change."""
+        return runtime_quota(self._terms, asking(self._state).once(lasting_requests), self._whole)
 
     @cached_property
     def _floor(self) -> Longs:

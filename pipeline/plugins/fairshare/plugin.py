@@ -15,9 +15,9 @@ from pipeline.cluster.fairness.gate import QueueShares, Victims, may_reclaim, ma
 from pipeline.cluster.queue_tree import is_parent, least_above
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import never_evicted
+from pipeline.cluster.rules.requests import asking
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import OPEN, Queues
-from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel, linked
 from pipeline.plugins.arguments import NUMBER
 from pipeline.plugins.extension_points import (
@@ -64,17 +64,8 @@ class FairShare(
 
     @cached_property
     def _asking(self) -> Snapshot:
-        """The state for what queues ask for, and what they hold that can never be evicted.
-
-        A what-if changes neither unless it is about tasks that can never be evicted, or that do not start over.
-        """
-        if not isinstance(self._state, WhatIf):
-            return self._state
-        if not self._base.once(_any_lasts):
-            return self._base
-        tasks, rows = self._base.tasks, self._state.changed
-        lasts = tasks.gone_when_evicted[rows] | ~self._base.podgroups.preemptible[tasks.podgroup[rows]]
-        return self._snapshot if lasts.any() else self._base
+        """The state for what queues ask for, and what they hold that can never be evicted."""
+        return asking(self._state)
 
     @cached_property
     def _shares(self) -> Shares:
@@ -229,11 +220,6 @@ def _units(owner: Ids, least: Counts, queue_of: Ids, shape: Ids, request: Longs)
     start[found] = units
     held[:, PODS] = 0.0
     return queues[:found], start[: found + 1], held[:units]
-
-
-def _any_lasts(snapshot: Snapshot) -> bool:
-    """Whether any task can never be evicted, or does not start over."""
-    return bool(snapshot.tasks.gone_when_evicted.any() or not snapshot.podgroups.preemptible.all())
 
 
 def _left(bound: Longs, held: Longs) -> Longs:

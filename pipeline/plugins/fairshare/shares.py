@@ -12,8 +12,9 @@ from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Floats, Ids, Longs
 from pipeline.cluster.fairness.division import Siblings, divided
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.resources import PODS
+from pipeline.cluster.rules.requests import lasting_requests
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import TERMINATING, Queues
+from pipeline.cluster.tables import Queues
 from pipeline.kernels import kernel
 
 
@@ -111,18 +112,6 @@ def _divided_down(
 
 
 def requested(snapshot: Snapshot) -> Longs:
-    """int64[Q, R]: what tasks hold, were promised or wait for, descendants included.
-
-    A Terminating task that will start over counts as pending, so an eviction changes no queue's share. Upstream has the
-    same effect by computing shares once a session.
-    """
-    tasks, total = snapshot.tasks, snapshot.requested_here - snapshot.totals.queue_sums.gated
-    ending = np.flatnonzero((tasks.status == TERMINATING) & (tasks.nominated == NONE) & ~tasks.gone_when_evicted)
-    _add_tasks(total, snapshot.queue_of(ending), tasks.shape[ending], snapshot.shapes.request)
+    """int64[Q, R]: what tasks hold, were promised or wait for, see ``lasting_requests``, descendants included."""
+    total = lasting_requests(snapshot) - snapshot.totals.queue_sums.gated
     return with_descendants(snapshot.queues.parent, total)
-
-
-@kernel
-def _add_tasks(total: Longs, queue: Ids, shape: Ids, request: Longs) -> None:
-    for at in range(len(queue)):
-        total[queue[at]] += request[shape[at]]

@@ -19,7 +19,7 @@ from pipeline.solvers.scenarios.units import VictimUnits
 
 #: If more podgroups than ``_FEW`` would break, scenarios longer by each of ``_LONGER`` units are looked at as well.
 _FEW, _LONGER = 2, (1, 2, 4, 8, 16, 32, 64)
-#: In reclaim a podgroup may go in place of ``_RATE`` less important ones, if at most ``_MORE`` times their work is lost.
+#: In reclaim a podgroup may go in place of ``_RATE`` less important ones, if at most ``_MORE`` times the work is lost.
 _RATE, _MORE = 4, 1.25
 #: Of at most this many podgroups each is tried as the one that goes in place of others of its priority.
 _EXCHANGED = 32

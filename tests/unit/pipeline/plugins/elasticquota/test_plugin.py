@@ -61,6 +61,18 @@ def test_a_parent_asks_for_the_guarantees_of_its_children_whether_they_use_them_
     assert shares(100, queues, {"o": 100, "c": 5, "d": 12}) == {"p": 30, "o": 70, "c": 30, "d": 10}
 
 
+def test_a_task_that_ends_and_starts_over_asks_for_as_much_as_before() -> None:
+    """Otherwise its queue's part would be lent for a moment, and what was given then would be taken again."""
+    queues, ends = [queue("a", 50), queue("b", 50)], running("a", ["n1"], cpu=50, queue="a")
+    document = cluster_file(ONE, 100, [ends, waiting("b", [100], queue="b")], queues=queues)
+    document["policy"]["actions"] = []
+    (task,) = document["podgroups"][0]["tasks"]
+    task["status"] = "Terminating"
+    assert {name: share["cpu"] for name, share in Outcome(document).fair_share.items()} == {"a": 50, "b": 50}
+    task["gone_when_evicted"] = True
+    assert {name: share["cpu"] for name, share in Outcome(document).fair_share.items()} == {"a": 0, "b": 100}
+
+
 def test_pieces_are_shared_out_to_the_last_one() -> None:
     assert by_largest_remainder(10, [1, 1, 1, 0]) == [4, 3, 3, 0]
 
