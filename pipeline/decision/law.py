@@ -15,8 +15,8 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 
-#: Why victims may not go that exceed what may be evicted in a time.
-TOO_FAST = "the policy lets no more tasks be evicted in its window of time"
+#: Why victims may not go that exceed what may end at one time, or be evicted in a window of time.
+TOO_FAST = "the policy lets no more tasks be evicted now"
 #: Purposes whose statements are judged by ``why_unlawful``; those of other purposes are judged by their solver.
 UPKEEP = (Purpose.CONSOLIDATE, Purpose.CLEAR)
 

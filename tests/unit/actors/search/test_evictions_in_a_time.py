@@ -130,7 +130,7 @@ def test_plans_that_were_made_side_by_side_are_judged_one_after_the_other() -> N
     assert len(assembly.offers) == 2
     answers = assembly.committer.commit(assembly.offers)
     assert [(one.verdict, one.reason) for one in answers] == [
-        ("accepted", ""), ("stale", "the policy lets no more tasks be evicted in its window of time"),
+        ("accepted", ""), ("stale", "the policy lets no more tasks be evicted now"),
     ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import SUCCEEDED, TERMINATING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
+from pipeline.decision.law import TOO_FAST
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.verdict import Accepted, Stale
 from pipeline.judge import judge
@@ -70,7 +71,7 @@ def test_two_plans_do_not_overdraw_the_budget_together():
     verdict = judge(first, state, policy, 0.0)
     assert isinstance(verdict, Accepted)
     after = replace(carried_out(verdict.statement, state, 0.0), revision=state.revision + 1)
-    assert judge(second, after, policy, 0.0) == Stale("the victims are not lawful together any more")
+    assert judge(second, after, policy, 0.0) == Stale(TOO_FAST)
     ended = with_tasks(after, victims(first), status=SUCCEEDED)
     assert isinstance(judge(second, ended, policy, 0.0), Accepted)
 
