@@ -224,9 +224,8 @@ class Progress:
         """
         if self.takes_back and (self.held or not self.places_first or len(self.starting) > len(self.redeemed)):
             return self.settled  # what is held back starts after all, if no other podgroup gains by it
-        waiting = [one.gang_group for one in self.unplaced] if self.takes_back else []
         for at, plan in enumerate(plans[self.settled :], self.settled):
-            if waiting and may_be_undone(self.snapshot, plan, waiting):
+            if self.takes_back and may_be_undone(self.snapshot, plan, (one.gang_group for one in self.unplaced)):
                 return at
             self.setup.settled(plan)
         return len(plans)

@@ -1,7 +1,7 @@
 """A later plan of a cycle may take what an earlier one made room for; then the victims of that one went for nothing.
 
 Reclaim evicts for a podgroup, and preempt, later in the cycle, takes the room for one of higher priority in the same
-queue, for which reclaim found nothing lawful. Volcano and KAI Scheduler evict the victims of both.
+queue, for which reclaim found nothing lawful. In Volcano the victims of both go.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,12 +25,13 @@ def undone(snapshot: Snapshot, earlier: Sequence[Plan], plan: Plan) -> Rows:
         With the earlier plans carried out.
     """
     made, owner = plan.statement, snapshot.tasks.podgroup
-    given = np.concatenate([NO_ROWS, *(one.statement.nominated for one in earlier if len(one.statement.evictions))])
     withdrawn = made.nominated[made.nominated_node == NONE]
     touched = distinct(owner[np.concatenate([made.evictions, withdrawn])])
-    touched = touched[is_among(touched, owner[given])]
-    if len(touched) == 0:
+    touched = touched[snapshot.counts.waiting[touched] > 0]
+    if len(touched) == 0:  # as it mostly is: no victim's podgroup is promised anything
         return NO_ROWS
+    given = np.concatenate([NO_ROWS, *(one.statement.nominated for one in earlier if len(one.statement.evictions))])
+    touched = touched[is_among(touched, owner[given])]
     after = WhatIf.of(snapshot).evicting(made.evictions)
     after = after.nominating(made.nominated, made.nominated_node, made.nominated_card)
     broken = [podgroup for podgroup in touched.tolist() if not has_minimum(after, podgroup)]
@@ -38,7 +39,7 @@ def undone(snapshot: Snapshot, earlier: Sequence[Plan], plan: Plan) -> Rows:
 
 
 def may_be_undone(snapshot: Snapshot, plan: Plan, without_plan: Iterable[Sequence[int]]) -> bool:
-    """Whether preempt may yet take the room that a plan makes: one of ``without_plan`` outranks its podgroup."""
+    """Whether preempt may yet take the room that a plan makes: a gang group ``without_plan`` outranks its podgroup."""
     groups, made = snapshot.podgroups, plan.statement
     if made.purpose is Purpose.PREEMPT or made.preemptor == NONE or len(made.evictions) == 0:
         return False
