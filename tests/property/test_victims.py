@@ -1,5 +1,7 @@
 """Selection against brute force: every set of victims of a small cluster that respects its bundles."""
 
+from itertools import chain, combinations
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -164,6 +166,46 @@ def test_victims_are_whole_minimal_and_make_room(crowd):
     for bundle in bundles:
         if bundle.safe and search.cluster_wide and bundle.podgroup in broken:
             assert set(bundle.tasks) <= gone
+
+
+@st.composite
+def elastic_crowds(draw):
+    """Two podgroups that can spare a task or two, on three nodes with a little room, and a gang of larger tasks."""
+    spare, held = [draw(st.integers(1, 2)) for _ in range(2)], [draw(st.integers(0, 2)) for _ in range(3)]
+    gangs = []
+    for most in spare:
+        tasks = [
+            Task(
+                draw(st.integers(0, 2)), gpu=draw(st.integers(1, 3)), role=draw(st.integers(NONE, 1)),
+                priority=draw(st.integers(0, 2)),
+            )
+            for _ in range(draw(st.integers(most + 1, 4)))
+        ]  # fmt: skip
+        for task in tasks:
+            held[task.node] += task.gpu
+        gangs.append(Gang(tasks, len(tasks) - most, priority=2, roles=(draw(st.integers(0, 1)), 0)))
+    asks = [draw(st.integers(3, 5))] * draw(st.integers(1, 2))
+    waiting = Gang([Task(gpu=gpu) for gpu in asks], len(asks), priority=9)
+    snapshot = cluster([{"gpu": gpu} for gpu in held], [*gangs, waiting], racks=(2, 1))
+    flags = {name: draw(st.booleans()) for name in ("cluster_wide", "keep_order", "by_priority")}
+    return snapshot, flags | {"effort": draw(st.sampled_from([EFFORT, 0]))}, draw(st.integers(0, 1))
+
+
+@given(elastic_crowds())
+def test_no_podgroup_breaks_that_could_keep_its_minima(crowd):
+    """Not if some of its victims stayed, with room for the gang all the same."""
+    snapshot, flags, domain = crowd
+    search = searching(snapshot, 2, **flags)
+    found = select(search, domain)
+    if not isinstance(found, Selection):
+        return
+    gone, entries = set(found.victims.tolist()), search.terms.entries
+    for group in found.broken.tolist():
+        here = entries.task[found.entry[entries.podgroup[found.entry] == group]].tolist()
+        lost = {row for row in gone if int(snapshot.tasks.podgroup[row]) == group}
+        for goes in chain.from_iterable(combinations(here, many) for many in range(len(here) + 1)):
+            keeps = not breaks_without(snapshot, np.array([group]), np.array(goes, np.int64))[0]
+            assert not (keeps and places(search, domain, gone - lost | set(goes)))
 
 
 @given(crowds())

@@ -122,3 +122,23 @@ def mark_safe(mine: Rows, spare: int, first_role: int, role: Counts, entries: En
         if own >= 0 and role[own] != UNBOUND:
             role[own] -= 1
     return safe
+
+
+@kernel
+def stays_whole(some: Rows, entries: Entries, surplus: Surplus) -> bool:
+    """Whether one podgroup loses nothing but surplus with some of its entries (int64[C])."""
+    if len(some) == 0:
+        return True
+    group = entries.podgroup[some[0]]
+    spare, first, last = surplus.gang[group], surplus.role_start[group], surplus.role_start[group + 1]
+    if spare < 0:
+        return True
+    if len(some) > spare:
+        return False
+    if unconditional(spare, len(some), surplus.role[first:last], len(surplus.leaf) > 0):
+        return True
+    left = Surplus(
+        surplus.gang, surplus.role, surplus.role_start, surplus.leaf.copy(), surplus.slack.copy(), surplus.holder
+    )
+    safe = mark_safe(some, spare, first, surplus.role[first:last].copy(), entries, left)
+    return bool(safe.all())

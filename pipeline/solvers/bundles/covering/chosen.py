@@ -31,6 +31,8 @@ class Selection:
         Node rows, in the order of ``need.tasks``.
     outcome
         The bundles that they were chosen from.
+    free
+        The nodes of the domain without them; None: not kept.
     """
 
     victims: Rows
@@ -40,6 +42,7 @@ class Selection:
     price: Price
     outcome: Outcome = field(repr=False)
     given_back: int
+    free: FreeRoom | None = field(default=None, repr=False)
 
 
 _NO_WORK = frozen([], np.float64)
@@ -122,7 +125,7 @@ def placed(outcome: Outcome, chosen: Chosen, free: FreeRoom) -> Selection | None
         return None
     price = price_of(chosen.search, chosen.domain, outcome.cost)
     given_back = int(sizes(outcome.units.stop)[outcome.returned].sum())
-    return Selection(chosen.victims, chosen.entry, chosen.broken, node, price, outcome, given_back)
+    return Selection(chosen.victims, chosen.entry, chosen.broken, node, price, outcome, given_back, free)
 
 
 def price_of(search: BundleSearch, domain: int, cost: Cost) -> Price:

@@ -15,10 +15,10 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
 from pipeline.decision.price import EQUAL_WORK, NO_PRIORITY
 from pipeline.kernels import kernel, linked
-from pipeline.solvers.bundles.bundling.records import Ground, Site, Surplus, Terms
+from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.splitting import by_podgroup
-from pipeline.solvers.bundles.bundling.surplus import mark_safe, unconditional
+from pipeline.solvers.bundles.bundling.surplus import stays_whole
 from pipeline.solvers.bundles.covering.cover import enough, move
 from pipeline.solvers.bundles.covering.sets import Sets
 
@@ -133,24 +133,6 @@ def _twins(one: int, other: int, alike: bool, terms: Terms) -> bool:
         and of_tasks.role[first] == of_tasks.role[second]
         and of_tasks.subgroup[first] == of_tasks.subgroup[second]
     )
-
-
-@linked
-def _stays_whole(some: Rows, terms: Terms) -> bool:
-    """Whether a podgroup loses nothing but surplus with some of its entries."""
-    group, surplus = terms.entries.podgroup[some[0]], terms.surplus
-    spare, first, last = surplus.gang[group], surplus.role_start[group], surplus.role_start[group + 1]
-    if spare < 0:
-        return True
-    if len(some) > spare:
-        return False
-    if unconditional(spare, len(some), surplus.role[first:last], len(surplus.leaf) > 0):
-        return True
-    left = Surplus(
-        surplus.gang, surplus.role, surplus.role_start, surplus.leaf.copy(), surplus.slack.copy(), surplus.holder
-    )
-    safe = mark_safe(some, spare, first, surplus.role[first:last].copy(), terms.entries, left)
-    return bool(safe.all())
 
 
 @linked
@@ -287,7 +269,7 @@ def _task(depth: int, sets: Sets, tree: _Tree, walk: _Walk, ground: Ground, term
             going[many] = sets.entry[tree.entry[before]]
             many += 1
         before -= 1
-    if not _stays_whole(going[:many], terms):
+    if not stays_whole(going[:many], terms.entries, terms.surplus):
         return False
     work, levels = 0.0, (walk.cost.shape[1] - 3) // 2
     if terms.surplus.gang[owner] >= 0:

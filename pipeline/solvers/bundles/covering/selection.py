@@ -29,6 +29,7 @@ from pipeline.solvers.bundles.covering.cover import units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import of_all_sets, of_few_units
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
+from pipeline.solvers.bundles.covering.kept_minima import minima_kept
 from pipeline.solvers.bundles.covering.out_of_order import out_of_order
 from pipeline.solvers.bundles.covering.task_priorities import by_task_priority
 
@@ -80,7 +81,8 @@ def select_out_of_order(search: BundleSearch, domain: int, among: int) -> Select
 
 
 def _ranked(here: DomainBundles, found: Selection) -> Selection:
-    """The selection, put right if it was polished."""
+    """The selection in which no podgroup breaks needlessly, put right if it was polished."""
+    found = minima_kept(here, found)
     return by_task_priority(here, found) if here.search.effort > 0 else found
 
 
