@@ -78,7 +78,7 @@ def _cleared(here: DomainBundles, found: Selection) -> FreeRoom:
 
 @kernel
 def _hopeful(some: Rows, gone: Rows, podgroup: Ids, spare: Counts, seats: Ids, ground: Ground) -> Rows:
-    """int64[K]: podgroups of which so many victims may return, each alone, that they can spare the others.
+    """int64[K]: podgroups that can spare those of their victims that may not return alone.
 
     ``podgroup`` int32[M]: that of each entry. ``spare`` int32[G]: what podgroups can lose. The rest as in
     ``_returning``.
