@@ -58,6 +58,15 @@ def pool_of(snapshot: Snapshot, candidate: Bools, start: int, stop: int, request
     return Pool(rows, tasks.node[rows].astype(np.int64), unit, _orders(snapshot, rows, part, unit, requested))
 
 
+def of_some(pool: Pool, some: Bools) -> Pool:
+    """The pool of the candidates ``some`` (bool[C]); they return in the same orders."""
+    if some.all():
+        return pool
+    at = np.cumsum(some) - 1
+    orders = tuple(at[order[some[order]]] for order in pool.orders)
+    return Pool(pool.rows[some], pool.node[some], pool.unit[some], orders)
+
+
 def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:
     """The part of its gang that each candidate belongs to, and its unit: int64[C] each.
 

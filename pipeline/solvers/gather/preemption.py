@@ -30,15 +30,18 @@ from pipeline.records import replace
 from pipeline.solvers.gather.bounds import layers
 from pipeline.solvers.gather.multiples import steps_of
 from pipeline.solvers.gather.offers import existing_of
+from pipeline.solvers.gather.out_of_order import differs_by_order
 from pipeline.solvers.gather.prospects import hopeful
-from pipeline.solvers.gather.victims import ANY_PRIORITY, GatherSearch, MadeRoom, cheapest_in, harm_of
+from pipeline.solvers.gather.search import GatherSearch
+from pipeline.solvers.gather.victims import ANY_PRIORITY, MadeRoom, cheapest_in, harm_of
 
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     """The least harmful room for all members of the attempt's podgroups, or why there is none.
 
     Layers are tried from the narrowest preferred one to the required one. In the first layer that can take the job, the
-    domain that loses least is taken, and among equals the one with the fewest slots beyond the job.
+    domain that loses least is taken, and among equals the one with the fewest slots beyond the job. If none can, and a
+    quota decided who may go, the layers are tried again with the quota counted off along other orders.
     """
     need = need_of(to_make_room(attempt.snapshot, attempt.policy.match_policy), attempt.podgroups, surplus=False)
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
@@ -50,14 +53,25 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     search = _search_of(freed, on(host, freed.snapshot) if len(outdone) else host, need, preemptor)
     if not search.allowed.any(axis=1).all():
         return NoPlan(_explained(attempt, need, Reason.CONSTRAINTS))
+    best, tried = _first_of(search, attempt)
+    if best is None and tried and differs_by_order(search):
+        best, otherwise = _first_of(replace(search, out_of_order=True), attempt)
+        tried = tried if best is None else otherwise
+    if best is not None:
+        return _plan(attempt, host, need, best, outdone, tuple(tried))
+    reasons = {entry.reason for entry in tried}
+    reason = next((one for one in CLOSEST if one in reasons), Reason.BOUND)
+    return NoPlan(replace(_explained(attempt, need, reason), tried=tuple(tried)))
+
+
+def _first_of(search: GatherSearch, attempt: Attempt) -> tuple[MadeRoom | None, list[DomainTried]]:
+    """The cheapest room of the first layer that has any, and the outcome of each domain that was tried."""
     tried: list[DomainTried] = []
     for domains in layers(attempt.snapshot, attempt.podgroups):
         best = _best_of(search, domains, attempt.policy.max_domains, tried)
         if best is not None:
-            return _plan(attempt, host, need, best, outdone, tuple(tried))
-    reasons = {entry.reason for entry in tried}
-    reason = next((one for one in CLOSEST if one in reasons), Reason.BOUND)
-    return NoPlan(replace(_explained(attempt, need, reason), tried=tuple(tried)))
+            return best, tried
+    return None, tried
 
 
 def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> Reason | None:

@@ -6,8 +6,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.solvers.gather.offers import kinds_of, offers_of
+from pipeline.solvers.gather.search import GatherSearch
 from pipeline.solvers.gather.tree import tree_of
-from pipeline.solvers.gather.victims import GatherSearch
 
 
 class Prospect(NamedTuple):

@@ -27,6 +27,51 @@ class Wanted(NamedTuple):
     short: Longs
 
 
+class Brought(NamedTuple):
+    """What units bring.
+
+    Attributes
+    ----------
+    slots: int64[C]
+        For each candidate the slots that its unit brings, for all kinds of tasks together, if it alone leaves.
+    missing: int
+        How many slots the kinds lack as long as all candidates stay, together.
+    """
+
+    slots: Longs
+    missing: int
+
+
+@kernel
+def suffices(wanted: Wanted, left: Longs, node: Rows, held: Longs, leaves: Bools) -> bool:
+    """Whether there are slots for each kind if the candidates ``leaves`` (bool[C]) leave; else as `reprieved`."""
+    for c in range(len(node)):
+        if leaves[c]:
+            left[node[c]] += held[c]
+    _, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
+    return bool((total >= wanted.many).all())
+
+
+@kernel
+def brought(wanted: Wanted, left: Longs, node: Rows, held: Longs, unit: Longs, order: Rows) -> Brought:
+    """The slots that units bring alone; the arguments are those of `reprieved`."""
+    slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
+    missing = np.maximum(wanted.many - total, 0).sum()
+    freed, counted = np.zeros(left.shape[1], np.int64), np.zeros(len(node), np.bool_)
+    result, first = np.zeros(len(node), np.int64), 0
+    while first < len(order):
+        stop, before = first + 1, total.sum()
+        while stop < len(order) and unit[order[first]] != NONE and unit[order[stop]] == unit[order[first]]:
+            stop += 1
+        for at in range(first, stop):
+            _returned(wanted, left, slots, total, freed, node, held, counted, order[at], -1)
+        result[order[first:stop]] = total.sum() - before
+        for at in range(first, stop):
+            _returned(wanted, left, slots, total, freed, node, held, counted, order[at], 1)
+        first = stop
+    return Brought(result, missing)
+
+
 @kernel
 def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, counted: Bools, unit: Longs, order: Rows) -> Bools:
     """bool[C]: which candidates leave, if they return in order, each unit whole or, in a second round, one by one.

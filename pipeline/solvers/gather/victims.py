@@ -4,62 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, is_among
-from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.arrays import NONE, Bools, Rows, is_among
 from pipeline.decision.price import Price, Work, price_of
-from pipeline.placement.need import Need
-from pipeline.plugins.host import Host
-from pipeline.plugins.plugin import Preemptor
-from pipeline.records import replace
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, gathered
-from pipeline.solvers.gather.multiples import Steps
-from pipeline.solvers.gather.pool import Pool, pool_of
-from pipeline.solvers.gather.reprieve import Wanted, reprieved
+from pipeline.solvers.gather.out_of_order import permitted, permitted_otherwise
+from pipeline.solvers.gather.pool import Pool, of_some, pool_of
+from pipeline.solvers.gather.search import GatherSearch, leaving, slots_suffice
 
 Harm = tuple[int, int, int, int, Work, Work, int]
 #: Where slots do not decide, at most this many units are tried by themselves.
 _TRIED = 16
 #: Above every priority.
 ANY_PRIORITY = int(np.iinfo(np.int64).max)
-
-
-@dataclass(frozen=True)
-class GatherSearch:
-    """The input of the search in each domain.
-
-    Attributes
-    ----------
-    host
-        The plugins on the snapshot without the promises that may be withdrawn.
-    allowed: bool[S, N]
-        Nodes that each of ``need.shapes`` may use.
-    existing: int64[N]
-    candidate: bool[T]
-        Tasks that may be victims, each looked at alone.
-    short: int64[R]
-        How much quota the gang lacks.
-    steps
-        The multiples in which domains take its tasks; None if any number will do.
-    lost: float64[G]
-    queue_rank: int64[G]
-        In reclaim, the rank of each podgroup's queue, fairest to take from first; None in preempt.
-    """
-
-    host: Host
-    need: Need
-    preemptor: Preemptor
-    allowed: Bools
-    existing: Longs
-    candidate: Bools
-    short: Longs
-    steps: Steps | None
-    lost: Floats
-    queue_rank: Longs | None
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The snapshot that is searched."""
-        return self.host.context.snapshot
 
 
 @dataclass(frozen=True)
@@ -101,12 +57,32 @@ def cheapest_in(search: GatherSearch, domain: int, highest: int, best: Harm | No
 
 
 def _cheapest(search: GatherSearch, domain: int, highest: int, best: Harm | None) -> MadeRoom | Price | None:
+    """The same among candidates of podgroups whose priority is at most ``highest``."""
     snapshot = search.snapshot
     start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
-    pool = _lawful(search, pool_of(snapshot, search.candidate, start, stop, search.preemptor.request, highest))
-    leaving = {leaves.tobytes(): (leaves, order) for order in pool.orders
-               for leaves in (_leaving(search, pool, order, domain),)}  # fmt: skip
-    priced = [(_priced(search, pool.rows[leaves], domain), leaves, order) for leaves, order in leaving.values()]
+    pool = pool_of(snapshot, search.candidate, start, stop, search.preemptor.request, highest)
+    may = permitted(search, pool)
+    if not search.out_of_order:
+        return _cheapest_of(search, of_some(pool, may), domain, best) if _hopeful(search, pool, may, domain) else None
+    found: MadeRoom | Price | None = None
+    for some in () if may.all() else permitted_otherwise(search, pool, domain):
+        one = _cheapest_of(search, of_some(pool, some), domain, best)
+        if isinstance(one, MadeRoom):
+            best = harm_of(one.price)
+        found = one if isinstance(one, MadeRoom) or found is None else found
+    return found
+
+
+def _hopeful(search: GatherSearch, pool: Pool, may: Bools, domain: int) -> bool:
+    """Whether slots suffice if all leave that may; known to be so where no quota says who may."""
+    return bool(may.all()) or slots_suffice(search, pool, may, domain)
+
+
+def _cheapest_of(search: GatherSearch, pool: Pool, domain: int, best: Harm | None) -> MadeRoom | Price | None:
+    """The cheapest room if any of the pool may leave."""
+    leaves_of = {leaves.tobytes(): (leaves, order) for order in pool.orders
+                 for leaves in (leaving(search, pool, order, domain),)}  # fmt: skip
+    priced = [(_priced(search, pool.rows[leaves], domain), leaves, order) for leaves, order in leaves_of.values()]
     found: Price | None = None
     for price, leaves, order in sorted(priced, key=lambda one: harm_of(one[0])):
         if best is not None and harm_of(price) >= best:
@@ -119,18 +95,6 @@ def _cheapest(search: GatherSearch, domain: int, highest: int, best: Harm | None
     return found
 
 
-def _lawful(search: GatherSearch, pool: Pool) -> Pool:
-    """The candidates that quotas and budgets permit, asked about in the reverse of the order of return."""
-    if not search.host.has_quota(search.preemptor) or len(pool.rows) == 0:
-        return pool
-    order = pool.orders[0][::-1]
-    may = np.zeros(len(pool.rows), bool)
-    may[order] = search.host.bundle_quota_filter(search.preemptor, pool.rows[order], pool.unit[order])
-    at = np.cumsum(may) - 1
-    orders = tuple(at[order[may[order]]] for order in pool.orders)
-    return replace(pool, rows=pool.rows[may], node=pool.node[may], unit=pool.unit[may], orders=orders)
-
-
 def _made(search: GatherSearch, pool: Pool, order: Rows, leaves: Bools, domain: int) -> MadeRoom | None:
     """The victims that remain if candidates return in one order, ``leaves`` if all may, and where the gang is gathered.
 
@@ -141,7 +105,7 @@ def _made(search: GatherSearch, pool: Pool, order: Rows, leaves: Bools, domain: 
     placed = _gathered(search, pool, leaves, domain)
     while placed is None and low < high:  # at most this many may return
         half = (low + high) // 2
-        leaves = _leaving(search, pool, order[:half], domain)
+        leaves = leaving(search, pool, order[:half], domain)
         found = _gathered(search, pool, leaves, domain)
         best = (leaves, found) if found is not None else best
         low, high = (half + 1, high) if found is not None else (low, half)
@@ -177,19 +141,6 @@ def _fewer(
 
 def _priced(search: GatherSearch, victims: Rows, domain: int) -> Price:
     return price_of(search.snapshot, victims, search.preemptor.request, search.lost, search.queue_rank, domain)
-
-
-def _leaving(search: GatherSearch, pool: Pool, order: Rows, domain: int) -> Bools:
-    """bool[C]: which leave if only those in ``order`` may return."""
-    snapshot, need = search.snapshot, search.need
-    start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
-    shape = snapshot.tasks.shape[pool.rows]
-    held = np.ascontiguousarray(snapshot.shapes.request[shape])
-    left = snapshot.room.future[start:stop].copy()
-    mine = snapshot.podgroups.queue[need.podgroups[0]]
-    wanted = Wanted(need.request, need.count, np.ascontiguousarray(search.allowed[:, start:stop]), search.short)
-    counted = np.asarray(snapshot.queue_of(pool.rows) == mine)
-    return reprieved(wanted, left, pool.node - start, held, counted, pool.unit, np.ascontiguousarray(order))
 
 
 def _gathered(search: GatherSearch, pool: Pool, leaves: Bools, domain: int) -> Gathered | None:
