@@ -1,6 +1,6 @@
 """Gathering against brute force on small trees, and room made by job-level preemption against every set of victims."""
 
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import lost_work, price_of
 from pipeline.plugins.host import Host
-from pipeline.plugins.plugin import Context
+from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import propose
 from pipeline.solvers.gather.allocation import allocate
@@ -117,12 +117,63 @@ def test_room_is_made_where_it_can_be_and_no_victim_could_have_stayed(
     assert _harm(snapshot, gone, found, case.now) <= min(_harm(snapshot, some, found, case.now) for some in working)
 
 
-def _takes(snapshot: Snapshot, gone: set[int], domain: int, tasks: int) -> bool:
+#: Of each podgroup how many nodes it holds, how many of their four cores, its priority and its queue.
+GROUPS = st.lists(
+    st.tuples(st.integers(1, 5), st.sampled_from([2, 4, 4]), st.integers(1, 3), st.sampled_from("aab")),
+    min_size=1, max_size=7,
+)  # fmt: skip
+
+
+@given(GROUPS, st.integers(1, 6), st.tuples(st.integers(0, 20), st.integers(0, 20)))
+@settings(max_examples=150, deadline=None)
+def test_reclaim_takes_what_quotas_permit_and_finds_any_podgroup_that_is_enough_by_itself(
+    made: list[tuple[int, int, int, str]], gang: int, spare: tuple[int, int]
+) -> None:
+    names, groups, held = [f"n{at:02}" for at in range(12)], [], {"a": 0, "b": 0}
+    free = dict.fromkeys(names, 4)
+    for at, (many, cpu, priority, queue) in enumerate(made):
+        on = [node for node in names if free[node] >= cpu][:many]
+        free |= {node: free[node] - cpu for node in on}
+        held[queue] += cpu * len(on)
+        groups += [running(f"v{at}", on, cpu, priority=priority, queue=queue)] if on else []
+    queues = [
+        {"name": name, "deserved": {"cpu": max(held[name] - more, 0)}} for name, more in zip("ab", spare, strict=True)
+    ]
+    queues.append({"name": "c", "deserved": {"cpu": 4 * gang}})
+    job = waiting("job", [4] * gang, queue="c", priority=1)
+    case = open_case(cluster_file({"s": {"b": names}}, 4, [*groups, job], queues=queues))
+    host, snapshot, job_row = Host(Context(case.snapshot, case.policy, case.now)), case.snapshot, len(groups)
+    if allocate(host, (job_row,), "allocate") is not None:
+        return
+    asked = Preemptor((job_row,), snapshot.request[snapshot.tasks_of(job_row)].sum(axis=0), Purpose.RECLAIM)
+    found = propose(Attempt(snapshot, case.policy, Purpose.RECLAIM, (job_row,), None, case.now))
+    if isinstance(found, Plan):
+        gone = found.statement.evictions
+        assert host.validate_set(asked, gone)
+        assert any(_counted(host, asked, snapshot, some) for some in permutations(_runs(snapshot, gone)))
+        return
+    for podgroup in range(job_row):
+        rows = snapshot.tasks_of(podgroup)
+        enough = _takes(snapshot, set(rows.tolist()), int(snapshot.topology.at_level(1)[0]), gang, 4000)
+        assert not (enough and host.preemptive(asked) and _counted(host, asked, snapshot, (rows,)))
+
+
+def _runs(snapshot: Snapshot, rows: np.ndarray) -> list[np.ndarray]:
+    return [rows[snapshot.tasks.podgroup[rows] == one] for one in np.unique(snapshot.tasks.podgroup[rows])]
+
+
+def _counted(host: Host, asked: Preemptor, snapshot: Snapshot, some: tuple[np.ndarray, ...]) -> bool:
+    """Whether quotas permit these podgroups one after the other, each whole."""
+    rows = np.concatenate(some)
+    return bool(host.bundle_quota_filter(asked, rows, snapshot.tasks.podgroup[rows].astype(np.int64)).all())
+
+
+def _takes(snapshot: Snapshot, gone: set[int], domain: int, tasks: int, cpu: int = 2000) -> bool:
     free = snapshot.room.future[:, 0].copy()
     for row in gone:
         free[snapshot.tasks.node[row]] += snapshot.request[row, 0]
     first, stop = snapshot.topology.start[domain], snapshot.topology.stop[domain]
-    return int((free[first:stop] // 2000).sum()) >= tasks
+    return int((free[first:stop] // cpu).sum()) >= tasks
 
 
 def _harm(snapshot: Snapshot, gone: set[int], found: Plan, now: float) -> tuple[Any, ...]:

@@ -1,0 +1,56 @@
+"""Which victims a reclaim takes where the quota does not last for all candidates in the order of return."""
+
+from typing import Any
+
+from tests.support.gathering import Outcome, cluster_file, running, waiting
+
+NODES = [f"n{at}" for at in range(8)]
+#: Four podgroups with half a node each; the other halves never go.
+HALVES = [
+    running(f"{name}{at}", [NODES[at]], 2, queue="a", priority=1, preemptible=name == "half")
+    for name in ("half", "kept")
+    for at in range(4)
+]
+
+
+def reclaimed(podgroups: list[dict[str, Any]], nodes: int, *, cpu: int = 4, keeps: int = 8) -> Outcome:
+    """A gang with a task for each of some nodes of four cores reclaims from queue ``a``, which keeps so many cores."""
+    queues = [{"name": "a", "deserved": {"cpu": keeps}}, {"name": "c", "deserved": {"cpu": cpu * nodes}}]
+    job = waiting("job", [cpu] * nodes, queue="c", priority=1)
+    return Outcome(cluster_file({"s": {"b": NODES}}, 4, [*podgroups, job], queues=queues))
+
+
+def test_podgroups_that_free_no_node_do_not_use_the_quota_up() -> None:
+    """Queue ``a`` may lose eight cores: as much as the halves hold, which come first, or the larger podgroup."""
+    large = running("large", NODES[4:6], 4, queue="a", priority=5)
+    last = running("last", NODES[6:], 4, queue="a", priority=9)
+    assert reclaimed([*HALVES, large, last], 2).evicted == ["large-0", "large-1"]
+
+
+def test_one_podgroup_that_is_enough_goes_where_it_must_be_the_last() -> None:
+    """Only one podgroup may go; the usual order takes one that frees a node too few, though all can be spared."""
+    few = running("few", NODES[4:5], 4, queue="a", priority=1)
+    enough = running("enough", NODES[5:], 4, queue="a", priority=5)
+    assert reclaimed([*HALVES, few, enough], 3).evicted == ["enough-0", "enough-1", "enough-2"]
+
+
+def test_one_podgroup_that_is_enough_by_itself_goes_from_the_queue_that_can_lose_it() -> None:
+    """Of two queues, one can lose its only podgroup and no other; the other, small ones or one that is enough."""
+    nodes = [f"m{at:02}" for at in range(15)]
+    podgroups = [
+        running("one", nodes[:1], 4, queue="b", priority=1),
+        running("three", nodes[1:4], 4, queue="b", priority=1),
+        running("five", nodes[4:9], 4, queue="a", priority=1),
+        running("six", nodes[9:], 4, queue="b", priority=2),
+        waiting("job", [4] * 6, queue="c", priority=1),
+    ]
+    queues = [{"name": name, "deserved": {"cpu": cpu}} for name, cpu in (("a", 9), ("b", 16), ("c", 24))]
+    case = Outcome(cluster_file({"s": {"b": nodes}}, 4, podgroups, queues=queues))
+    assert case.evicted == [f"six-{at}" for at in range(6)]
+
+
+def test_a_queue_is_never_taken_below_what_it_keeps() -> None:
+    """Two nodes of four cores have to go for two tasks of three."""
+    large = running("large", NODES[4:], 4, queue="a", priority=5)
+    assert reclaimed([*HALVES, large], 2, cpu=3, keeps=25).evicted == []
+    assert len(reclaimed([*HALVES, large], 2, cpu=3, keeps=24).evicted) == 2
