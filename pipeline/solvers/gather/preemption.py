@@ -28,11 +28,11 @@ from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.records import replace
 from pipeline.solvers.gather.bounds import layers
+from pipeline.solvers.gather.leaving.out_of_order import differs_by_order
+from pipeline.solvers.gather.leaving.search import GatherSearch
 from pipeline.solvers.gather.multiples import steps_of
 from pipeline.solvers.gather.offers import existing_of
-from pipeline.solvers.gather.out_of_order import differs_by_order
 from pipeline.solvers.gather.prospects import hopeful
-from pipeline.solvers.gather.search import GatherSearch
 from pipeline.solvers.gather.victims import ANY_PRIORITY, MadeRoom, cheapest_in, harm_of
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.solvers.gather.leaving.search import GatherSearch
 from pipeline.solvers.gather.offers import kinds_of, offers_of
-from pipeline.solvers.gather.search import GatherSearch
 from pipeline.solvers.gather.tree import tree_of
 
 

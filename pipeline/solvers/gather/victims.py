@@ -7,9 +7,9 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Rows, is_among
 from pipeline.decision.price import Price, Work, price_of
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, gathered
-from pipeline.solvers.gather.out_of_order import permitted, permitted_otherwise
-from pipeline.solvers.gather.pool import Pool, of_some, pool_of
-from pipeline.solvers.gather.search import GatherSearch, leaving, slots_suffice
+from pipeline.solvers.gather.leaving.out_of_order import permitted, permitted_otherwise
+from pipeline.solvers.gather.leaving.pool import Pool, of_some, pool_of
+from pipeline.solvers.gather.leaving.search import GatherSearch, leaving, slots_suffice
 
 Harm = tuple[int, int, int, int, Work, Work, int]
 #: Where slots do not decide, at most this many units are tried by themselves.

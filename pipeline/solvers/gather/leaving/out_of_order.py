@@ -14,8 +14,11 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
 from pipeline.decision.price import in_units, needed_by
 from pipeline.policy import Purpose
-from pipeline.solvers.gather.pool import Pool
-from pipeline.solvers.gather.search import GatherSearch, leaving, slots_brought, slots_suffice
+from pipeline.solvers.gather.leaving.pool import Pool
+from pipeline.solvers.gather.leaving.search import GatherSearch, leaving, slots_brought, slots_suffice
+
+#: Amounts and efficiencies are equal that agree in this many decimals.
+_DECIMALS = 6
 
 
 class _Unit(NamedTuple):
@@ -62,15 +65,18 @@ def _needed(search: GatherSearch, pool: Pool, domain: int) -> Iterator[Bools]:
 def _by_slots(search: GatherSearch, pool: Pool, domain: int) -> Iterator[Bools]:
     """What is permitted among units that bring slots by themselves.
 
-    Those first that bring all that is missing; then in the usual order, and with those first that bring fewest, both
-    with the last unit of each queue left out for one that brings what is missing.
+    Those first that bring all that is missing; then in the usual order, and by slots for what they hold, of these the
+    smallest first, both with the last unit of each queue left out for one that brings what is missing.
     """
     slots, missing = slots_brought(search, pool, domain)
     if not slots.any():
         return
     unit, some = _Unit(slots, _places(pool)), slots > 0
     yield _asked(search, pool, _bringing(unit, some, missing))
-    for keys in ((-unit.place,), (-unit.place, slots)):
+    _, number = np.unique(unit.place, return_inverse=True)
+    size = np.round(np.bincount(number, weights=_held(search, pool))[number], _DECIMALS)
+    thrift = np.round(slots / np.maximum(size, 10.0**-_DECIMALS), _DECIMALS)
+    for keys in ((-unit.place,), (-unit.place, size, -thrift)):
         order = _sorted(keys, some)
         may = _asked(search, pool, order)
         yield _last_exchanged(search, pool, unit, order[may[order]], missing)
@@ -93,7 +99,7 @@ def _bringing(unit: _Unit, some: Bools, missing: int) -> Rows:
     return _sorted((-unit.place, np.where(enough, 0, -unit.slots), ~enough), some)
 
 
-def _sorted(keys: tuple[Rows | Bools, ...], some: Bools) -> Rows:
+def _sorted(keys: tuple[Rows | Floats | Bools, ...], some: Bools) -> Rows:
     """int64[K]: the candidates ``some`` (bool[C]) by keys, the last first; the first tells units apart."""
     order = np.lexsort((np.arange(len(some)), *keys))
     return order[some[order]]

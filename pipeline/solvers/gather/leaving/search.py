@@ -9,9 +9,9 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
+from pipeline.solvers.gather.leaving.pool import Pool
+from pipeline.solvers.gather.leaving.reprieve import Brought, Wanted, brought, reprieved, suffices
 from pipeline.solvers.gather.multiples import Steps
-from pipeline.solvers.gather.pool import Pool
-from pipeline.solvers.gather.reprieve import Brought, Wanted, brought, reprieved, suffices
 
 
 @dataclass(frozen=True)
