@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from actors.documents.model import END_OF_TIME, FIRST_MOMENT
 from pipeline.decision.explanation import Cause, Reason
 
 if TYPE_CHECKING:
@@ -210,8 +212,11 @@ def _obstacle(one: Mapping[str, Any]) -> str:
     return f"{_OBSTACLES[Cause(one['cause'])].format(**said)}{by}"
 
 
-def _utc(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=0)
+def _utc(seconds: float) -> str:
+    """A moment as a date. A delay is added to a moment, so the sum may lie beyond all dates."""
+    if not FIRST_MOMENT <= seconds < END_OF_TIME:
+        return "a time beyond the year 9999"
+    return str(datetime.fromtimestamp(math.floor(seconds), UTC))
 
 
 def many(count: float, word: str) -> str:

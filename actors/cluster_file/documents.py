@@ -25,6 +25,7 @@ from actors.documents.model import (
     Keyed,
     Labels,
     ListOf,
+    Moment,
     Name,
     Offence,
     Priority,
@@ -146,7 +147,7 @@ class QueueDocument(Document):
     state: Literal["Open", "Closed", "Closing"] = "Open"
     preempt_min_runtime: Amount | None = None
     reclaim_min_runtime: Amount | None = None
-    created: Finite = 0.0
+    created: Moment = 0.0
 
 
 class PriorityClassDocument(Document):
@@ -226,12 +227,12 @@ class PodgroupDocument(Document):
     topology: GatheredLevels | None = None
     min_subgroups: Count | None = None
     subgroups: ListOf[SubgroupDocument] = ()
-    created: Finite = 0.0
-    started: Finite | None = None
-    stale_since: Finite | None = None
+    created: Moment = 0.0
+    started: Moment | None = None
+    stale_since: Moment | None = None
     stale_grace_seconds: Annotated[Finite, Field(ge=-1)] | None = None
     preemption_delay: Amount = 0.0
-    last_checkpoint: Finite | None = None
+    last_checkpoint: Moment | None = None
     tasks: Alike[TaskDocument] = Field((), validate_default=True)
 
     @model_validator(mode="after")
@@ -259,7 +260,7 @@ class RecentEvictionsDocument(Document):
     """How many tasks a queue (absent: one that is gone) was told to lose at a time, in seconds."""
 
     queue: Name | None = None
-    at: Annotated[float, Field(ge=0, lt=2**53)]
+    at: Annotated[Moment, Field(ge=0)]
     count: Annotated[Count, Field(ge=1)]
 
 
@@ -268,7 +269,7 @@ class ClusterDocument(Document):
 
     version: Annotated[int, Field(ge=1, le=1)]
     id: str | None = None
-    now: Finite = 0.0
+    now: Moment = 0.0
     policy: PolicyDocument | None = None
     nodes: Alike[NodeDocument] = Field((), validate_default=True)
     topology: TopologyDocument | None = None

@@ -13,7 +13,7 @@ from actors.cluster_file.documents import ClusterDocument
 from actors.cluster_file.plain_data import ClusterFileRefused, shown
 from actors.documents.collector import collector_paused
 from actors.documents.messages import key_path, keys_at, meant, one_sentence
-from actors.documents.model import Location, Offence
+from actors.documents.model import END_OF_TIME, FIRST_MOMENT, Location, Offence
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 
 #: What the kinds of pydantic's errors mean to the author of a file.
@@ -115,6 +115,8 @@ def _offence(error: ErrorDetails) -> Offence:
         expected = str(context["expected"])
     elif kind == "literal_error":
         expected = f"expected {context['expected']}"
+    elif context.get("ge") == FIRST_MOMENT or context.get("lt") == END_OF_TIME:
+        expected = "expected seconds since 1970, within the years 1 to 9999"
     elif kind in ("greater_than_equal", "less_than_equal") and where == ("version",):
         expected = "expected 1"
     elif kind == "greater_than_equal":

@@ -13,9 +13,9 @@ from actors.documents.model import (
     CardQuantity,
     Count,
     Document,
-    Finite,
     Labels,
     ListOf,
+    Moment,
     Name,
     Offence,
     Priority,
@@ -119,7 +119,7 @@ class TaskDocument(Document):
     node_affinity: ListOf[Several[RequirementDocument]] = ()
     tolerations: ListOf[TolerationDocument] = ()
     pod_anti_affinity: ListOf[AntiAffinityDocument] = ()
-    created: Finite = 0.0
+    created: Moment = 0.0
     scheduling_gated: bool = False
 
     @model_validator(mode="after")

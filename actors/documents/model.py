@@ -95,6 +95,10 @@ Quantities = Annotated[dict[str, Quantity], BeforeValidator(lambda values: _quan
 Bounds = Annotated[dict[str, Quantity], BeforeValidator(lambda values: _quantities(values, unlimited=True))]
 CardQuantity = Annotated[Quantity, BeforeValidator(_card_quantity)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+#: The first second of the year 1 and of the year 10000: beyond them no date can be told.
+FIRST_MOMENT, END_OF_TIME = -62_135_596_800, 253_402_300_800
+#: Seconds since the epoch. Milliseconds, a common mistake, lie beyond the bound.
+Moment = Annotated[float, Field(ge=FIRST_MOMENT, lt=END_OF_TIME, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, lt=2**31)]
 Priority = Annotated[int, Field(ge=-(2**31), lt=2**31)]

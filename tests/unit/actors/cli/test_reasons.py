@@ -143,3 +143,13 @@ def test_what_was_just_evicted_is_not_asked_for_more_tasks() -> None:
     waits = simulated(document, SimulateOptions(explain=True))["explain"]["podgroups"]
     assert [name for name, one in waits.items() if one["ending"] and "obstacles" in one] == []
     assert any(one["ending"] for one in waits.values())
+
+
+@pytest.mark.parametrize(
+    ("delay", "until"), [(60, "1970-01-12 13:47:40+00:00"), (1e300, "a time beyond the year 9999")]
+)
+def test_a_delay_is_told_with_the_date_of_its_end_however_long_it_is(delay: float, until: str) -> None:
+    document = stuck()["delay"] | {"now": 1_000_000}
+    document["podgroups"][-1] |= {"created": 1_000_000, "preemption_delay": delay}
+    lines = "".join(in_words(simulated(document, SimulateOptions(explain=True))))
+    assert f"must not evict before {until}, in {delay:g} s: wait" in lines

@@ -16,6 +16,7 @@ def refusal(document: Any) -> str:
 
 
 TASK = "podgroups.0.tasks.0"
+A_TIME = "expected seconds since 1970, within the years 1 to 9999"
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,12 @@ TASK = "podgroups.0.tasks.0"
     [
         ("version", 2, "version: expected 1, found 2"),
         ("version", True, "version: expected a whole number, found true"),
+        ("now", 1.7e12, f"now: {A_TIME}, found 1700000000000.0"),
+        ("now", -1.7e12, f"now: {A_TIME}, found -1700000000000.0"),
+        ("podgroups.0.created", 1700000000000, f"podgroups[0].created: {A_TIME}, found 1700000000000"),
+        ("podgroups.0.started", 2**64, f"podgroups[0].started: {A_TIME}, found 18446744073709551616"),
+        (f"{TASK}.created", 253_402_300_800, f"podgroups[0].tasks[0].created: {A_TIME}, found 253402300800"),
+        ("recent_evictions", [{"at": 1.7e12, "count": 1}], f"recent_evictions[0].at: {A_TIME}, found 1700000000000.0"),
         ("now", float("inf"), "now: expected a finite number, found Infinity"),
         (
             "colour",
