@@ -29,7 +29,9 @@ def _say_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        typer.echo(f"clearway {version('clearway')}")
+        from actors.documents.bounded_files import say
+
+        say(f"clearway {version('clearway')}\n")
         raise typer.Exit
 
 
@@ -290,9 +292,10 @@ def schema() -> None:
     """Print the JSON Schema of every event and decision."""
     import json
 
+    from actors.documents.bounded_files import say
     from actors.protocol.schemas import schema as whole
 
-    typer.echo(json.dumps(whole(), indent=1))
+    say(f"{json.dumps(whole(), indent=1)}\n")
 
 
 @app.command()

@@ -5,22 +5,43 @@ Exit codes: 0 done; 1 done, but something is wrong with the outcome; 2 refused, 
 
 from __future__ import annotations
 
+import errno
 import gc
+import io
 import os
 import signal
 import sys
 from typing import NoReturn
 
 from actors.cli.commands import app
+from actors.documents.bounded_files import ReaderLeft
 
-#: Exit code for a broken pipe, which is no error: the code that a shell reports for SIGPIPE.
+#: Exit code if standard output has no reader any more, which is no error: the code that a shell reports for SIGPIPE.
 _READER_LEFT = 128 + signal.SIGPIPE
 _REFUSED = 2
 
 
 def _refuse(sentence: str) -> NoReturn:
-    sys.stderr.write(f"clearway: {' '.join(sentence.split())}\n")
+    if sys.stderr is not None:
+        sys.stderr.write(f"clearway: {' '.join(sentence.split())}\n")
+    _drop_unwritten()
     sys.exit(_REFUSED)
+
+
+def _drop_unwritten() -> None:
+    """Let go of what standard output does not take: Python would try again, and complain, when the process ends."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _writes_any_text() -> None:
+    """Have standard output take every character: as UTF-8 as files are, or escaped where a terminal has no such one."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        encoding = sys.stdout.encoding if sys.stdout.isatty() else "utf-8"
+        sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
 
 
 def _refusals() -> tuple[type[Exception], ...]:
@@ -46,14 +67,17 @@ def main() -> None:
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     # No model has a plugin, and to look for some among all that is installed takes longer than to read a small file.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    _writes_any_text()
     try:
         app()
-    except BrokenPipeError:
-        sys.stderr.close()
+    except ReaderLeft:
+        _drop_unwritten()
         sys.exit(_READER_LEFT)
     except Exception as error:
         if isinstance(error, _refusals()):
             _refuse(str(error))
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            _refuse(f"expected room to write, found: {error}")
         raise
     finally:
         gc.freeze()  # the process ends: looking for garbage among all that was imported would take half a second

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from actors.configuration.profiles import load_profile
+from actors.documents.bounded_files import say
 from actors.replays import s1
 from actors.replays.recorded import RecordingRefused
 from actors.replays.s2 import S2
@@ -36,8 +36,7 @@ def run(scenario: str, chosen: Mapping[str, Any], *, data: Path, profile: str | 
     name, policy = scenario.lower(), load_profile(profile or "default")
     if name == _ALL:
         for line in side_by_side(data, chosen["hours"]):
-            sys.stdout.write(f"{line}\n")
-            sys.stdout.flush()
+            say(f"{line}\n")
         return 0
     if name not in _OPTIONS:
         raise RecordingRefused(f"scenario: expected one of {', '.join((*_OPTIONS, _ALL))}, found {scenario!r}")
@@ -48,5 +47,5 @@ def run(scenario: str, chosen: Mapping[str, Any], *, data: Path, profile: str | 
         report = s1.replay(data, policy, chosen["event"], chosen["priority"])
     else:
         report = {"s2": S2, "s3": S3}[name].replay(data, policy, chosen["hours"])
-    sys.stdout.write((report.as_json() if as_json else report.as_text()) + "\n")
+    say((report.as_json() if as_json else report.as_text()) + "\n")
     return 1 if report.broken else 0

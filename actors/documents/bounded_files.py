@@ -18,6 +18,10 @@ class FileRefused(ValueError):
     """A file that cannot be used; the message says why, and the caller adds its name."""
 
 
+class ReaderLeft(Exception):
+    """Standard output has no reader any more. It is no `BrokenPipeError`, which the library would end with 1."""
+
+
 #: In place of a file: standard input.
 STANDARD_INPUT = Path("-")
 
@@ -33,6 +37,8 @@ def text_of(file: Path, most_bytes: int = SETTINGS_BYTES) -> str:
         If it is larger, or not UTF-8.
     """
     if file == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise FileRefused("expected standard input, found it closed")
         read = sys.stdin.buffer.read(most_bytes + 1)
     else:
         with file.open("rb") as opened:
@@ -62,14 +68,37 @@ def write_out(text: str, out: Path | None) -> None:
     ------
     FileRefused
         If it cannot be written.
+    ReaderLeft
+        If standard output has no reader any more.
     """
     if out is None:
-        sys.stdout.write(text)
+        say(text)
         return
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise FileRefused(f"{out}: expected a file that can be written, found: {error}") from error
+
+
+def say(text: str) -> None:
+    """Write to standard output, and see to it that it gets there.
+
+    Raises
+    ------
+    FileRefused
+        If it cannot be written.
+    ReaderLeft
+        If it has no reader any more.
+    """
+    if sys.stdout is None:  # so it is if it was closed before this process began
+        raise FileRefused("standard output: expected a stream that can be written, found it closed")
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        raise ReaderLeft from error
+    except OSError as error:
+        raise FileRefused(f"standard output: expected a stream that can be written, found: {error}") from error
 
 
 def toml_of(text: str) -> dict[str, Any]:

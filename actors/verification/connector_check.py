@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from actors.broker.ledger import Busy, Lease, Ledger, Record
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_ledger import RedisLedger
 from actors.configuration.settings import Settings, SettingsRefused
+from actors.documents.bounded_files import say
 from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.bodies import (
@@ -73,8 +73,7 @@ def run(settings: Settings, limit_s: float) -> int:
                 raise SettingsRefused(f"fleet {settings.fleet}: {lease.owner} decides for it; stop that service first")
             wrong = False
             for found in ConnectorCheck(settings, bus, ledger, lease, limit_s=limit_s).checks():
-                sys.stdout.write(f"{found}\n")
-                sys.stdout.flush()
+                say(f"{found}\n")
                 wrong |= found.outcome == WRONG
         finally:
             if isinstance(lease, Lease):

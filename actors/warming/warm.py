@@ -18,6 +18,7 @@ from numba.core.registry import cpu_target
 import actors
 import pipeline
 from actors.configuration.profiles import load_profile
+from actors.documents.bounded_files import say
 from actors.fleets.generated import NOW, GangSpec, generate
 from actors.fleets.rehearsal import Rehearsal
 from actors.observability.logs import unsaid
@@ -89,7 +90,7 @@ def run() -> int:
         ) as pool,
     ):
         decisions = sum(pool.map(_warm_share, _SHARES))
-    sys.stdout.write(f"kernels compiled and cached in {time.monotonic() - started:.1f} s ({decisions} decisions)\n")
+    say(f"kernels compiled and cached in {time.monotonic() - started:.1f} s ({decisions} decisions)\n")
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -13,6 +12,7 @@ from actors.broker.bus import DECISIONS, Bus, Entry, id_order
 from actors.cli.live.reading import at, reading
 from actors.cli.sentences import NAMED, attempt_lines, condition_lines, condition_words, decision_lines, many, told
 from actors.configuration.settings import Settings
+from actors.documents.bounded_files import say
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, decode_decisions
 from actors.protocol.outcomes import fulfilled
@@ -106,7 +106,7 @@ def run(settings: Settings, name: str | None, *, count: int, as_json: bool = Fal
         waits = list(starving(bus, name))
         kept, made = list(claims(bus, name)), list(concerning(bus, name, count))
     if as_json:
-        sys.stdout.write(json.dumps(_data(settings.fleet, name, waits, kept, made), ensure_ascii=False) + "\n")
+        say(json.dumps(_data(settings.fleet, name, waits, kept, made), ensure_ascii=False) + "\n")
         return 0 if waits or kept or made else 1
     lines = [line for one in waits[:count] for line in still(one)]
     if len(waits) > count:
@@ -114,7 +114,7 @@ def run(settings: Settings, name: str | None, *, count: int, as_json: bool = Fal
     lines += [line for claim in kept for line in kept_lines(claim)]
     lines += [line for one in made for line in one.lines(name)]
     about = f" that concerns {name}" if name else ""
-    sys.stdout.write("\n".join(lines or [f"no decision and no reason to wait{about} in fleet {settings.fleet}"]) + "\n")
+    say("\n".join(lines or [f"no decision and no reason to wait{about} in fleet {settings.fleet}"]) + "\n")
     return 0 if lines else 1
 
 

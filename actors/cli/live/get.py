@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Sequence
 from itertools import islice
@@ -15,7 +14,7 @@ import yaml
 from actors.cli.live.reading import reading
 from actors.cli.live.tables import COLUMNS, OF_STATE, OF_STREAMS, Row, table, waiting_now
 from actors.configuration.settings import Settings
-from actors.documents.bounded_files import write_out
+from actors.documents.bounded_files import say, write_out
 from actors.ingestion.exported import cluster_document
 from actors.ingestion.spectating import Onlooker
 
@@ -40,7 +39,7 @@ def run(settings: Settings, kind: str, *, output: str, count: int | None, name: 
         else:
             found = OF_STREAMS[kind](bus)
         rows = list(islice((row for row in found if name is None or name in _names(row)), count))
-    sys.stdout.write(_said(kind, rows, output))
+    say(_said(kind, rows, output))
     return 0 if rows else 1
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from actors.cli.simulate import Case, answered, open_case
 from actors.cli.simulated_why import Why
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
 from actors.configuration.settings import Settings
+from actors.documents.bounded_files import say
 from actors.documents.state_limits import StateLimits
 from actors.imports.manifest_files import text_to_read
 from actors.ingestion.exported import cluster_document
@@ -67,7 +67,7 @@ def run(
         there, leading = _live(settings)
         profile = profile or leading or settings.profile
     told = [planned(there, document, wish, profile, settings.limits.state) for wish in wishes]
-    sys.stdout.write(json.dumps(told, ensure_ascii=False) + "\n" if as_json else "\n".join(in_words(told)) + "\n")
+    say(json.dumps(told, ensure_ascii=False) + "\n" if as_json else "\n".join(in_words(told)) + "\n")
     return 0 if all(one["starts"] != NO for one in told) else 1
 
 

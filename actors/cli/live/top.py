@@ -11,6 +11,7 @@ from actors.broker.bus import Bus
 from actors.cli.live.reading import at, reading
 from actors.cli.live.tables import OF_STATE, OF_STREAMS, Row, table, waiting_now
 from actors.configuration.settings import Settings
+from actors.documents.bounded_files import say
 from actors.ingestion.known.state import LiveState
 from actors.ingestion.spectating import Onlooker
 
@@ -42,8 +43,7 @@ def run(settings: Settings, *, every_s: float, once: bool) -> int:
             state, (width, height) = onlooker.state(), shutil.get_terminal_size()
             room = height if not once else 1 << 20
             lines = [line[:width] for line in screen(settings.fleet, bus, state, room, time.time())]
-            sys.stdout.write((_AGAIN if not once and sys.stdout.isatty() else "") + "\n".join(lines) + "\n")
-            sys.stdout.flush()
+            say((_AGAIN if not once and sys.stdout.isatty() else "") + "\n".join(lines) + "\n")
             if once:
                 return 0
             try:

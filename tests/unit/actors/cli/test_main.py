@@ -1,0 +1,52 @@
+"""The program as a process: its exit codes, and what becomes of output that cannot be written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[4] / "config" / "examples" / "two_racks.yaml"
+UNWRITTEN = "clearway: standard output: expected a stream that can be written, found"
+
+
+def shell(line: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a line of a shell in which ``clearway`` is the program."""
+    text = f'clearway() {{ "{sys.executable}" -m actors "$@"; }}\n{line}'
+    return subprocess.run(["bash", "-c", text], capture_output=True, check=False, env=os.environ | variables)
+
+
+@pytest.mark.parametrize("command", ["schema", "--version"])
+@pytest.mark.parametrize(
+    ("to", "found"), [(">/dev/full", ": [Errno 28] No space left on device"), (">&-", " it closed")]
+)
+def test_output_that_cannot_be_written_ends_with_two_and_one_sentence(command: str, to: str, found: str) -> None:
+    ended = shell(f"clearway {command} {to}")
+    assert (ended.returncode, ended.stderr.decode()) == (2, f"{UNWRITTEN}{found}\n")
+
+
+def test_help_for_a_full_disk_is_refused_too() -> None:
+    ended = shell("clearway --help >/dev/full")
+    assert (ended.returncode, ended.stderr.count(b"\n")) == (2, 1)
+
+
+def test_that_there_is_no_reader_any_more_is_no_mistake() -> None:
+    ended = shell("clearway schema | true; exit ${PIPESTATUS[0]}")
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+def test_standard_input_that_is_closed_is_refused() -> None:
+    ended = shell("clearway simulate - <&-")
+    assert (ended.returncode, ended.stderr.count(b"\n")) == (2, 1)
+    assert b"expected standard input, found it closed" in ended.stderr
+
+
+def test_output_is_utf_8_whatever_the_environment_says(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text("{version: 1, id: élastique-模型, nodes: [], queues: [], podgroups: []}", encoding="utf-8")
+    ended = shell(f"clearway simulate '{file}'", PYTHONIOENCODING="ascii")
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert '"id":"élastique-模型"' in ended.stdout.decode("utf-8")
