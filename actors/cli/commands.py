@@ -11,6 +11,7 @@ import typer
 
 from actors.cli.import_commands import imports
 from actors.cli.options import FleetName, Force, Inventory, Profile, RayAddress, RedisUrl, SettingsFile
+from actors.documents.bounded_files import refuse_to_replace, refuse_to_replace_inputs, say
 from actors.documents.collector import collector_paused
 from actors.documents.messages import meant
 
@@ -28,8 +29,6 @@ app.add_typer(imports)
 def _say_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
-
-        from actors.documents.bounded_files import say
 
         say(f"clearway {version('clearway')}\n")
         raise typer.Exit
@@ -60,7 +59,13 @@ def simulate(
     ] = None,
     profile: Profile = None,
     output: Annotated[str, typer.Option("--format", help="text or json.")] = "json",
-    batch: Annotated[Path | None, typer.Option(help="A file with one cluster file in each line (JSONL).")] = None,
+    batch: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file with one cluster file in each line (JSONL). A line that is refused is a result with an error, "
+            "and the exit code is 0; it is 1 if a line is no JSON."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="File for the result; default standard output.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say why as well.")] = False,
     step_s: Annotated[
@@ -73,6 +78,9 @@ def simulate(
         raise typer.BadParameter(f"expected text or json, found {output!r}", param_hint="--format")
     if (not files) == (batch is None):
         raise typer.BadParameter("expected either one cluster file, or manifests, or --batch")
+    if batch is not None and output == "text":
+        raise typer.BadParameter("expected json with --batch, found 'text'", param_hint="--format")
+    refuse_to_replace_inputs(out, [*(files or ()), *([batch] if batch else ()), *([Path(profile)] if profile else ())])
     with collector_paused() if batch is None else nullcontext():  # the lines of a batch may be any number
         import actors.cli.simulate as command
         from actors.configuration.settings import load_settings
@@ -266,7 +274,6 @@ def export(
     """Write the live state as a cluster file, for simulate and plan."""
     import actors.cli.live.get as command
     from actors.configuration.settings import load_settings
-    from actors.documents.bounded_files import refuse_to_replace
 
     if not force:
         refuse_to_replace(out)
@@ -292,7 +299,6 @@ def schema() -> None:
     """Print the JSON Schema of every event and decision."""
     import json
 
-    from actors.documents.bounded_files import say
     from actors.protocol.schemas import schema as whole
 
     say(f"{json.dumps(whole(), indent=1)}\n")

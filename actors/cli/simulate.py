@@ -92,15 +92,17 @@ class SimulateOptions:
 
 
 def run(files: Sequence[Path], asked: SimulateOptions, *, output: str, batch: Path | None, out: Path | None) -> int:
-    """Run a cluster file, manifests, or every line of a batch; 1 if something was left out.
+    """Run a cluster file, manifests, or every line of a batch; 1 if something was left out, or a line is no JSON.
 
     Raises
     ------
     ClusterFileRefused
-        If a file cannot be read or is not valid. In a batch, the line's result says so instead.
+        If a file cannot be read or is not valid, or a batch has no line. Of a line of a batch its result says so.
     """
     if batch is not None:
         told = [*_batch(batch, asked)]
+        if not told:
+            raise ClusterFileRefused(f"{batch}: expected a cluster file in each line, found no line")
         write_out("".join(f"{compact(result)}\n" for result, _ in told), out)
         return 0 if all(read for _, read in told) else 1
     document, findings = _one(files)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,27 @@ def refuse_to_replace(*files: Path | None) -> None:
     for file in files:
         if file is not None and file.is_file():
             raise FileRefused(f"{file.resolve()}: expected no file there; --force replaces it")
+
+
+def refuse_to_replace_inputs(out: Path | None, inputs: Iterable[Path]) -> None:
+    """Refuse a result that would replace what it is made from; asked before the work.
+
+    Parameters
+    ----------
+    inputs
+        Files, and folders of files.
+
+    Raises
+    ------
+    FileRefused
+        If ``out`` is one of the files, under whatever name, or lies in one of the folders.
+    """
+    if out is None or not out.is_file():
+        return
+    for one in inputs:
+        within = one.is_dir() and out.resolve().is_relative_to(one.resolve())
+        if within or (one.is_file() and out.samefile(one)):
+            raise FileRefused(f"--out {out}: expected another file than what is read, found it in {one}")
 
 
 def write_out(text: str, out: Path | None) -> None:

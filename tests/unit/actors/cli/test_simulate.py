@@ -152,6 +152,48 @@ def test_a_batch_with_a_broken_line_goes_on(tmp_path):
     assert told[0] == told[3]
 
 
+def test_a_refused_line_of_a_batch_says_so_itself_and_a_batch_without_lines_is_refused(tmp_path, monkeypatch, capsys):
+    batch = tmp_path / "cases.jsonl"
+    batch.write_text('{"version": 1}\n{"version": 1, "nodes": 3}\n', encoding="utf-8")
+    code, out, _ = ended(monkeypatch, capsys, "--batch", batch)
+    assert (code, [json.loads(line)["error"] is None for line in out.splitlines()]) == (0, [True, False])
+    batch.write_text("\n", encoding="utf-8")
+    code, out, error = ended(monkeypatch, capsys, "--batch", batch)
+    assert (code, out) == (2, "")
+    assert error == f"clearway: {batch}: expected a cluster file in each line, found no line\n"
+
+
+def test_a_batch_is_not_told_in_words(tmp_path, monkeypatch, capsys):
+    batch = tmp_path / "cases.jsonl"
+    batch.write_text('{"version": 1}\n', encoding="utf-8")
+    code, out, error = ended(monkeypatch, capsys, "--batch", batch, "--format", "text")
+    assert (code, out) == (2, "")
+    assert "expected json with --batch, found 'text'" in error
+
+
+def test_a_result_replaces_no_file_that_it_is_made_from(file, tmp_path, monkeypatch, capsys):
+    before = file.read_bytes()
+    link, folder, mine = tmp_path / "link.json", tmp_path / "folder", tmp_path / "mine.toml"
+    link.symlink_to(file)
+    mine.write_text("mine")
+    folder.mkdir()
+    (folder / "node.yaml").write_text("{apiVersion: v1, kind: Node, metadata: {name: n}}")
+    for words in (
+        [file, "--out", file], [file, "--out", link], ["--batch", file, "--out", link],
+        [folder, "--out", folder / "node.yaml"], [file, "--profile", mine, "--out", mine],
+    ):  # fmt: skip
+        code, out, error = ended(monkeypatch, capsys, *words)
+        assert (code, out, error.count("\n")) == (2, "", 1)
+        assert "expected another file than what is read" in error
+    assert (file.read_bytes(), mine.read_text()) == (before, "mine")
+
+
+def test_another_result_may_be_replaced(file, tmp_path):
+    out = tmp_path / "results.jsonl"
+    assert [run(*words, "--out", out).exit_code for words in ([file], ["--batch", file], ["--batch", file])] == [0] * 3
+    assert json.loads(out.read_text())["id"] == "shop"
+
+
 def test_a_profile_named_on_the_command_line_prevails(file):
     other = json.loads(run(file, "--profile", "volcano").stdout)
     assert [one["action"] for one in other["cycles"][0]["evictions"]] == ["gangpreempt"]
