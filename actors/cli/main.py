@@ -18,6 +18,8 @@ from actors.documents.bounded_files import ReaderLeft
 
 #: Exit code if standard output has no reader any more, which is no error: the code that a shell reports for SIGPIPE.
 _READER_LEFT = 128 + signal.SIGPIPE
+#: Exit code for Ctrl-C.
+_INTERRUPTED = 128 + signal.SIGINT
 _REFUSED = 2
 
 
@@ -61,6 +63,17 @@ def _refusals() -> tuple[type[Exception], ...]:
     return tuple(getattr(module, name) for module, names in loaded for name in names)
 
 
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an error comes from Ctrl-C. Compiled code then ends with a ``SystemError``, caused by it."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        seen.append(error)
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def main() -> None:
     """Run the command; a refusal is a sentence and exit code 2, never a traceback."""
     # Before anything imports Ray: its `uv run` hook would build a second environment for every worker.
@@ -74,6 +87,8 @@ def main() -> None:
         _drop_unwritten()
         sys.exit(_READER_LEFT)
     except Exception as error:
+        if _interrupted(error):
+            sys.exit(_INTERRUPTED)
         if isinstance(error, _refusals()):
             _refuse(str(error))
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:

@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-EXAMPLE = Path(__file__).parents[4] / "config" / "examples" / "two_racks.yaml"
+from actors.cli.main import main
+
 UNWRITTEN = "clearway: standard output: expected a stream that can be written, found"
 
 
@@ -50,3 +52,25 @@ def test_output_is_utf_8_whatever_the_environment_says(tmp_path: Path) -> None:
     ended = shell(f"clearway simulate '{file}'", PYTHONIOENCODING="ascii")
     assert (ended.returncode, ended.stderr) == (0, b"")
     assert '"id":"élastique-模型"' in ended.stdout.decode("utf-8")
+
+
+def test_ctrl_c_inside_compiled_code_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    def interrupted() -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as cause:  # as CPython tells that compiled code returned with an exception set
+            raise SystemError("returned a result with an exception set") from cause
+
+    monkeypatch.setattr("actors.cli.main.app", interrupted)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert (end.value.code, *capsys.readouterr()) == (130, "", "")
+
+
+def test_other_errors_are_not_taken_for_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise SystemError("broken")
+
+    monkeypatch.setattr("actors.cli.main.app", broken)
+    with pytest.raises(SystemError, match="broken"):
+        main()
