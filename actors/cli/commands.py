@@ -85,7 +85,9 @@ def simulate(
         import actors.cli.simulate as command
         from actors.configuration.settings import load_settings
 
-        asked = command.SimulateOptions(cycles, profile, step_s, explain, load_settings().limits.state)
+        settings = load_settings()
+        most, otherwise = settings.limits.state, settings.policy_profile
+        asked = command.SimulateOptions(cycles, profile, step_s, explain, most, otherwise)
         raise typer.Exit(command.run(files or (), asked, output=output, batch=batch, out=out))
 
 

@@ -29,7 +29,7 @@ from actors.protocol.envelopes import Message
 from actors.ray_runtime.cluster import ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
-from actors.ray_runtime.service import owner_name, profile_of
+from actors.ray_runtime.service import owner_name
 from actors.search.pending_reasons import newest, written
 from actors.verification.audit import AuditReport, audited
 from actors.verification.recorder import Recorder
@@ -151,7 +151,7 @@ def _interruptible() -> Iterator[threading.Event]:
 def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None, plain: bool) -> int:
     """Play the demo; the exit code, 1 if a decision broke a rule, a task did not fit or nothing was decided."""
     started = time.monotonic()
-    policy, loaded = load_profile(profile_of(settings)), load_inventory(inventory)
+    policy, loaded = load_profile(settings.policy_profile), load_inventory(inventory)
     owner = owner_name()
     # In a shared broker a fleet of this name may have a history, so the demo takes a new name.
     settings = settings.model_copy(update={"fleet": f"demo-{int(time.time())}"})

@@ -33,7 +33,7 @@ def run(scenario: str, chosen: Mapping[str, Any], *, data: Path, profile: str | 
     RecordingRefused
         For an unknown scenario or option, or a recording that cannot be used.
     """
-    name, policy = scenario.lower(), load_profile(profile or "default")
+    name, policy = scenario.lower(), load_profile("default" if profile is None else profile)
     if name == _ALL:
         for line in side_by_side(data, chosen["hours"]):
             say(f"{line}\n")

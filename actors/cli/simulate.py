@@ -82,6 +82,8 @@ class SimulateOptions:
         Whether the result says why.
     most
         Bounds on the size of a cluster file.
+    otherwise
+        The profile if neither ``profile`` nor the file names one.
     """
 
     cycles: int | None = None
@@ -89,6 +91,7 @@ class SimulateOptions:
     step_s: float | None = None
     explain: bool = False
     most: StateLimits = STATE_LIMITS
+    otherwise: str = "default"
 
 
 def run(files: Sequence[Path], asked: SimulateOptions, *, output: str, batch: Path | None, out: Path | None) -> int:
@@ -174,7 +177,7 @@ def simulated(document: Mapping[str, Any], asked: SimulateOptions) -> dict[str, 
 
             if is_question(document):
                 return answer_of_rule(document)
-        case = open_case(document, asked.profile, asked.most)
+        case = open_case(document, asked.profile, asked.most, asked.otherwise)
         return _run(case, asked.cycles if asked.cycles is not None else _asked_cycles(document), asked)
     except (ClusterFileRefused, SettingsRefused, Refused) as refusal:
         return _refused(name, str(refusal))
@@ -189,7 +192,12 @@ def _asked_cycles(document: Mapping[str, Any]) -> int:
     return int(expect.get("cycles", 1)) + int(expect.get("stable_cycles", 0))
 
 
-def open_case(document: Mapping[str, Any], profile: str | None = None, most: StateLimits = STATE_LIMITS) -> Case:
+def open_case(
+    document: Mapping[str, Any],
+    profile: str | None = None,
+    most: StateLimits = STATE_LIMITS,
+    otherwise: str = "default",
+) -> Case:
     """Validate a cluster file within bounds on its size, and compile it to columns.
 
     Parameters
@@ -198,6 +206,8 @@ def open_case(document: Mapping[str, Any], profile: str | None = None, most: Sta
         Used instead of the profile of the file, if there is one.
     most
         Bounds on the size of the file.
+    otherwise
+        Used if neither the file nor ``profile`` names one.
 
     Raises
     ------
@@ -208,7 +218,8 @@ def open_case(document: Mapping[str, Any], profile: str | None = None, most: Sta
     """
     cluster = read_cluster(document, most)
     block = cluster.policy.model_dump(exclude_none=True) if cluster.policy is not None else {}
-    policy = load_profile(profile or str(block.pop("profile", "default")), block)
+    named = str(block.pop("profile", otherwise))
+    policy = load_profile(named if profile is None else profile, block)
     snapshot, names = compile_cluster(cluster)
     return Case(cluster.id or "", snapshot, names, policy, float(cluster.now), grace_of(cluster))
 

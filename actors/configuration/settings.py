@@ -189,6 +189,11 @@ class Settings(BaseSettings):
         return self
 
     @property
+    def policy_profile(self) -> str:
+        """The policy profile, by path where the settings give one."""
+        return str(self.profile_path) if self.profile_path is not None else self.profile
+
+    @property
     def outgoing(self) -> WireLimits:
         """Limits of the entries that the simulated fleet writes."""
         wire = self.limits.wire
@@ -252,6 +257,8 @@ def load_settings(path: Path | None = None, **options: Any) -> Settings:
     _refuse_unknown_variables()
     _adopt_opentelemetry(tables)
     given = {key: value for key, value in options.items() if value is not None}
+    if "profile" in given:  # an option prevails over a path that the file names
+        given["profile_path"] = None
     token = _FILE.set(tables)
     try:
         return Settings(**given)

@@ -39,11 +39,6 @@ def owner_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{int(time.time() * 1000)}"
 
 
-def profile_of(settings: Settings) -> str:
-    """The policy profile that the settings name, by path where they give one."""
-    return str(settings.profile_path) if settings.profile_path is not None else settings.profile
-
-
 def run(settings: Settings) -> int:
     """Wait for the broker, start the actors and wait for SIGTERM or SIGINT; then stop them in order.
 
@@ -59,7 +54,7 @@ def run(settings: Settings) -> int:
         When the broker does not let us in, or does not keep what it acknowledged.
     """
     out = write_log("run", settings.fleet, settings.log_format, settings.log_level)
-    policy = load_profile(profile_of(settings))
+    policy = load_profile(settings.policy_profile)
     with EndSignals() as ending, broker_for(settings, tcp=settings.ray_address is not None) as address:
         try:
             # Connect here too, not only in the actors: an outage is then in our own log, and a signal ends the wait.

@@ -61,12 +61,13 @@ def run(
         If neither a cluster file nor a broker is named, or there is no such profile.
     """
     document = gang_of(read_mapping(text_to_read(gang), str(gang)))
+    otherwise = settings.policy_profile
     if cluster is not None:
         there: Mapping[str, Any] = read_mapping(text_to_read(cluster), str(cluster))
     else:
         there, leading = _live(settings)
-        profile = profile or leading or settings.profile
-    told = [planned(there, document, wish, profile, settings.limits.state) for wish in wishes]
+        otherwise = leading if leading not in (None, Path(otherwise).stem) else otherwise
+    told = [planned(there, document, wish, profile, settings.limits.state, otherwise) for wish in wishes]
     say(json.dumps(told, ensure_ascii=False) + "\n" if as_json else "\n".join(in_words(told)) + "\n")
     return 0 if all(one["starts"] != NO for one in told) else 1
 
@@ -96,7 +97,12 @@ def gang_of(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def planned(
-    cluster: Mapping[str, Any], gang: Mapping[str, Any], wish: Wish, profile: str | None, most: StateLimits
+    cluster: Mapping[str, Any],
+    gang: Mapping[str, Any],
+    wish: Wish,
+    profile: str | None,
+    most: StateLimits,
+    otherwise: str = "default",
 ) -> dict[str, Any]:
     """What would become of a gang that joined a cluster now, as plain data.
 
@@ -108,6 +114,8 @@ def planned(
         Used instead of the profile of the cluster file; None: that one.
     most
         Bounds on the size of the cluster file.
+    otherwise
+        The profile if neither ``profile`` nor the cluster file names one.
 
     Raises
     ------
@@ -118,7 +126,7 @@ def planned(
     joined = {**gang, **{key: value for key, value in asked.items() if value is not None}}
     if wish.priority is not None:
         joined.pop("priority_class", None)
-    case = open_case({**cluster, "podgroups": [*cluster.get("podgroups", ()), joined]}, profile, most)
+    case = open_case({**cluster, "podgroups": [*cluster.get("podgroups", ()), joined]}, profile, most, otherwise)
     name = case.names.podgroups[-1]
     row, snapshot, why = len(case.names.podgroups) - 1, case.snapshot, Why(case.names)
     first: Cycle | None = None

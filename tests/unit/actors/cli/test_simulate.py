@@ -199,6 +199,30 @@ def test_a_profile_named_on_the_command_line_prevails(file):
     assert [one["action"] for one in other["cycles"][0]["evictions"]] == ["gangpreempt"]
 
 
+def actions(told):
+    return [one["action"] for one in told["cycles"][0]["evictions"]]
+
+
+def test_the_settings_name_the_profile_where_neither_option_nor_file_does(file, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("CLEARWAY_PROFILE", "volcano")
+    assert actions(json.loads(run(file).stdout)) == ["gangpreempt"]
+    assert actions(json.loads(run(file, "--profile", "default").stdout)) == ["preempt"]
+    named = tmp_path / "named.json"
+    named.write_text(json.dumps(cluster_file() | {"policy": {"profile": "default"}}), encoding="utf-8")
+    assert actions(json.loads(run(named).stdout)) == ["preempt"]
+    monkeypatch.setenv("CLEARWAY_PROFILE_PATH", str(tmp_path / "none.toml"))
+    code, _, error = ended(monkeypatch, capsys, file)
+    assert code == 2
+    assert f"or a path to a .toml file, found '{tmp_path}/none.toml'" in error
+    assert actions(json.loads(run(file, "--profile", "default").stdout)) == ["preempt"]
+
+
+def test_a_profile_without_a_name_is_refused(file, monkeypatch, capsys):
+    code, out, error = ended(monkeypatch, capsys, file, "--profile", "")
+    assert (code, out) == (2, "")
+    assert error.endswith("or a path to a .toml file, found ''\n")
+
+
 def test_without_explain_nothing_changes_and_with_it_there_is_one_key_more(file):
     plain, more = (json.loads(run(file, *words).stdout) for words in ((), ("--explain",)))
     assert set(more) == RESULT | {"explain"}

@@ -143,3 +143,10 @@ def test_an_endpoint_turns_traces_on(monkeypatch: pytest.MonkeyPatch) -> None:
         "http",
         "http://collector:4318",
     )
+
+
+def test_a_profile_named_by_an_option_prevails_over_a_path_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "runtime.toml"
+    file.write_text('profile_path = "mine.toml"\n')
+    assert load_settings(file).policy_profile == "mine.toml"
+    assert load_settings(file, profile="kai").policy_profile == "kai"

@@ -95,3 +95,16 @@ def test_the_command_answers_for_every_wish_and_touches_nothing(
     assert run(Settings(), wanted, cluster, wishes[1:], profile=None, as_json=False) == 0
     assert "starts after 1 eviction" in capsys.readouterr().out
     assert cluster.read_bytes() == before
+
+
+def test_the_settings_name_the_profile_where_neither_option_nor_cluster_file_does(tmp_path: Path, capsys: Any) -> None:
+    cluster, wanted = tmp_path / "cluster.json", tmp_path / "gang.json"
+    cluster.write_text(json.dumps(racks()))
+    wanted.write_text(json.dumps(gang(2)))
+    for settings, profile, action in (
+        (Settings(profile="volcano"), None, "gangpreempt"), (Settings(profile="volcano"), "default", "preempt"),
+        (Settings(), None, "preempt"),
+    ):  # fmt: skip
+        assert run(settings, wanted, cluster, [Wish("ml", 5)], profile=profile, as_json=True) == 0
+        (told,) = json.loads(capsys.readouterr().out)
+        assert next(one["action"] for one in told["decisions"] if one["evicts"]) == action
