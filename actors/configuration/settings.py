@@ -6,6 +6,7 @@ A wrong setting is refused with one sentence that names its key. Secrets may com
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import replace
@@ -291,8 +292,9 @@ def _refuse_unknown_variables() -> None:
         if variable.startswith(PREFIX):
             field = variable.removeprefix(PREFIX).lower().partition("__")[0]
             if field not in Settings.model_fields:
-                known = ", ".join(f"{PREFIX}{name.upper()}" for name in Settings.model_fields)
-                hint = meant(f"expected one of {known}", variable)
+                # Without the prefix, which would make all names look alike.
+                near = meant(f"expected one of {', '.join(Settings.model_fields)}", field)
+                hint = re.sub(r"mean (\w+)", lambda name: f"mean {PREFIX}{name[1].upper()}", near)
                 raise SettingsRefused(f"environment: {variable}: no such setting{hint}")
 
 

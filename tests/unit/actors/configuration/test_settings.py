@@ -89,6 +89,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
             "2",
             r"^environment: CLEARWAY_SERCHERS: no such setting; did you mean CLEARWAY_SEARCHERS\?$",
         ),
+        ("CLEARWAY_NOPE", "2", r"^environment: CLEARWAY_NOPE: no such setting$"),
         (
             "CLEARWAY_LIMITS__DEEP",
             "2",
