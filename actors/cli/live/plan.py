@@ -13,7 +13,7 @@ from actors.cli.live.reading import reading
 from actors.cli.sentences import NAMED, attempt_lines, condition_lines, condition_words, decision_lines, many
 from actors.cli.simulate import Case, answered, open_case
 from actors.cli.simulated_why import Why
-from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
+from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, shown
 from actors.configuration.settings import Settings
 from actors.documents.bounded_files import say
 from actors.documents.state_limits import StateLimits
@@ -23,6 +23,7 @@ from actors.ingestion.spectating import Onlooker
 from actors.protocol.presence import present
 from pipeline.cluster.rules.minima_met import is_ready
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import PENDING
 from pipeline.cycle import Cycle, cycle
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
@@ -38,6 +39,37 @@ class Wish:
 
     queue: str | None = None
     priority: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Where the parts of a joined cluster file come from, so that a mistake is told by the path that its author knows.
+
+    Attributes
+    ----------
+    there, asked
+        The cluster file, and the document of the gang's file.
+    gang, cluster
+        The files; without the latter, the cluster is the live state.
+    """
+
+    there: Mapping[str, Any]
+    asked: Mapping[str, Any]
+    gang: Path
+    cluster: Path | None
+
+    def sentence(self, refusal: str, wish: Wish) -> str:
+        """A refusal of the joined file, with the file that it is about and the path in that file."""
+        path, _, rest = refusal.partition(": ")
+        others = self.there.get("podgroups", ())
+        joined = f"podgroups[{len(others) if isinstance(others, list | tuple) else 0}]"
+        if path != joined and not path.startswith(f"{joined}."):
+            return refusal if self.cluster is None else f"{self.cluster}: {refusal}"
+        inside = path.removeprefix(joined).removeprefix(".")
+        if inside in ("queue", "priority") and getattr(wish, inside) is not None:
+            return f"--{inside}: {rest}"
+        listed = f"podgroups[0]{'.' * bool(inside)}" if "podgroups" in self.asked else ""
+        return ": ".join(part for part in (str(self.gang), f"{listed}{inside}", rest) if part)
 
 
 def run(
@@ -60,14 +92,23 @@ def run(
     SettingsRefused
         If neither a cluster file nor a broker is named, or there is no such profile.
     """
-    document = gang_of(read_mapping(text_to_read(gang), str(gang)))
+    asked = read_mapping(text_to_read(gang), str(gang))
+    try:
+        document = gang_of(asked)
+    except ClusterFileRefused as refusal:
+        raise ClusterFileRefused(f"{gang}: {refusal}") from refusal
     otherwise = settings.policy_profile
     if cluster is not None:
         there: Mapping[str, Any] = read_mapping(text_to_read(cluster), str(cluster))
     else:
         there, leading = _live(settings)
         otherwise = leading if leading not in (None, Path(otherwise).stem) else otherwise
-    told = [planned(there, document, wish, profile, settings.limits.state, otherwise) for wish in wishes]
+    named, told = Joined(there, asked, gang, cluster), []
+    for wish in wishes:
+        try:
+            told.append(planned(there, document, wish, profile, settings.limits.state, otherwise))
+        except ClusterFileRefused as refusal:
+            raise ClusterFileRefused(named.sentence(str(refusal), wish)) from refusal
     say(json.dumps(told, ensure_ascii=False) + "\n" if as_json else "\n".join(in_words(told)) + "\n")
     return 0 if all(one["starts"] != NO for one in told) else 1
 
@@ -78,6 +119,20 @@ def _live(settings: Settings) -> tuple[dict[str, Any], str | None]:
         document = cluster_document(Onlooker(settings, bus).state(), time.time())
         leads = [one.profile for _, one in present(bus).values() if one.state == "leads"]
     return document, leads[0] if leads else None
+
+
+def _podgroups_of(cluster: Mapping[str, Any]) -> Sequence[Any]:
+    """The podgroups of a cluster file.
+
+    Raises
+    ------
+    ClusterFileRefused
+        If they are no list.
+    """
+    listed = cluster.get("podgroups", ())
+    if not isinstance(listed, list | tuple):
+        raise ClusterFileRefused(f"podgroups: expected a list, found {shown(listed)}")
+    return listed
 
 
 def gang_of(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,7 +181,7 @@ def planned(
     joined = {**gang, **{key: value for key, value in asked.items() if value is not None}}
     if wish.priority is not None:
         joined.pop("priority_class", None)
-    case = open_case({**cluster, "podgroups": [*cluster.get("podgroups", ()), joined]}, profile, most, otherwise)
+    case = open_case({**cluster, "podgroups": [*_podgroups_of(cluster), joined]}, profile, most, otherwise)
     name = case.names.podgroups[-1]
     row, snapshot, why = len(case.names.podgroups) - 1, case.snapshot, Why(case.names)
     first: Cycle | None = None
@@ -141,23 +196,25 @@ def planned(
     told = why.told()
     mine = [one for one in told["decisions"] if one["preemptor"] == name]
     evicted = sum(one["evicts"] for one in mine)
-    tasks = snapshot.tasks_of(row).tolist()
-    places = [
-        {"task": case.names.tasks[task], "node": case.names.nodes[int(snapshot.tasks.node[task])]}
-        for task in tasks
-        if runs and snapshot.tasks.node[task] >= 0
-    ]
+    waiting = int((snapshot.tasks.status[snapshot.tasks_of(row)] == PENDING).sum())
     return {
         "podgroup": name, "queue": joined.get("queue"), "priority": int(snapshot.podgroups.priority[row]),
         "starts": (LATER if evicted else AT_ONCE) if runs else NO,
         "domain": next((one["domain"] for one in mine if one["domain"]), None),
-        "places": places, "evictions": _evictions(case, first, row),
-        "decisions": mine, "waits": told["podgroups"].get(name),
+        "places": _places(case, snapshot, row) if runs else [], "evictions": _evictions(case, first, row),
+        "decisions": mine, "waiting": waiting, "waits": told["podgroups"].get(name),
     }  # fmt: skip
 
 
 def _runs(snapshot: Snapshot, podgroup: int) -> bool:
     return bool(is_ready(snapshot)[podgroup] and snapshot.counts.running[podgroup] > 0)
+
+
+def _places(case: Case, snapshot: Snapshot, row: int) -> list[dict[str, str]]:
+    """The tasks of the gang that have a node, and which."""
+    node, names = snapshot.tasks.node, case.names
+    tasks = snapshot.tasks_of(row).tolist()
+    return [{"task": names.tasks[one], "node": names.nodes[int(node[one])]} for one in tasks if node[one] >= 0]
 
 
 def _evictions(case: Case, first: Cycle | None, row: int) -> list[dict[str, str]]:
@@ -174,7 +231,7 @@ def in_words(told: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         head = f"{one['podgroup']} in queue {one['queue']} at priority {one['priority']}"
         if one["starts"] == NO:
             yield f"{head} does not start"
-            yield from _waits(one["waits"])
+            yield from _waits(one["waits"], one["waiting"])
             continue
         where = f" in {one['domain']}" if one["domain"] else ""
         evicts = f" after {many(len(one['evictions']), 'eviction')}" if one["starts"] == LATER else " at once"
@@ -192,7 +249,12 @@ def _some(lines: Sequence[str], word: str) -> Iterator[str]:
         yield f"  and {many(len(lines) - NAMED, f'more {word}')}"
 
 
-def _waits(condition: Mapping[str, Any] | None) -> Iterator[str]:
+def _waits(condition: Mapping[str, Any] | None, waiting: int) -> Iterator[str]:
+    """Why it does not start; without a condition, its minimum is met or nothing of it could start."""
+    if condition is None and waiting:
+        yield f"  its minimum is met as it is, and no room was found for {many(waiting, 'task')} beyond it"
+    elif condition is None:
+        yield "  it has no task that waits for a node"
     if condition is None:
         return
     yield f"  {condition_words(condition)}"

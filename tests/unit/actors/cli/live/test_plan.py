@@ -108,3 +108,44 @@ def test_the_settings_name_the_profile_where_neither_option_nor_cluster_file_doe
         assert run(settings, wanted, cluster, [Wish("ml", 5)], profile=profile, as_json=True) == 0
         (told,) = json.loads(capsys.readouterr().out)
         assert next(one["action"] for one in told["decisions"] if one["evicts"]) == action
+
+
+MISTAKES: list[tuple[dict[str, Any], dict[str, Any], Wish, str]] = [
+    (gang(1, queue="nope"), {}, Wish(), "gang.json: queue: expected the name of a queue"),
+    ({"podgroups": [gang(1, queue="nope")]}, {}, Wish(), "gang.json: podgroups[0].queue: expected the name of a queue"),
+    (gang(1, colour="red"), {}, Wish(), "gang.json: colour: expected one of name, namespace"),
+    (gang(1, created=1.7e12), {}, Wish(), "gang.json: created: expected seconds since 1970"),
+    ({"podgroups": []}, {}, Wish(), "gang.json: podgroups: expected one podgroup"),
+    (gang(1), {}, Wish("nope"), "--queue: expected the name of a queue"),
+    (gang(1), {}, Wish(None, 2**40), "--priority: expected at most 2147483647"),
+    (gang(1), {"nodes": 3}, Wish(), "cluster.json: nodes: expected a list, found 3"),
+    (gang(1), {"podgroups": 3}, Wish(), "cluster.json: podgroups: expected a list, found 3"),
+]
+
+
+@pytest.mark.parametrize(("asked", "changed", "wish", "sentence"), MISTAKES, ids=[one[-1][:30] for one in MISTAKES])
+def test_a_mistake_is_told_by_its_path_in_the_file_that_it_is_in(
+    tmp_path: Path, asked: dict[str, Any], changed: dict[str, Any], wish: Wish, sentence: str
+) -> None:
+    cluster, wanted = tmp_path / "cluster.json", tmp_path / "gang.json"
+    cluster.write_text(json.dumps(racks() | changed))
+    wanted.write_text(json.dumps(asked))
+    with pytest.raises(ClusterFileRefused) as refusal:
+        run(Settings(), wanted, cluster, [wish], profile=None, as_json=True)
+    assert str(refusal.value).removeprefix(f"{tmp_path}/").startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ({"tasks": []}, "it has no task that waits for a node"),
+        ({"tasks": [{"name": "done", "status": "Succeeded"}]}, "it has no task that waits for a node"),
+        (
+            {"min_available": 0, "tasks": [{"name": "wide", "request": {"cpu": 1000}}]},
+            "its minimum is met as it is, and no room was found for 1 task beyond it",
+        ),
+    ],
+)
+def test_a_gang_that_nothing_holds_back_and_that_does_not_start_is_told_why(asked: dict[str, Any], why: str) -> None:
+    told = planned(racks(), gang(1) | asked, Wish(), "default", STATE_LIMITS)
+    assert list(in_words([told])) == ["default/asked in queue ml at priority 0 does not start", f"  {why}"]
