@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from actors.cli.simulated_result import fair_share, final, phases, told_cycle
 from actors.cli.simulated_time import SimulatedTime, grace_of
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
 from actors.cluster_file.reader import read_cluster
-from actors.columns.card_names import card_names
 from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
 from actors.configuration.profiles import load_profile
@@ -22,19 +22,8 @@ from actors.documents.bounded_files import STANDARD_INPUT, write_out
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.fleets.prompt import started, victims_gone
 from actors.imports.manifest_files import is_manifests, text_to_read
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Longs
-from pipeline.cluster.resources import CPU
-from pipeline.cluster.rules.minima_met import is_ready
+from pipeline.cluster.arrays import Bools, Floats
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import (
-    GONE,
-    PENDING,
-    PHASE_INQUEUE,
-    PHASE_NAMES,
-    PHASE_RUNNING,
-    STATUS_NAMES,
-    TERMINATING,
-)
 from pipeline.cycle import Cycle, cycle
 from pipeline.errors import Refused
 from pipeline.plugins.host import Host
@@ -230,7 +219,7 @@ def _run(case: Case, cycles: int, asked: SimulateOptions) -> dict[str, Any]:
     for _ in range(cycles):
         now, before = time.now, snapshot
         done = cycle(before, case.policy, now)
-        told.append(_told_cycle(case, done))
+        told.append(told_cycle(case.names, done))
         if why is not None:
             why.take(before, done, Host(Context(done.snapshot, case.policy, now)))
         snapshot = answered(done, now, time.ended(done.snapshot), time.now)
@@ -238,9 +227,9 @@ def _run(case: Case, cycles: int, asked: SimulateOptions) -> dict[str, Any]:
         "id": case.id,
         "error": None,
         "cycles": told,
-        "final": _final(case, snapshot),
-        "phases": _phases(case, snapshot),
-        "fair_share": _fair_share(case),
+        "final": final(case.names, snapshot),
+        "phases": phases(case.names, snapshot),
+        "fair_share": fair_share(case.names, Context(case.snapshot, case.policy, case.now)),
     }
     return result if why is None else result | {"explain": why.told()}
 
@@ -265,77 +254,3 @@ def answered(done: Cycle, now: float, due: Bools | None = None, ended_at: float 
     """
     bound = np.concatenate([np.zeros(0, np.int64), *(made.bound for made in done.statements)])
     return victims_gone(started(done.snapshot, bound, now), now if ended_at is None else ended_at, due)
-
-
-def _told_cycle(case: Case, done: Cycle) -> dict[str, Any]:
-    names, tasks = case.names, done.snapshot.tasks
-    evictions = [
-        {
-            "task": names.tasks[task],
-            "podgroup": names.podgroups[tasks.podgroup[task]],
-            "action": statement.action,
-            "preemptor": names.podgroups[statement.preemptor] if statement.preemptor != NONE else None,
-        }
-        for statement in done.statements
-        for task in statement.evictions.tolist()
-    ]
-    promised = np.flatnonzero((tasks.nominated != NONE) & np.isin(tasks.status, (PENDING, TERMINATING)))
-    bindings = [
-        {"task": names.tasks[task], "node": names.nodes[node], **_on_card("card", done.snapshot, node, card)}
-        for made in done.statements
-        for task, node, card in np.stack([made.bound, made.bound_node, made.bound_card], axis=1).tolist()
-    ]
-    nominations = [
-        {
-            "task": names.tasks[task],
-            "node": names.nodes[tasks.nominated[task]],
-            **_on_card("card", done.snapshot, tasks.nominated[task], tasks.card[task]),
-        }
-        for task in promised
-    ]
-    return {"evictions": evictions, "nominations": nominations, "bindings": bindings}
-
-
-def _final(case: Case, snapshot: Snapshot) -> dict[str, Any]:
-    tasks, names = snapshot.tasks, [*case.names.nodes, None]  # the last is the name of NONE
-    columns = (column.tolist() for column in (tasks.status, tasks.node, tasks.nominated, tasks.card))
-    final = {}
-    for task, status, node, promised, card in zip(case.names.tasks, *columns, strict=True):
-        if status == GONE:
-            continue
-        final[task] = {"status": STATUS_NAMES[status], "node": names[node], "nominated_node": names[promised]}
-        if card != NONE:
-            final[task] |= _on_card("card", snapshot, node, card)
-            final[task] |= _on_card("nominated_card", snapshot, promised, card)
-    return final
-
-
-def _on_card(key: str, snapshot: Snapshot, node: int, card: int) -> dict[str, str]:
-    """The name of a card under a key; empty if there is none, so that output without cards has no such key."""
-    return {} if NONE in (node, card) else {key: card_names(snapshot, node)[card]}
-
-
-def _phases(case: Case, snapshot: Snapshot) -> dict[str, str]:
-    """Phases as a fleet would report them: Running while a podgroup is ready and has running tasks."""
-    whole = is_ready(snapshot) & (snapshot.counts.running > 0)
-    shown = np.where(whole, PHASE_RUNNING, np.minimum(snapshot.podgroups.phase, PHASE_INQUEUE))
-    return {name: PHASE_NAMES[phase] for name, phase in zip(case.names.podgroups, shown.tolist(), strict=True)}
-
-
-def _fair_share(case: Case) -> dict[str, dict[str, float | str]]:
-    share = Host(Context(case.snapshot, case.policy, case.now)).fair_share()
-    if share is None:
-        return {}
-    resources = case.snapshot.vocabulary.resources
-    return {
-        queue: {resource: _amount(share, row, at) for at, resource in enumerate(resources) if resource != "pods"}
-        for row, queue in enumerate(case.names.queues)
-    }
-
-
-def _amount(share: Longs, row: int, at: int) -> float | str:
-    """An amount in cores, bytes or pieces; text if it is unlimited."""
-    value = int(share[row, at])
-    if value >= UNLIMITED:
-        return "unlimited"
-    return value / 1000 if at == CPU else value
