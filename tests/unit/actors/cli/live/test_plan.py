@@ -110,6 +110,28 @@ def test_the_settings_name_the_profile_where_neither_option_nor_cluster_file_doe
         assert next(one["action"] for one in told["decisions"] if one["evicts"]) == action
 
 
+@pytest.mark.parametrize(
+    ("leads", "own", "action"),
+    [
+        ("volcano", "default", "gangpreempt"),  # as the service that leads decides
+        ("mine", "mine.toml", "gangpreempt"),  # which has its profile from the same path
+        (None, "volcano", "gangpreempt"),
+        (None, "default", "preempt"),
+    ],
+)
+def test_on_a_live_fleet_the_profile_of_the_service_that_leads_is_used(
+    leads: str | None, own: str, action: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr("actors.cli.live.plan._live", lambda _: (racks(), leads))
+    mine, wanted = tmp_path / "mine.toml", tmp_path / "gang.json"
+    mine.write_text((EXAMPLE.parents[1] / "profiles" / "volcano.toml").read_text())
+    wanted.write_text(json.dumps(gang(2)))
+    settings = Settings(profile_path=mine) if own == mine.name else Settings(profile=own)
+    assert run(settings, wanted, None, [Wish("ml", 5)], profile=None, as_json=True) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert next(one["action"] for one in told["decisions"] if one["evicts"]) == action
+
+
 MISTAKES: list[tuple[dict[str, Any], dict[str, Any], Wish, str]] = [
     (gang(1, queue="nope"), {}, Wish(), "gang.json: queue: expected the name of a queue"),
     ({"podgroups": [gang(1, queue="nope")]}, {}, Wish(), "gang.json: podgroups[0].queue: expected the name of a queue"),
