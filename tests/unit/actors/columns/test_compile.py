@@ -217,7 +217,7 @@ def test_recent_evictions_are_rows_by_second_and_queue_as_far_as_they_may_count(
     said = [
         {"queue": "b", "at": 9_990.5, "count": 2}, {"queue": "a", "at": 9_991, "count": 1},
         {"queue": "b", "at": 9_991, "count": 3}, {"at": 9_000, "count": 4}, {"queue": "a", "at": 1, "count": 5},
-        {"queue": "a", "at": 2**52, "count": 6},
+        {"queue": "a", "at": 250_000_000_000, "count": 6},
     ]  # fmt: skip
     document = {"version": 1, "now": 10_000.0, "queues": [{"name": "a"}, {"name": "b"}], "recent_evictions": said}
     recent = compiled(document)[0].recent
