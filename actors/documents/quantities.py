@@ -32,6 +32,10 @@ class QuantityRefused(ValueError):
     """A quantity that is not valid; the message says what was expected, without the path and the value."""
 
 
+class QuantityTooLarge(QuantityRefused):
+    """A quantity that is valid, and larger than anything that can be counted here."""
+
+
 def in_bytes(resource: str) -> bool:
     """Whether a resource is counted in bytes."""
     return resource in ("memory", "storage", "ephemeral-storage") or resource.startswith("hugepages-")
@@ -69,7 +73,7 @@ def base_units(resource: str, quantity: Quantity, unlimited: bool = False) -> in
         raise QuantityRefused(f"expected a whole number, since {resource} is counted in pieces")
     rounded = -(-amount.numerator // amount.denominator)
     if rounded >= UNLIMITED:
-        raise QuantityRefused("expected a quantity below 2^60 base units")
+        raise QuantityTooLarge("expected a quantity below 2^60 base units")
     return rounded
 
 

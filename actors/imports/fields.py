@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NoReturn
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.documents.messages import key_path
 from actors.documents.model import Location
-from actors.documents.quantities import QuantityRefused, base_units
+from actors.documents.quantities import NO_BOUND, QuantityRefused, QuantityTooLarge, base_units
 
 #: Values that say nothing in any field.
 _EMPTY: tuple[object, ...] = (None, "", [], {})
@@ -158,12 +158,28 @@ class Fields:
                 self.refuse((key, at), f"expected text, found {json.dumps(each, default=str)[:60]}")
         return list(value)
 
-    def quantities(self, key: str) -> dict[str, Any]:
-        """Amounts by resource, as written."""
+    def quantities(self, key: str, counts: Callable[[str], bool] = lambda _: True) -> dict[str, Any]:
+        """Amounts by resource, as written, of the resources that count."""
         value = self._typed(key, dict, "a mapping") or {}
-        for resource in value:
-            self.units(value, key, resource)
-        return dict(value)
+        found = {resource: amount for resource, amount in value.items() if counts(resource)}
+        for resource in found:
+            self.units(found, key, resource)
+        return found
+
+    def bounds(self, key: str) -> dict[str, Any]:
+        """Amounts by resource, as written; one beyond our range bounds nothing."""
+        value = self._typed(key, dict, "a mapping") or {}
+        return {resource: self._bound(value, key, resource) for resource in value}
+
+    def _bound(self, given: Mapping[str, Any], key: str, resource: str) -> Any:
+        try:
+            base_units(resource, given[resource] if isinstance(given[resource], int | float | str) else "")
+        except QuantityTooLarge:
+            self.remark((key, resource), f"{given[resource]} is more than any cluster has, so it is no bound")
+            return NO_BOUND
+        except QuantityRefused:
+            self.units(given, key, resource)
+        return given[resource]
 
     def amounts(self, key: str) -> dict[str, int]:
         """Amounts by resource, in base units."""

@@ -158,7 +158,7 @@ class ImportedPodgroups:
         """``PodGroup`` of scheduling.volcano.sh."""
         spec, phase = about.inside("spec"), about.inside("status").text("phase")
         group = self._start(
-            about, "volcano", spec.count("minMember", 1), min_resources=spec.quantities("minResources"),
+            about, "volcano", spec.count("minMember", 1), min_resources=spec.quantities("minResources", _volcano_counts),
             phase={"Pending": "Pending", "Running": "Running", "Unknown": "Running"}.get(phase),
         )  # fmt: skip
         least = spec.inside("minTaskMember")
@@ -245,6 +245,14 @@ class ImportedPodgroups:
         if template is None:
             return None
         return replace(template, document={**template.document, "name": name}, pods=[])
+
+
+def _volcano_counts(resource: str) -> bool:
+    """Whether Volcano counts a resource: its controller also writes what a quota would count, such as ``count/pods``."""
+    if resource.startswith(("count/", "requests.", "limits.")):
+        return False
+    native = resource in ("cpu", "memory", "pods", "ephemeral-storage")
+    return native or "/" in resource or resource.startswith(("hugepages-", "attachable-volumes-"))
 
 
 def _gang(policy: Fields) -> int:
