@@ -90,11 +90,11 @@ class ImportedQueues:
         if (root := find("tree_root", "queue", [about])) is not None and root.value == "true":
             self._root_quota(about, name)
             return
-        least, most = spec.quantities("min"), spec.quantities("max")
+        least, most = spec.quantities("min"), spec.bounds("max")
         if (shared := find("shares", "queue", [about])) is not None:
             self.shares[name] = _amounts(shared)
         elif most:
-            self.shares[name] = spec.amounts("max")
+            self.shares[name] = {key: base_units(key, amount, unlimited=True) for key, amount in most.items()}
         guarantee = written(_amounts(kept)) if kept is not None else {}
         if lends is not None and lends.value == "false":
             guarantee = {**guarantee, **least}
