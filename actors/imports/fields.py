@@ -39,10 +39,15 @@ class Manifest:
     @property
     def name(self) -> str:
         """Kind, namespace and name, as a sentence names the object."""
-        about = self.body.get("metadata")
-        about = about if isinstance(about, dict) else {}
-        full = "/".join(str(about[key]) for key in ("namespace", "name") if about.get(key))
-        return f"{self.kind} {full}" if full else self.kind
+        return name_of({**self.body, "kind": self.kind})
+
+
+def name_of(body: Mapping[str, Any]) -> str:
+    """Kind, namespace and name of an object, as far as it states them."""
+    about = body.get("metadata")
+    about = about if isinstance(about, dict) else {}
+    full = "/".join(str(about[key]) for key in ("namespace", "name") if about.get(key))
+    return f"{body.get('kind')} {full}" if full else str(body.get("kind"))
 
 
 @dataclass(frozen=True, slots=True)

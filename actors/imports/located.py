@@ -39,9 +39,10 @@ class Located:
                 line = node.start_mark.line + 1
         return line + self._above
 
-    def refuse(self, where: Location, told: str) -> None:
-        """Note that the value at a path cannot be honoured, and why."""
-        self._offences.append((self.line(where), f"{key_path(where)}: {told}"))
+    def refuse(self, where: Location, told: str, about: str = "") -> None:
+        """Note that the value at a path cannot be honoured, and why; ``about`` is the name of the object, if any."""
+        parts = about, key_path(where), told
+        self._offences.append((self.line(where), ": ".join(part for part in parts if part)))
 
     def sentences(self) -> list[str]:
         """The mistakes that were noted, in the order of the lines."""

@@ -22,6 +22,7 @@ from actors.configuration.profile_writer import profile_text
 from actors.configuration.profiles import FOLDER
 from actors.documents.bounded_files import text_of, toml_of, write_out
 from actors.documents.model import Location
+from actors.imports.fields import name_of
 from actors.imports.kai.objects import KINDS, Objects
 from actors.imports.kai.terms import ARGUMENTS, PLUGINS, UNASKED
 from actors.imports.located import Located
@@ -114,7 +115,7 @@ class Read:
         if plain.get("kind") not in KINDS:
             where.refuse((*here, "kind"), f"expected one of {', '.join(KINDS)}, found {plain.get('kind')!r}")
         else:
-            self.objects.take(plain, where, here)
+            self.objects.take(plain, _OfObject(where, name_of(plain)), here)
 
     def _of_config_map(self, plain: Mapping[str, Any], where: Located, name: str) -> None:
         data = _items(where, ("data",), plain.get("data"), dict)
@@ -147,6 +148,18 @@ class Read:
         depths = {action: {"queue_depth": depth} for action, depth in _depths(plain, where, actions).items()}
         origin = f"From {json.dumps(name)}, by clearway import kai-config."
         self.profile = profile_text(origin, {"actions": actions, "solvers": solvers, **keys}, depths, plugins)
+
+
+@dataclass(frozen=True, slots=True)
+class _OfObject:
+    """Implements `Refusals` for one object of a document: its name is told too."""
+
+    document: Located
+    name: str
+
+    def refuse(self, where: Location, told: str) -> None:
+        """Note that the value at a path cannot be honoured, and why."""
+        self.document.refuse(where, told, self.name)
 
 
 def _actions(plain: Mapping[str, Any], where: Located) -> list[str]:
@@ -186,11 +199,11 @@ def _plugins(plain: Mapping[str, Any], where: Located) -> Iterator[tuple[str, di
             for key in plugin:
                 if key not in ("name", "arguments"):
                     where.refuse((*here, key), "expected name or arguments; nothing here reads this")
-            if name not in PLUGINS and name not in UNASKED:
+            if not isinstance(name, str) or (name not in PLUGINS and name not in UNASKED):
                 where.refuse((*here, "name"), f"expected one of {', '.join([*PLUGINS, *UNASKED])}, found {name!r}")
                 continue
             given = _items(where, (*here, "arguments"), plugin.get("arguments"), dict)
-            ours = _arguments(str(name), given, where, (*here, "arguments"))
+            ours = _arguments(name, given, where, (*here, "arguments"))
             if name in PLUGINS:
                 yield PLUGINS[name], ours
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from typing import Any, Protocol
 
 from actors.documents.durations import seconds_of
 from actors.documents.model import Location
+from actors.imports.kai.shapes import mistakes
 
 KINDS = ("Queue", "PodGroup", "Topology", "PriorityClass")
 _UNLIMITED = -1
@@ -59,6 +61,10 @@ class Objects:
     def take(self, plain: Mapping[str, Any], where: Refusals, here: Location) -> None:
         """Read one object whose kind is one of ``KINDS``; ``where`` notes what cannot be honoured."""
         kind = plain["kind"]
+        if wrong := mistakes(kind, plain):
+            for inside, told in wrong:
+                where.refuse((*here, *inside), told)
+            return
         if kind == "PriorityClass":
             self.classes.append(_class(plain))
             return
@@ -129,7 +135,7 @@ def _mapping(found: Any) -> Mapping[str, Any]:
 
 
 def _class(plain: Mapping[str, Any]) -> dict[str, Any]:
-    made = {"name": _mapping(plain.get("metadata")).get("name"), "value": plain.get("value")}
+    made = {"name": plain["metadata"]["name"], "value": plain["value"]}
     policy = plain.get("preemptionPolicy")
     return made | ({"preemption_policy": policy} if policy is not None else {})
 
@@ -137,7 +143,7 @@ def _class(plain: Mapping[str, Any]) -> dict[str, Any]:
 def _queue(one: _Object) -> dict[str, Any]:
     spec = one.spec
     one.only(spec, ("spec",), ("parentQueue", "priority", "resources", "preemptMinRuntime", "reclaimMinRuntime"))
-    made: dict[str, Any] = {"name": one.meta.get("name"), "priority": spec.get("priority", _USUAL_PRIORITY)}
+    made: dict[str, Any] = {"name": one.meta["name"], "priority": spec.get("priority", _USUAL_PRIORITY)}
     if spec.get("parentQueue"):
         made["parent"] = spec["parentQueue"]
     weights, deserved, capability = dict[str, Any](), dict[str, Any](), dict[str, Any]()
@@ -159,8 +165,7 @@ def _queue(one: _Object) -> dict[str, Any]:
 
 
 def _amount(one: _Object, way: Sequence[str], found: Any, unit: str) -> Any:
-    number = not isinstance(found, bool) and isinstance(found, int | float) and found >= 0
-    if not number or found != int(found):
+    if not 0 <= found < math.inf or found != int(found):
         one.refuse(way, f"expected a whole number, at least 0, or -1 for no bound, found {found!r}")
         return 0
     return f"{int(found)}{unit}" if unit else int(found)
@@ -192,7 +197,7 @@ _PODGROUP = (*_SAME, "preemptibility", "topologyConstraint", "subGroups", "stale
 def _podgroup(one: _Object) -> dict[str, Any]:
     spec, notes = one.spec, _mapping(one.meta.get("annotations"))
     one.only({key: value for key, value in spec.items() if value}, ("spec",), _PODGROUP)
-    made: dict[str, Any] = {"name": one.meta.get("name"), "namespace": one.meta.get("namespace", "default")}
+    made: dict[str, Any] = {"name": one.meta["name"], "namespace": one.meta.get("namespace", "default")}
     made |= {ours: spec[theirs] for theirs, ours in _SAME.items() if spec.get(theirs) is not None}
     if spec.get("preemptibility"):
         made["preemptible"] = spec["preemptibility"] == "preemptible"

@@ -35,29 +35,7 @@ def parts_of(about: Fields, kind: str) -> Objects:
         If a value in it makes no sense.
     """
     about.skip(*about.data)
-    _check(Fields(about.manifest, about.data, (), []))
     objects = Objects()
     plain: dict[str, Any] = {**about.data, "kind": kind}
     objects.take(plain, _ManifestRefusals(about, kind), ())
     return objects
-
-
-def _check(about: Fields) -> None:
-    """Refuse values that are not names, and subgroups below themselves; the reader of objects relies on both."""
-    spec = about.inside("spec")
-    about.inside("metadata").text("name")
-    for key in ("queue", "priorityClassName", "parentQueue"):
-        spec.text(key)
-    for key in ("minMember", "minSubGroup"):
-        spec.whole(key)
-    for level in spec.items("levels"):
-        level.text("nodeLabel")
-        level.text("alias")
-    parents: dict[str, str] = {}
-    for each in spec.items("subGroups"):
-        name, above = each.text("name"), each.text("parent")
-        while above and above != name:
-            above = parents.get(above, "")
-        if above or not name or name in parents:
-            each.refuse("name", f"expected a name of its own, not below itself, found {name!r}")
-        parents[name] = each.text("parent")

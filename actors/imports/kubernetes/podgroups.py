@@ -158,7 +158,8 @@ class ImportedPodgroups:
         """``PodGroup`` of scheduling.volcano.sh."""
         spec, phase = about.inside("spec"), about.inside("status").text("phase")
         group = self._start(
-            about, "volcano", spec.count("minMember", 1), min_resources=spec.quantities("minResources", _volcano_counts),
+            about, "volcano", spec.count("minMember", 1),
+            min_resources=spec.quantities("minResources", _volcano_counts),
             phase={"Pending": "Pending", "Running": "Running", "Unknown": "Running"}.get(phase),
         )  # fmt: skip
         least = spec.inside("minTaskMember")
@@ -248,7 +249,7 @@ class ImportedPodgroups:
 
 
 def _volcano_counts(resource: str) -> bool:
-    """Whether Volcano counts a resource: its controller also writes what a quota would count, such as ``count/pods``."""
+    """Whether Volcano counts a resource: its controller also writes what a quota counts, such as ``count/pods``."""
     if resource.startswith(("count/", "requests.", "limits.")):
         return False
     native = resource in ("cpu", "memory", "pods", "ephemeral-storage")

@@ -255,7 +255,7 @@ class Configuration:
             for key in entry:
                 if key not in ("name", "arguments"):
                     self._refuse((*where, key), "expected name or arguments; nothing here reads this")
-            if name not in ACTION_RULES:
+            if not isinstance(name, str) or name not in ACTION_RULES:
                 self._refuse((*where, "name"), f"expected one of {', '.join(ACTION_RULES)}, found {name!r}")
                 continue
             places[name] = (*where, "arguments")

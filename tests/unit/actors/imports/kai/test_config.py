@@ -222,14 +222,18 @@ def test_objects_may_come_as_lists_and_from_several_files(tmp_path: Path) -> Non
         (
             "kind: Queue\nmetadata: {name: q}\nspec:\n  resources:\n    gpu:\n      quota: 0.5\n",
             6,
-            "spec.resources.gpu.quota",
+            "Queue q: spec.resources.gpu.quota",
         ),
-        ("kind: PodGroup\nmetadata: {name: p}\nspec:\n  queue: q\n  completions: 4\n", 5, "spec.completions: nothing"),
+        (
+            "kind: PodGroup\nmetadata: {name: p}\nspec:\n  queue: q\n  completions: 4\n",
+            5,
+            "PodGroup p: spec.completions: nothing",
+        ),
         ("# first\n---\nkind: Pod\n", 3, "kind: expected one of Queue, PodGroup, Topology, PriorityClass, found 'Pod'"),
         (
             "kind: PodGroup\nmetadata: {name: p}\nspec:\n  subGroups:\n  - {name: a}\n  - name: b\n    parent: c\n",
             7,
-            "spec.subGroups[1].parent: expected the name of a subgroup, found 'c'",
+            "PodGroup p: spec.subGroups[1].parent: expected the name of a subgroup, found 'c'",
         ),
     ],
 )
