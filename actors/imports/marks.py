@@ -32,6 +32,7 @@ class SchedulerDocument(Document):
     default_queue: str
     together: Literal["one", "all"] | None = None
     not_preemptible_from: int | None = None
+    usual_priority: int | None = None
 
 
 class MarkDocument(Document):

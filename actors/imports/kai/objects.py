@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from actors.cluster_file.cross_references import SYSTEM_CLASSES
 from actors.documents.durations import seconds_of
 from actors.documents.model import Location
 from actors.imports.kai.shapes import mistakes
+from actors.imports.marks import table
 
 KINDS = ("Queue", "PodGroup", "Topology", "PriorityClass")
 _UNLIMITED = -1
@@ -35,11 +37,20 @@ class Refusals(Protocol):
 
 @dataclass
 class Objects:
-    """Parts of a cluster file, in the order in which they were read; ``aliases`` are other names of levels."""
+    """Parts of a cluster file, in the order in which they were read.
+
+    Attributes
+    ----------
+    usual_priority
+        The priority of podgroups without a class; None if no class is the usual one.
+    aliases
+        Other names of levels.
+    """
 
     queues: list[dict[str, Any]] = field(default_factory=list)
     podgroups: list[dict[str, Any]] = field(default_factory=list)
     classes: list[dict[str, Any]] = field(default_factory=list)
+    usual_priority: int | None = None
     topology: dict[str, Any] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
 
@@ -55,6 +66,7 @@ class Objects:
             made["topology"] = self.topology
         for podgroup in self.podgroups:
             self._call_levels_by_label(podgroup)
+            self._prioritise(podgroup)
         sections = {"queues": self.queues, "priority_classes": self.classes, "podgroups": self.podgroups}
         return made | {name: found for name, found in sections.items() if found}
 
@@ -67,6 +79,8 @@ class Objects:
             return
         if kind == "PriorityClass":
             self.classes.append(_class(plain))
+            if plain.get("globalDefault"):
+                self.usual_priority = plain["value"]
             return
         one = _Object(plain, where, here)
         if kind == "Queue":
@@ -77,6 +91,17 @@ class Objects:
             where.refuse((*here, "kind"), "expected one Topology: a cluster has one network")
         else:
             self.topology, self.aliases = _topology(one)
+
+    def _prioritise(self, podgroup: dict[str, Any]) -> None:
+        """Say what KAI Scheduler takes for granted: the usual priority, and from which one up a podgroup is spared."""
+        scheduler = table().schedulers["kai"]
+        known = {**SYSTEM_CLASSES, **{each["name"]: each["value"] for each in self.classes}}
+        if not podgroup.get("priority_class"):
+            podgroup.pop("priority_class", None)
+            podgroup["priority"] = scheduler.usual_priority if self.usual_priority is None else self.usual_priority
+        priority = podgroup["priority"] if "priority" in podgroup else known.get(podgroup["priority_class"], 0)
+        if scheduler.not_preemptible_from is not None and priority >= scheduler.not_preemptible_from:
+            podgroup.setdefault("preemptible", False)
 
     def _call_levels_by_label(self, part: dict[str, Any]) -> None:
         for key, level in part.get("topology", {}).items():

@@ -155,9 +155,15 @@ class PodMembership:
         return name
 
     def _prioritise(self, group: ImportedPodgroup, document: dict[str, Any], pods: Sequence[Pod]) -> None:
-        """Set its own priority, else the highest of its pods; pods with another priority state it themselves."""
-        usual = self.classes.get(self.usual_class, (0, "PreemptLowerPriority"))
-        own = [priority_of(pod, self.classes, usual) for pod in pods]
+        """Set its own priority, else the highest of its pods; pods with another priority state it themselves.
+
+        Where priorities come from classes alone, what pods state does not count.
+        """
+        without = _about(group.scheduler).usual_priority
+        usual = self.classes.get(self.usual_class, (without or 0, "PreemptLowerPriority"))
+        by_object = without is not None and group.about.manifest.kind == "PodGroup"
+        by_class = without is not None and not by_object
+        own = [priority_of(pod, self.classes, usual, by_class=by_class) for pod in pods]
         if group.priority_class and "priority" not in document:
             if group.priority_class in self.classes:
                 document["priority"], policy = self.classes[group.priority_class]
@@ -165,7 +171,9 @@ class PodMembership:
             else:
                 told = f"there is no priority class {group.priority_class!r} among the manifests"
                 group.about.leave_out(("spec", "priorityClassName"), told)
-        elif "priority" not in document:
+        if by_object:
+            document.setdefault("priority", usual[0])
+        elif "priority" not in document and not group.priority_class:
             document["priority"] = max((value for value, _ in own), default=usual[0])
             for pod, (value, _) in zip(pods, own, strict=True):
                 if value != document["priority"]:
@@ -185,7 +193,8 @@ class PodMembership:
         """Set which of its tasks may not be victims."""
         spared_from = _about(group.scheduler).not_preemptible_from
         if spared_from is not None and "preemptible" not in document:
-            document["preemptible"] = document.get("priority", 0) < spared_from
+            named = SYSTEM_CLASSES.get(document.get("priority_class", ""), 0)
+            document["preemptible"] = document.get("priority", named) < spared_from
         for pod in pods:
             told, spared = find("preemptible", "pod", pod.bearers), find("spared", "pod", pod.bearers)
             says_no = told is not None and told.value in ("false", "non-preemptible")

@@ -220,13 +220,16 @@ class _Constraints:
         return found
 
 
-def priority_of(pod: Pod, classes: Mapping[str, tuple[int, str]], absent: tuple[int, str]) -> tuple[int, str]:
-    """Priority and preemption policy of a pod: its own, else those of its class."""
+def priority_of(
+    pod: Pod, classes: Mapping[str, tuple[int, str]], absent: tuple[int, str], *, by_class: bool = False
+) -> tuple[int, str]:
+    """Priority and preemption policy of a pod: its own (unless ``by_class``), else those of its class."""
+    own = None if by_class else pod.priority
     marked = find("priority_class", "pod", pod.bearers)
     name = pod.priority_class or (str(marked.value) if marked is not None else "")
     value, policy = absent
     if name in classes:
         value, policy = classes[name]
-    elif name and pod.priority is None:
+    elif name and own is None:
         pod.about.leave_out(("spec", "priorityClassName"), f"there is no priority class {name!r} among the manifests")
-    return (value if pod.priority is None else pod.priority), pod.preemption_policy or policy
+    return (value if own is None else own), pod.preemption_policy or policy

@@ -266,3 +266,29 @@ def test_the_command_writes_both(tmp_path: Path) -> None:
     ran = subprocess.run([*command, "--cluster", str(out)], capture_output=True, text=True, check=False, timeout=60)
     assert (ran.returncode, ran.stdout[:6]) == (0, "# From")
     assert out.exists()
+
+
+def classed(name: str | None, **spec: Any) -> str:
+    own = {} if name is None else {"priorityClassName": name}
+    return yaml.safe_dump({"kind": "PodGroup", "metadata": {"name": "p"}, "spec": {"queue": "q", **own, **spec}})
+
+
+@pytest.mark.parametrize(("value", "spared"), [(99, False), (100, True), (2**31 - 1, True)])
+def test_a_podgroup_of_a_class_of_100_or_more_is_spared(value: int, spared: bool, tmp_path: Path) -> None:
+    named = f"kind: PriorityClass\nmetadata: {{name: c}}\nvalue: {value}\n"
+    queue = "kind: Queue\nmetadata: {name: q}\n"
+    (made,) = imported(tmp_path, named, queue, classed("c"))["podgroups"]
+    assert (made["priority_class"], made.get("preemptible", True)) == ("c", not spared)
+    (made,) = imported(tmp_path, named, queue, classed("c", preemptibility="preemptible"))["podgroups"]
+    assert made["preemptible"] is True
+
+
+def test_a_podgroup_without_a_class_has_the_usual_priority(tmp_path: Path) -> None:
+    queue, usual = (
+        "kind: Queue\nmetadata: {name: q}\n",
+        "kind: PriorityClass\nmetadata: {name: c}\nglobalDefault: true\nvalue: 125\n",
+    )
+    (made,) = imported(tmp_path, queue, classed(None))["podgroups"]
+    assert (made["priority"], "preemptible" in made) == (50, False)
+    (made,) = imported(tmp_path, queue, classed(None), usual)["podgroups"]
+    assert (made["priority"], made["preemptible"]) == (125, False)
