@@ -6,14 +6,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from actors.imports.fields import Fields
-from actors.imports.kubernetes.pods import Pod, read_pod
+from actors.imports.kubernetes.pods import Pod, owner_kind, read_pod
 
 _QUEUE = "kueue.x-k8s.io/queue-name"
 
 
 @dataclass(slots=True)
 class Owner:
-    """An owner; ``templates`` has the name, the number and the template of the pods that it makes."""
+    """An owner.
+
+    Attributes
+    ----------
+    kind
+        With its group, as `owner_kind` writes it.
+    templates
+        The name, the number and the template of the pods that it makes.
+    """
 
     about: Fields
     namespace: str
@@ -32,14 +40,14 @@ class Owners:
     def _start(self, about: Fields, kind: str) -> tuple[Owner, Fields]:
         metadata = about.inside("metadata")
         owners = metadata.items("ownerReferences")
-        above = (owners[0].text("kind"), owners[0].text("name")) if owners else None
+        above = (owner_kind(owners[0]), owners[0].text("name")) if owners else None
         owner = Owner(about, metadata.text("namespace", "default"), kind, metadata.text("name"), above)
         self.found[owner.namespace, kind, owner.name] = owner
         return owner, about.inside("spec")
 
     def job(self, about: Fields) -> None:
         """``Job``."""
-        owner, spec = self._start(about, "Job")
+        owner, spec = self._start(about, "batch/Job")
         self._job(owner, spec, owner.name, 1)
         labels = about.inside("metadata").words("labels")
         status = about.inside("status")
@@ -59,7 +67,7 @@ class Owners:
 
     def job_set(self, about: Fields) -> None:
         """``JobSet``."""
-        owner, spec = self._start(about, "JobSet")
+        owner, spec = self._start(about, "jobset.x-k8s.io/JobSet")
         suspended = spec.flag("suspend") and _QUEUE not in about.inside("metadata").words("labels")
         for each in spec.items("replicatedJobs"):
             each.skip("groupName", "dependsOn")
@@ -71,7 +79,7 @@ class Owners:
 
     def replicated(self, about: Fields) -> None:
         """``Deployment``, ``ReplicaSet`` and ``StatefulSet``: ``replicas`` pods of one template."""
-        owner, spec = self._start(about, about.manifest.kind)
+        owner, spec = self._start(about, f"{about.manifest.group}/{about.manifest.kind}")
         owner.templates.append((owner.name, spec.count("replicas", 1), _template(spec)))
 
     def above(self, pod: Pod) -> list[Owner]:

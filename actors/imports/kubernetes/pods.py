@@ -14,6 +14,14 @@ from pipeline.cluster.vocabulary import ALL_NAMESPACES, HOSTNAME
 #: Sources of volumes that any node can offer; the others tie a pod to the place of its data.
 _ANYWHERE = ("configMap", "downwardAPI", "emptyDir", "hostPath", "image", "name", "projected", "secret")
 _REQUIRED, _PREFERRED = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in ("required", "preferred"))
+#: By kind of owner: its group, where a reference does not say so.
+_GROUPS = {
+    "Job": "batch",
+    "JobSet": "jobset.x-k8s.io",
+    "Deployment": "apps",
+    "ReplicaSet": "apps",
+    "StatefulSet": "apps",
+}
 _FINISHED = ("Succeeded", "Failed")
 
 
@@ -28,7 +36,7 @@ class Pod:
     bearers
         The objects that may bear its marks: the pod, then its owners.
     owner
-        Kind and name of its owner; None if it has none.
+        Kind, as `owner_kind` writes it, and name of its owner; None if it has none.
     started
         Seconds since the epoch; None if it has not started.
     """
@@ -88,7 +96,13 @@ def read_pod(about: Fields, *, template_of: tuple[str, str, str] | None = None) 
 def _owner(metadata: Fields) -> tuple[str, str] | None:
     owners = metadata.items("ownerReferences")
     owner = next((each for each in owners if each.flag("controller")), owners[0] if owners else None)
-    return None if owner is None else (owner.text("kind"), owner.text("name"))
+    return None if owner is None else (owner_kind(owner), owner.text("name"))
+
+
+def owner_kind(reference: Fields) -> str:
+    """API group and kind of what a reference names: a Job of ``batch`` is not one of ``batch.volcano.sh``."""
+    version, kind = reference.text("apiVersion"), reference.text("kind")
+    return f"{version.rpartition('/')[0] if version else _GROUPS.get(kind, '')}/{kind}"
 
 
 def _place(metadata: Fields, spec: Fields, status: Fields) -> dict[str, Any] | None:
