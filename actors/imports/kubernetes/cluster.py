@@ -12,7 +12,7 @@ from actors.imports.kubernetes.flavors import Flavoring
 from actors.imports.kubernetes.membership import PodMembership
 from actors.imports.kubernetes.network.possible import PossibleTopology
 from actors.imports.kubernetes.network.topology import Topologies
-from actors.imports.kubernetes.nodes import read_budget, read_node, read_priority_class
+from actors.imports.kubernetes.nodes import match_names, read_budget, read_node, read_priority_class
 from actors.imports.kubernetes.owners import Owners
 from actors.imports.kubernetes.podgroups import ImportedPodgroups
 from actors.imports.kubernetes.pods import Pod, read_pod
@@ -170,6 +170,7 @@ class Cluster:
         podgroups = membership.podgroups(schedulers)
         self.queues.kueue.tell([each.name for each in self.topologies.found])
         groups, nodes = list(self.groups.found.values()), [self.nodes[name] for name in sorted(self.nodes)]
+        match_names(nodes, [pod.task for group in groups for pod in group.pods])
         queues = self.queues.finished(nodes)
         for group in groups:
             tasks = [pod.task for pod in group.pods]

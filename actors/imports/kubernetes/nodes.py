@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from actors.imports.fields import Fields
+from pipeline.cluster.vocabulary import HOSTNAME
+
+#: The one field of nodes that affinity may match. As a label it holds the name where hostnames differ from it.
+NODE_NAME = "metadata.name"
 
 
 def read_node(about: Fields) -> dict[str, Any]:
@@ -27,6 +32,21 @@ def read_node(about: Fields) -> dict[str, Any]:
     if spec.flag("unschedulable"):
         node["unschedulable"] = True
     return node
+
+
+def match_names(nodes: Sequence[dict[str, Any]], tasks: Sequence[dict[str, Any]]) -> None:
+    """Let requirements on the names of nodes hold, since a cluster file has requirements on labels only.
+
+    Hostnames answer them where every node is called by its own; else nodes get a label with their name.
+    """
+    terms = [term for task in tasks for term in task.get("node_affinity", ())]
+    required = [each for term in terms for each in term if each["key"] == NODE_NAME]
+    if required and any(node.get("labels", {}).get(HOSTNAME, node["name"]) != node["name"] for node in nodes):
+        for node in nodes:
+            node.setdefault("labels", {})[NODE_NAME] = node["name"]
+        return
+    for each in required:
+        each["key"] = HOSTNAME
 
 
 def read_priority_class(about: Fields) -> tuple[dict[str, Any], bool]:

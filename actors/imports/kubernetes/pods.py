@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actors.imports.fields import Fields
+from actors.imports.kubernetes.nodes import NODE_NAME
 from actors.imports.kubernetes.requests import request_of
 from actors.imports.marks import find, table
-from pipeline.cluster.vocabulary import ALL_NAMESPACES, HOSTNAME
+from pipeline.cluster.vocabulary import ALL_NAMESPACES
 
 #: Sources of volumes that any node can offer; the others tie a pod to the place of its data.
 _ANYWHERE = ("configMap", "downwardAPI", "emptyDir", "hostPath", "image", "name", "projected", "secret")
@@ -178,7 +179,7 @@ class _Constraints:
         terms = []
         for term in required.items("nodeSelectorTerms"):
             requirements = [self._requirement(each, each.text("key")) for each in term.items("matchExpressions")]
-            requirements += [self._requirement(each, HOSTNAME) for each in term.items("matchFields")]
+            requirements += [self._requirement(each, NODE_NAME) for each in term.items("matchFields")]
             for each in requirements:
                 if each["operator"] in ("Exists", "DoesNotExist"):
                     each.pop("values")
