@@ -27,6 +27,8 @@ class ImportedQueues:
     ----------
     documents
         By name, as a cluster file writes them.
+    abouts
+        By name: the object that a queue comes from.
     of_namespace
         By namespace: the queue of its pods that bear no mark.
     shares
@@ -38,6 +40,7 @@ class ImportedQueues:
     """
 
     documents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    abouts: dict[str, Fields] = field(default_factory=dict)
     of_namespace: dict[str, str] = field(default_factory=dict)
     shares: dict[str, Units] = field(default_factory=dict)
     trees: QuotaTrees = field(default_factory=QuotaTrees)
@@ -52,7 +55,7 @@ class ImportedQueues:
         if (created := metadata.time("creationTimestamp")) is not None:
             document["created"] = created
         said = {key: value for key, value in document.items() if value not in (None, {}, "")}
-        self.documents[name] = {"name": name, **said}
+        self.documents[name], self.abouts[name] = {"name": name, **said}, about
 
     def volcano(self, about: Fields) -> None:
         """``Queue`` of scheduling.volcano.sh."""
@@ -124,12 +127,21 @@ class ImportedQueues:
         self._add(about, self.kueue.cluster_queue(about))
 
     def finished(self, nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The queues of the cluster file, by name, with the cohorts that cluster queues name."""
+        """The queues of the cluster file, by name, with the cohorts and the parents that queues name."""
         for name, amounts in self.kueue.documents().items():
             self.documents.setdefault(name, {"name": name}).update(amounts)
         self._weigh()
         self.trees.settle(self.documents, nodes)
+        self._absent_parents()
         return [self.documents[name] for name in sorted(self.documents)]
+
+    def _absent_parents(self) -> None:
+        """Make the parents that no object describes, without any entitlement."""
+        for name, about in self.abouts.items():
+            parent = self.documents[name].get("parent")
+            if parent is not None and parent not in self.documents:
+                about.leave_out((), f"there is no queue {parent!r} among the manifests, so it is entitled to nothing")
+                self.documents[parent] = {"name": parent}
 
     def _weigh(self) -> None:
         """Set the weights of quotas: one number if siblings share all resources alike, else one for each resource.

@@ -33,3 +33,28 @@ def test_a_minimum_beyond_any_cluster_and_a_maximum_that_is_no_amount_are_refuse
     key = "min" if amount == str(2**63) else "max"
     with pytest.raises(ClusterFileRefused, match=rf"ElasticQuota q: spec\.{key}\.cpu: expected"):
         imported(tmp_path, NODE, quota("q", **{key: {"cpu": amount}}))
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "more"),
+    [
+        ("scheduling.run.ai/v2", "Queue", {"spec": {"parentQueue": "dept"}}),
+        ("scheduling.volcano.sh/v1beta1", "Queue", {"spec": {"parent": "dept"}}),
+        ("scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota", {}),
+    ],
+)
+def test_a_parent_without_an_object_is_made_and_reported(
+    version: str, kind: str, more: dict[str, Any], tmp_path: Path
+) -> None:
+    named = {"quota.scheduling.koordinator.sh/parent": "dept"} if kind == "ElasticQuota" else {}
+    both = [
+        {"apiVersion": version, "kind": kind, "metadata": {"name": name, "labels": named}, **more}
+        for name in ("a", "b")
+    ]
+    document, findings = imported(tmp_path, NODE, *both)
+    assert {queue["name"]: queue.get("parent") for queue in document["queues"]} == {
+        "a": "dept",
+        "b": "dept",
+        "dept": None,
+    }
+    assert findings == [f"{kind} a: there is no queue 'dept' among the manifests, so it is entitled to nothing"]
