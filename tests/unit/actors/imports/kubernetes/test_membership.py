@@ -52,3 +52,36 @@ def test_pods_of_kai_without_a_podgroup_have_the_priority_of_their_class_or_the_
     pods = [pod("a", priority=0, **alone), pod("b", priority=10, priorityClassName="low", **alone)]
     document, _ = imported(tmp_path, NODE, *CLASSES, *pods)
     assert {made["name"]: made["priority"] for made in document["podgroups"]} == {"a": 50, "b": 10}
+
+
+def test_the_index_of_a_task_of_volcano_is_kept_and_may_be_that_of_a_task_of_another_role(tmp_path: Path) -> None:
+    def task(role: str, place: str) -> dict[str, Any]:
+        about = {"annotations": {"scheduling.k8s.io/group-name": "g", "volcano.sh/task-spec": role}}
+        about.setdefault(place, {})["volcano.sh/task-index"] = "1"
+        about[place]["volcano.sh/job-retry-count"] = "0"
+        return pod(role, about=about, schedulerName="volcano")
+
+    group = {**podgroup(queue="default"), "apiVersion": "scheduling.volcano.sh/v1beta1"}
+    document, findings = imported(tmp_path, NODE, group, task("ps", "labels"), task("worker", "annotations"))
+    assert [task["index"] for task in document["podgroups"][0]["tasks"]] == [1, 1]
+    assert findings == []
+
+
+@pytest.mark.parametrize(
+    ("version", "annotations"),
+    [
+        (
+            "scheduling.run.ai/v2alpha2",
+            {
+                "kai.scheduler/last-start-timestamp": "2026-01-01T00:00:00Z",
+                "kai.scheduler/stale-podgroup-timestamp": "2026-01-01T00:00:00Z",
+            },
+        ),
+        ("scheduling.sigs.k8s.io/v1alpha1", {"gang.scheduling.koordinator.sh/total-number": "2"}),
+    ],
+)
+def test_annotations_of_a_podgroup_that_are_read_or_decide_nothing_are_not_told(
+    version: str, annotations: dict[str, str], tmp_path: Path
+) -> None:
+    group = {**podgroup(), "apiVersion": version, "metadata": {"name": "g", "annotations": annotations}}
+    assert imported(tmp_path, NODE, group)[1] == []
