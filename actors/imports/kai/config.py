@@ -217,9 +217,9 @@ def _arguments(plugin: str, given: Mapping[str, Any], where: Located, here: Loca
             continue
         name, take, expected = rules[key]
         taken = take(str(value).strip())
-        if taken is None or (name is not None and ours.get(name, taken) != taken):
+        if taken is None or ours.get(name, taken) != taken:
             where.refuse((*here, key), f"expected {expected}, found {value!r}")
-        elif name is not None:
+        else:
             ours[name] = taken
     return ours
 

@@ -40,18 +40,18 @@ def _strategy(text: str) -> str | None:
     return text if text in ("binpack", "spread") else None
 
 
-def _nothing(text: str) -> bool | None:
-    return True if seconds_of(text) == 0 else None
+def _duration(text: str) -> str | None:
+    return text if seconds_of(text) is not None else None
 
 
-def _nearest(text: str) -> bool | None:
-    return True if text == "lca" else None
+def _method(text: str) -> str | None:
+    return text if text in ("lca", "queue") else None
 
 
 _STRATEGY = "binpack or spread, the same for cpu and gpu"
-_ON_QUEUES = "0s: queues say their minimum runtime themselves"
-#: By plugin and argument: its name here (None: it is only checked), how its text is read, and what is expected.
-ARGUMENTS: Mapping[str, Mapping[str, tuple[str | None, Callable[[str], Any], str]]] = {
+_DURATION = "a duration such as 1h30m"
+#: By plugin and argument: its name here, how its text is read, and what is expected.
+ARGUMENTS: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any], str]]] = {
     "proportion": {
         "kValue": ("k", _number, "a number, at least 0"),
         "relcaimerSaturationMultiplier": ("saturation_multiplier", _multiplier, "a number, at least 0"),
@@ -59,8 +59,8 @@ ARGUMENTS: Mapping[str, Mapping[str, tuple[str | None, Callable[[str], Any], str
     },
     "nodeplacement": {"cpu": ("strategy", _strategy, _STRATEGY), "gpu": ("strategy", _strategy, _STRATEGY)},
     "minruntime": {
-        "defaultPreemptMinRuntime": (None, _nothing, _ON_QUEUES),
-        "defaultReclaimMinRuntime": (None, _nothing, _ON_QUEUES),
-        "reclaimResolveMethod": (None, _nearest, "lca"),
+        "defaultPreemptMinRuntime": ("default_preempt", _duration, _DURATION),
+        "defaultReclaimMinRuntime": ("default_reclaim", _duration, _DURATION),
+        "reclaimResolveMethod": ("reclaim_from", _method, "lca or queue"),
     },
 }

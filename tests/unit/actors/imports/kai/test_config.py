@@ -144,6 +144,19 @@ def test_the_depth_of_queues_becomes_an_argument_of_each_action_that_runs(tmp_pa
     assert [policy.action_argument(name, "queue_depth", 0) for name in ("allocate", "reclaim", "preempt")] == [7, 5, 0]
 
 
+@pytest.mark.parametrize("method", ["lca", "queue"])
+def test_minimum_runtimes_where_no_queue_states_any_are_kept(method: str, tmp_path: Path) -> None:
+    given = f"{{defaultPreemptMinRuntime: 90s, defaultReclaimMinRuntime: 10m, reclaimResolveMethod: {method}}}"
+    (ours,) = (
+        one
+        for one in profile(tmp_path, LISTED + f"minruntime\n    arguments: {given}\n").plugins
+        if one.name == "minruntime"
+    )
+    assert dict(ours.arguments) == {
+        "elastic": True, "reclaim_from": method, "default_preempt": 90.0, "default_reclaim": 600.0
+    }  # fmt: skip
+
+
 def test_a_configuration_may_stand_in_its_config_map(tmp_path: Path) -> None:
     inner = "".join(f"    {line}\n" for line in CONFIGURATION.strip().splitlines())
     text = f"kind: ConfigMap\nmetadata: {{name: scheduler-config}}\ndata:\n  config.yaml: |\n{inner}"
@@ -215,9 +228,14 @@ def test_objects_may_come_as_lists_and_from_several_files(tmp_path: Path) -> Non
             "tiers[0].plugins[0].arguments.gpu: expected binpack or spread, the same for cpu and gpu, found 'binpack'",
         ),
         (
-            LISTED + "minruntime\n    arguments: {defaultReclaimMinRuntime: 5m}\n",
+            LISTED + "minruntime\n    arguments: {defaultReclaimMinRuntime: soon}\n",
             5,
-            "tiers[0].plugins[0].arguments.defaultReclaimMinRuntime: expected 0s",
+            "tiers[0].plugins[0].arguments.defaultReclaimMinRuntime: expected a duration such as 1h30m, found 'soon'",
+        ),
+        (
+            LISTED + "minruntime\n    arguments: {reclaimResolveMethod: root}\n",
+            5,
+            "tiers[0].plugins[0].arguments.reclaimResolveMethod: expected lca or queue, found 'root'",
         ),
         (
             "kind: Queue\nmetadata: {name: q}\nspec:\n  resources:\n    gpu:\n      quota: 0.5\n",
@@ -266,29 +284,3 @@ def test_the_command_writes_both(tmp_path: Path) -> None:
     ran = subprocess.run([*command, "--cluster", str(out)], capture_output=True, text=True, check=False, timeout=60)
     assert (ran.returncode, ran.stdout[:6]) == (0, "# From")
     assert out.exists()
-
-
-def classed(name: str | None, **spec: Any) -> str:
-    own = {} if name is None else {"priorityClassName": name}
-    return yaml.safe_dump({"kind": "PodGroup", "metadata": {"name": "p"}, "spec": {"queue": "q", **own, **spec}})
-
-
-@pytest.mark.parametrize(("value", "spared"), [(99, False), (100, True), (2**31 - 1, True)])
-def test_a_podgroup_of_a_class_of_100_or_more_is_spared(value: int, spared: bool, tmp_path: Path) -> None:
-    named = f"kind: PriorityClass\nmetadata: {{name: c}}\nvalue: {value}\n"
-    queue = "kind: Queue\nmetadata: {name: q}\n"
-    (made,) = imported(tmp_path, named, queue, classed("c"))["podgroups"]
-    assert (made["priority_class"], made.get("preemptible", True)) == ("c", not spared)
-    (made,) = imported(tmp_path, named, queue, classed("c", preemptibility="preemptible"))["podgroups"]
-    assert made["preemptible"] is True
-
-
-def test_a_podgroup_without_a_class_has_the_usual_priority(tmp_path: Path) -> None:
-    queue, usual = (
-        "kind: Queue\nmetadata: {name: q}\n",
-        "kind: PriorityClass\nmetadata: {name: c}\nglobalDefault: true\nvalue: 125\n",
-    )
-    (made,) = imported(tmp_path, queue, classed(None))["podgroups"]
-    assert (made["priority"], "preemptible" in made) == (50, False)
-    (made,) = imported(tmp_path, queue, classed(None), usual)["podgroups"]
-    assert (made["priority"], made["preemptible"]) == (125, False)
