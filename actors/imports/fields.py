@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from actors.cluster_file.plain_data import ClusterFileRefused
@@ -200,14 +200,15 @@ class Fields:
             self.refuse((key, resource), f"{refusal}, found {json.dumps(amount, default=str)[:60]}")
 
     def time(self, key: str) -> float | None:
-        """The time under a key, in seconds since the epoch; None if there is none."""
+        """The time under a key, in seconds since the epoch; None if there is none. Without an offset it is in UTC."""
         text = self.text(key)
         if not text:
             return None
         try:
-            return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+            at = datetime.fromisoformat(text.replace("Z", "+00:00"))
         except ValueError:
             self.refuse(key, f"expected a time such as 2026-01-31T12:00:00Z, found {text[:60]!r}")
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
     def skip(self, *keys: str) -> None:
         """Count keys as read, because nothing depends on them."""

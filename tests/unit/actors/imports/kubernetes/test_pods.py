@@ -1,5 +1,6 @@
 """Pods as tasks: where they are, where they may run, and what holds them back."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -251,3 +252,14 @@ def test_a_pod_that_asks_for_a_part_of_a_gpu_is_told_and_held_back(tmp_path: Pat
     assert document["podgroups"][0]["tasks"][0]["scheduling_gated"] is True
     told = "'0.5' has no counterpart here; while it waits the pod is held back"
     assert findings == [f"Pod p: metadata.annotations.{annotation}: {told}"]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
+def test_a_time_without_an_offset_is_in_utc(zone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    said = ("2026-01-01T00:00:00", "2026-01-01T00:00:00Z", "2026-01-01T09:00:00+09:00")
+    found = {task(tmp_path, pod(about={"creationTimestamp": one}))["created"] for one in said}
+    monkeypatch.undo()
+    time.tzset()
+    assert found == {1767225600.0}
