@@ -19,7 +19,17 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"\\'))
 
 
 class ClusterFileRefused(ValueError):
-    """A cluster file that cannot be used; the message is one sentence: where, what was expected, what was found."""
+    """A cluster file that cannot be used; the message is one sentence: where, what was expected, what was found.
+
+    Attributes
+    ----------
+    where
+        The path of the mistake in the file; empty if it has none.
+    """
+
+    def __init__(self, told: str, where: tuple[int | str, ...] = ()) -> None:
+        super().__init__(told)
+        self.where = where
 
 
 class _Loader(yaml.CSafeLoader):

@@ -36,13 +36,13 @@ _EXPECTED = {
 
 
 @collector_paused()
-def read_cluster(document: Mapping[str, Any], most: StateLimits = STATE_LIMITS) -> ClusterDocument:
+def read_cluster(document: Mapping[str, Any], most: StateLimits | None = STATE_LIMITS) -> ClusterDocument:
     """Validate a cluster file given as plain data.
 
     Parameters
     ----------
     most
-        What it may hold.
+        What it may hold; None if that is checked elsewhere.
 
     Raises
     ------
@@ -57,7 +57,8 @@ def read_cluster(document: Mapping[str, Any], most: StateLimits = STATE_LIMITS) 
         found = [*offences(cluster, most)] or [*overfilled(cluster)]
         if not found:
             return cluster
-    raise ClusterFileRefused(_sentence(min(found, key=lambda offence: _position(document, offence.where))))
+    first = min(found, key=lambda offence: _position(document, offence.where))
+    raise ClusterFileRefused(_sentence(first), first.where)
 
 
 @collector_paused()

@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.documents.messages import key_path
 from actors.documents.model import Location
 from actors.documents.quantities import NO_BOUND, QuantityRefused, QuantityTooLarge, base_units
 
+Source = TypeVar("Source")
 #: Values that say nothing in any field.
 _EMPTY: tuple[object, ...] = (None, "", [], {})
 
@@ -238,10 +239,24 @@ class Fields:
             yield from entered.unread()
 
 
+def deepest(sources: Mapping[int, Source], document: Mapping[str, Any], where: Location) -> Source | None:
+    """What is known of the innermost part of a document on a path, by the identity of the part; None if of none."""
+    found: Source | None = None
+    inside: Any = document
+    for step in where:
+        try:
+            inside = inside[step]
+        except (IndexError, KeyError, TypeError):
+            break
+        found = sources.get(id(inside), found)
+    return found
+
+
 class FieldRefused(ClusterFileRefused):
     """A field whose value makes no sense. A caller that knows the lines of the file adds the line."""
 
     def __init__(self, finding: Finding) -> None:
         manifest = finding.manifest
-        super().__init__(f"{manifest.file}: {manifest.name}: {key_path(finding.where)}: {finding.told}")
+        told = f"{manifest.file}: {manifest.name}: {key_path(finding.where)}: {finding.told}"
+        super().__init__(told, finding.where)
         self.finding = finding

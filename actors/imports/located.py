@@ -27,7 +27,7 @@ class Located:
 
     def line(self, where: Location, *, value: bool = False) -> int:
         """The line of a key or item, or of its value; of the nearest key around it if it is not written out."""
-        node, line = self._root, 1
+        node, line = self._root, 1 + (self._root.start_mark.line if self._root is not None else 0)
         for step in where:
             if isinstance(node, yaml.MappingNode):
                 pair = next((pair for pair in node.value if pair[0].value == step), None)

@@ -22,7 +22,7 @@ from actors.configuration.profile_writer import profile_text
 from actors.configuration.profiles import FOLDER
 from actors.documents.bounded_files import text_of, toml_of, write_out
 from actors.documents.model import Location
-from actors.imports.fields import name_of
+from actors.imports.fields import deepest, name_of
 from actors.imports.kai.objects import KINDS, Objects
 from actors.imports.kai.terms import ARGUMENTS, PLUGINS, UNASKED
 from actors.imports.located import Located
@@ -51,11 +51,25 @@ def run(files: Sequence[Path], out: Path | None, cluster: Path | None) -> int:
         return _REFUSED
     if read.objects.any:
         made = read.objects.cluster()
-        read_cluster(made)
+        _check(made, read)
         write_out(yaml.safe_dump(made, sort_keys=False, allow_unicode=True), cluster)
     if read.profile is not None:
         write_out(read.profile, out)
     return 0
+
+
+def _check(made: Mapping[str, Any], read: Read) -> None:
+    """Refuse objects that make no valid cluster file; the sentence names the object that the mistake is in."""
+    try:
+        read_cluster(made)
+    except ClusterFileRefused as refusal:
+        source = deepest(read.objects.sources, made, refusal.where)
+        if source is None:
+            raise ClusterFileRefused(f"in the cluster file made of the objects, {refusal}") from refusal
+        document, here = source
+        document.refuse(here, f"in the cluster file made of it, {refusal}")
+        told = next(sentence for located in read.located for sentence in located.sentences())
+        raise ClusterFileRefused(told) from refusal
 
 
 def _text(file: Path) -> str:

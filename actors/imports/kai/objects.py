@@ -45,6 +45,8 @@ class Objects:
         The priority of podgroups without a class; None if no class is the usual one.
     aliases
         Other names of levels.
+    sources
+        By the identity of a part: where its mistakes are noted, and its path there.
     """
 
     queues: list[dict[str, Any]] = field(default_factory=list)
@@ -53,6 +55,7 @@ class Objects:
     usual_priority: int | None = None
     topology: dict[str, Any] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    sources: dict[int, tuple[Refusals, Location]] = field(default_factory=dict)
 
     @property
     def any(self) -> bool:
@@ -77,20 +80,23 @@ class Objects:
             for inside, told in wrong:
                 where.refuse((*here, *inside), told)
             return
-        if kind == "PriorityClass":
-            self.classes.append(_class(plain))
-            if plain.get("globalDefault"):
-                self.usual_priority = plain["value"]
-            return
         one = _Object(plain, where, here)
-        if kind == "Queue":
-            self.queues.append(_queue(one))
-        elif kind == "PodGroup":
-            self.podgroups.append(_podgroup(one))
-        elif self.topology:
-            where.refuse((*here, "kind"), "expected one Topology: a cluster has one network")
-        else:
+        if kind == "Topology":
+            if self.topology:
+                where.refuse((*here, "kind"), "expected one Topology: a cluster has one network")
+                return
             self.topology, self.aliases = _topology(one)
+            self.sources[id(self.topology)] = where, here
+            return
+        parts, read = {
+            "Queue": (self.queues, _queue),
+            "PodGroup": (self.podgroups, _podgroup),
+            "PriorityClass": (self.classes, _class),
+        }[kind]
+        parts.append(read(one))
+        self.sources[id(parts[-1])] = where, here
+        if plain.get("globalDefault") and kind == "PriorityClass":
+            self.usual_priority = plain["value"]
 
     def _prioritise(self, podgroup: dict[str, Any]) -> None:
         """Say what KAI Scheduler takes for granted: the usual priority, and from which one up a podgroup is spared."""
@@ -159,9 +165,9 @@ def _mapping(found: Any) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _class(plain: Mapping[str, Any]) -> dict[str, Any]:
-    made = {"name": plain["metadata"]["name"], "value": plain["value"]}
-    policy = plain.get("preemptionPolicy")
+def _class(one: _Object) -> dict[str, Any]:
+    made = {"name": one.meta["name"], "value": one.plain["value"]}
+    policy = one.plain.get("preemptionPolicy")
     return made | ({"preemption_policy": policy} if policy is not None else {})
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actors.cluster_file.cross_references import SYSTEM_CLASSES
-from actors.imports.fields import Fields, Finding, Manifest
+from actors.documents.model import Location
+from actors.imports.fields import Fields, Finding, Manifest, deepest
 from actors.imports.kubernetes.flavors import Flavoring
 from actors.imports.kubernetes.membership import PodMembership
 from actors.imports.kubernetes.network.possible import PossibleTopology
@@ -26,7 +27,13 @@ _MISPLACED = ("name", "namespace", "labels", "annotations")
 
 @dataclass(slots=True)
 class Cluster:
-    """What was read, kind by kind."""
+    """What was read, kind by kind.
+
+    Attributes
+    ----------
+    sources
+        The nodes, priority classes and budgets of the cluster file, each with the object that it comes from.
+    """
 
     findings: list[Finding]
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -39,6 +46,7 @@ class Cluster:
     pods: list[Pod] = field(default_factory=list)
     groups: ImportedPodgroups = field(init=False)
     rests: list[Rest] = field(default_factory=list)
+    sources: list[tuple[dict[str, Any], Fields]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.groups = ImportedPodgroups(self.topologies)
@@ -79,6 +87,7 @@ class Cluster:
     def _node(self, about: Fields) -> None:
         node = read_node(about)
         self.nodes[node["name"]] = node
+        self.sources.append((node, about))
 
     def _pod(self, about: Fields) -> None:
         pod = read_pod(about)
@@ -88,6 +97,7 @@ class Cluster:
     def _class(self, about: Fields) -> None:
         found, usual = read_priority_class(about)
         self.classes[found["name"]] = found
+        self.sources.append((found, about))
         if usual:
             self.usual_class = found["name"]
 
@@ -95,6 +105,7 @@ class Cluster:
         budget = read_budget(about)
         if budget is not None:
             self.budgets.append(budget)
+            self.sources.append((budget, about))
 
     def read(self, manifests: Sequence[Manifest]) -> None:
         """Read objects; of two with the same kind and name the first counts."""
@@ -208,6 +219,15 @@ class Cluster:
                 del pod.task["nominated_node"]
             kept.append(pod)
         return kept
+
+    def source_of(self, document: Mapping[str, Any], where: Location) -> Fields | None:
+        """The object that the value at a path of the cluster file comes from; None if it comes from no single one."""
+        groups = list(self.groups.found.values())
+        sources = {id(made): about for made, about in self.sources}
+        sources |= {id(self.queues.documents[name]): about for name, about in self.queues.abouts.items()}
+        sources |= {id(group.document): group.about for group in groups}
+        sources |= {id(pod.task): pod.about for group in groups for pod in group.pods}
+        return deepest(sources, document, where)
 
     def network(self) -> PossibleTopology | None:
         """The first ClusterNetworkTopology that was read."""

@@ -16,6 +16,7 @@ import yaml
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_cluster
 from actors.documents.bounded_files import write_out
+from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.imports.fields import FieldRefused, Finding
 from actors.imports.kubernetes.cluster import Cluster
 from actors.imports.kubernetes.network.topology_status import detail_status
@@ -32,8 +33,7 @@ def run(
     if topology_status:
         document = network_of(paths)
     else:
-        document, findings = cluster_of(paths, now=now, schedulers=schedulers)
-        read_cluster(document)
+        document, findings = cluster_of(paths, now=now, schedulers=schedulers, most=STATE_LIMITS)
     text = yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=120)
     write_out(text, out)
     return report(findings)
@@ -47,7 +47,11 @@ def report(findings: Sequence[Finding]) -> int:
 
 
 def cluster_of(
-    paths: Sequence[Path], *, now: float | None = None, schedulers: Sequence[str] = ()
+    paths: Sequence[Path],
+    *,
+    now: float | None = None,
+    schedulers: Sequence[str] = (),
+    most: StateLimits | None = None,
 ) -> tuple[dict[str, Any], list[Finding]]:
     """The cluster file of manifests as plain data, and a finding for each part that is not in it.
 
@@ -57,17 +61,29 @@ def cluster_of(
         The clock, seconds since the epoch; None: the newest time that an object states.
     schedulers
         Values of ``spec.schedulerName`` whose pods are placed; the others only take room. Empty: all are placed.
+    most
+        What the cluster file may hold; None if that is checked elsewhere.
 
     Raises
     ------
     ClusterFileRefused
-        If an object cannot be read as the kind that it states; the message has file, line and path.
+        If an object cannot be read as the kind that it states, or the cluster file would not be valid; the message has
+        file, line and path.
     """
     try:
         cluster = _read(paths)
-        return cluster.document(now=now, schedulers=schedulers), cluster.findings
+        document = cluster.document(now=now, schedulers=schedulers)
     except FieldRefused as refusal:
         raise ClusterFileRefused(sentence(refusal.finding)) from refusal
+    try:
+        read_cluster(document, most)
+    except ClusterFileRefused as refusal:
+        told = f"in the cluster file made of {{}}, {refusal}"
+        source = cluster.source_of(document, refusal.where)
+        if source is None:
+            raise ClusterFileRefused(told.format("the manifests")) from refusal
+        raise ClusterFileRefused(sentence(Finding(source.manifest, (), told.format("it")))) from refusal
+    return document, cluster.findings
 
 
 def network_of(paths: Sequence[Path]) -> dict[str, Any]:

@@ -122,7 +122,9 @@ class PodMembership:
             document["started"] = started[least - 1]
         if "created" not in document and (created := [task["created"] for task in tasks if "created" in task]):
             document["created"] = min(created)
-        return document | ({"tasks": tasks} if tasks else {})
+        if tasks:
+            document["tasks"] = tasks
+        return document
 
     def _member(self, pod: Pod, group: ImportedPodgroup) -> None:
         subgroup, role = find("subgroup", "pod", [pod.about]), find("role", "pod", [pod.about])

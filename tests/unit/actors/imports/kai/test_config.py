@@ -1,6 +1,7 @@
 """What KAI Scheduler is told, as a profile and a cluster file: what becomes of each line, and which are named."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -270,8 +271,11 @@ def test_all_that_is_wrong_is_named_at_once(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_names_that_do_not_meet_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ClusterFileRefused, match="expected the name of a queue"):
-        run(written(tmp_path, "kind: PodGroup\nmetadata: {name: p}\nspec: {queue: nowhere}\n"), None, None)
+    told = (
+        "0.yaml, line 2: PodGroup p: in the cluster file made of it, podgroups[0].queue: expected the name of a queue"
+    )
+    with pytest.raises(ClusterFileRefused, match=re.escape(told)):
+        run(written(tmp_path, "---\nkind: PodGroup\nmetadata: {name: p}\nspec: {queue: nowhere}\n"), None, None)
 
 
 def test_the_command_writes_both(tmp_path: Path) -> None:
