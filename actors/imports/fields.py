@@ -12,6 +12,7 @@ from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.documents.messages import key_path
 from actors.documents.model import Location
 from actors.documents.quantities import NO_BOUND, QuantityRefused, QuantityTooLarge, base_units
+from pipeline.cluster.arrays import UNLIMITED
 
 Source = TypeVar("Source")
 #: Values that say nothing in any field.
@@ -174,30 +175,26 @@ class Fields:
 
     def bounds(self, key: str) -> dict[str, Any]:
         """Amounts by resource, as written; one beyond our range bounds nothing."""
-        value = self._typed(key, dict, "a mapping") or {}
-        return {resource: self._bound(value, key, resource) for resource in value}
-
-    def _bound(self, given: Mapping[str, Any], key: str, resource: str) -> Any:
-        try:
-            base_units(resource, given[resource] if isinstance(given[resource], int | float | str) else "")
-        except QuantityTooLarge:
-            self.remark((key, resource), f"{given[resource]} is more than any cluster has, so it is no bound")
-            return NO_BOUND
-        except QuantityRefused:
-            self.units(given, key, resource)
-        return given[resource]
+        found = dict(self._typed(key, dict, "a mapping") or {})
+        for resource, amount in found.items():
+            if self.units(found, key, resource, capped=True) == UNLIMITED:
+                self.remark((key, resource), f"{amount} is more than any cluster has, so it is no bound")
+                found[resource] = NO_BOUND
+        return found
 
     def amounts(self, key: str) -> dict[str, int]:
         """Amounts by resource, in base units."""
         value = self._typed(key, dict, "a mapping") or {}
         return {resource: self.units(value, key, resource) for resource in value}
 
-    def units(self, given: Mapping[str, Any], key: str, resource: str) -> int:
-        """One amount in base units."""
+    def units(self, given: Mapping[str, Any], key: str, resource: str, *, capped: bool = False) -> int:
+        """One amount in base units; with ``capped`` one beyond our range is ``UNLIMITED``."""
         amount = given[resource]
         try:
             return base_units(resource, amount if isinstance(amount, int | float | str) else "")
         except QuantityRefused as refusal:
+            if capped and isinstance(refusal, QuantityTooLarge):
+                return UNLIMITED
             self.refuse((key, resource), f"{refusal}, found {json.dumps(amount, default=str)[:60]}")
 
     def time(self, key: str) -> float | None:

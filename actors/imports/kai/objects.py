@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from actors.cluster_file.cross_references import SYSTEM_CLASSES
 from actors.documents.durations import seconds_of
 from actors.documents.model import Location
-from actors.imports.kai.shapes import mistakes
+from actors.imports.kai.shapes import mistakes, stated
 from actors.imports.marks import table
 
 KINDS = ("Queue", "PodGroup", "Topology", "PriorityClass")
@@ -75,7 +75,7 @@ class Objects:
 
     def take(self, plain: Mapping[str, Any], where: Refusals, here: Location) -> None:
         """Read one object whose kind is one of ``KINDS``; ``where`` notes what cannot be honoured."""
-        kind = plain["kind"]
+        kind, plain = plain["kind"], stated(plain)
         if wrong := mistakes(kind, plain):
             for inside, told in wrong:
                 where.refuse((*here, *inside), told)

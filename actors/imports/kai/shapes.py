@@ -87,6 +87,13 @@ def mistakes(kind: str, plain: Mapping[str, Any]) -> list[Mistake]:
     return found
 
 
+def stated(found: Any) -> Any:
+    """Plain data without the keys whose value is null, which is how Kubernetes reads them."""
+    if isinstance(found, dict):
+        return {key: stated(value) for key, value in found.items() if value is not None}
+    return [stated(each) for each in found] if isinstance(found, list) else found
+
+
 def _of_shape(shape: Shape, found: Any, here: Location) -> Iterator[Mistake]:
     if isinstance(shape, Value):
         if found is None and shape.needed:

@@ -62,6 +62,17 @@ def test_a_wrong_value_is_refused_with_file_line_object_and_path(
     assert str(refusal.value).partition("wrong.yaml, ")[2] == told_by_one
 
 
+def test_a_key_without_a_value_counts_as_absent(tmp_path: Path) -> None:
+    file, spec = tmp_path / "null.yaml", {"resources": {"gpu": {"quota": None, "limit": None}}, "priority": None}
+    about = {"name": "x", "namespace": None}
+    file.write_text(yaml.safe_dump({"apiVersion": VERSIONS["Queue"], "kind": "Queue", "metadata": about, "spec": spec}))
+    assert kai_config.run([file], None, tmp_path / "cluster.yaml") == 0
+    (queue,) = yaml.safe_load((tmp_path / "cluster.yaml").read_text())["queues"]
+    assert (queue["priority"], queue["deserved"]["nvidia.com/gpu"], queue["capability"]) == (100, 0, {})
+    document, findings = cluster_of([file])
+    assert (document["queues"][0]["priority"], findings) == (100, [])
+
+
 @pytest.mark.parametrize("name", [["predicates"], {"preempt": True}])
 def test_a_name_that_is_no_text_is_refused(name: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "named.yaml"
