@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -24,6 +23,7 @@ from actors.benchmarks.state_measurements import STATE_MEASUREMENTS
 from actors.benchmarks.stream_measurements import STREAM_MEASUREMENTS
 from actors.benchmarks.takeover import takeover
 from actors.configuration.settings import SettingsRefused
+from actors.documents.bounded_files import say
 
 BENCHMARKS = {
     **DECISION_MEASUREMENTS,
@@ -52,16 +52,15 @@ def run(only: tuple[str, ...], *, as_json: bool, peers: Path | None = None) -> i
         raise SettingsRefused(f"--only: expected one of {', '.join(every)}; found {unknown[0]!r}")
     about = machine()
     if not as_json:
-        sys.stdout.write("".join(f"{key}: {value}\n" for key, value in about.items()))
+        say("".join(f"{key}: {value}\n" for key, value in about.items()))
     results: list[dict[str, Any]] = []
     for name in [one for said in only for one in _named(every, said)] or every:
         results.append({"name": name, **measured(every[name])})
         if not as_json:
-            sys.stdout.write(f"{_line(results[-1])}\n")
-            sys.stdout.flush()
+            say(f"{_line(results[-1])}\n")
     if as_json:
         report = {"machine": about, "benchmarks": results}
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n")
+        say(msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n")
     return 0
 
 

@@ -147,11 +147,15 @@ class Progress:
         return self.redeemed if self._may_take_starts(purpose) else self.starting
 
     def retaken_by(self, plan: Plan) -> Rows:
-        """int64[K]: tasks that the cycle started or made room for, and that a plan would take that from."""
+        """int64[K]: tasks that the cycle started or made room for, and that a plan would take that from.
+
+        Once a plan was told to be settled the cycle cannot begin anew, and room that was made may be taken.
+        """
         evicted = plan.statement.evictions
         started = evicted[is_among(evicted, self.starting)]
-        unsettled = self.plans[self.settled :] if self.takes_back else ()
-        return np.concatenate([started, undone(self.snapshot, unsettled, plan)]) if unsettled else started
+        if not self.takes_back or self.settled or not self.plans:
+            return started
+        return np.concatenate([started, undone(self.snapshot, self.plans, plan)])
 
     def _may_take_starts(self, purpose: Purpose) -> bool:
         return self.takes_back and purpose in (Purpose.PREEMPT, Purpose.RECLAIM)

@@ -23,6 +23,8 @@ def undone(snapshot: Snapshot, earlier: Sequence[Plan], plan: Plan) -> Rows:
     ----------
     snapshot
         With the earlier plans carried out.
+    earlier
+        Plans that can still be left out: what ``may_be_undone`` does not foresee was told, and stays.
     """
     made, owner = plan.statement, snapshot.tasks.podgroup
     withdrawn = made.nominated[made.nominated_node == NONE]
@@ -30,7 +32,7 @@ def undone(snapshot: Snapshot, earlier: Sequence[Plan], plan: Plan) -> Rows:
     touched = touched[snapshot.counts.waiting[touched] > 0]
     if len(touched) == 0:  # as it mostly is: no victim's podgroup is promised anything
         return NO_ROWS
-    given = np.concatenate([NO_ROWS, *(one.statement.nominated for one in earlier if len(one.statement.evictions))])
+    given = np.concatenate([NO_ROWS, *(one.statement.placed for one in earlier if len(one.statement.evictions))])
     touched = touched[is_among(touched, owner[given])]
     after = WhatIf.of(snapshot).evicting(made.evictions)
     after = after.nominating(made.nominated, made.nominated_node, made.nominated_card)

@@ -84,7 +84,7 @@ class EvictionBudget(Plugin, ShieldsTasks, ShieldsAnew, FiltersTasks, ValidatesV
         return few and (self._window is None or self._window.takes(self._base.queue_of(rows)))
 
     def beyond_pace(self, rows: Rows) -> tuple[BeyondPace, ...]:
-        """The bounds of the window that the evictions exceed."""
+        """The bounds of the window that the evictions exceed; how many may end at one time is not told."""
         return () if self._window is None else self._window.beyond(self._base.queue_of(rows))
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, kinds_of, paired, unpaired, without
-from pipeline.cluster.rules.anti_affinity import concerned, exclusions
+from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
 from pipeline.kernels import kernel, linked
@@ -43,13 +43,15 @@ class Movers:
         return _fullest(self.kind[some], self.request, self.allowed, left, start, stop)
 
 
-def new_nodes(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs) -> Rows:
+def new_nodes(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs, beside: tuple[Rows, Rows]) -> Rows:
     """int64[M]: the nodes on which the victims ``rows`` start again, NONE for those that lose their place.
 
     Parameters
     ----------
     staying, nodes: int64[S]
         Victims that stay, and their nodes.
+    beside: int64[P], int64[P]
+        The preemptor's tasks, and their nodes.
     left: int64[N, R]
         Room beside the preemptor and what stays; it is reduced.
     """
@@ -58,7 +60,7 @@ def new_nodes(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs) -
     may = np.flatnonzero(may_restart(host, rows))
     if len(may) == 0:
         return result
-    movers, owner = _movers(host, rows[may], rows), snapshot.tasks.podgroup[rows[may]]
+    movers, owner = _movers(host, rows[may], rows, beside), snapshot.tasks.podgroup[rows[may]]
     bound = snapshot.once(_levelled)[owner]
     for podgroup in dict.fromkeys(owner[bound].tolist()):
         mine = np.flatnonzero(owner == podgroup)
@@ -132,8 +134,8 @@ def _levelled(snapshot: Snapshot) -> Bools:
     return np.asarray(result)
 
 
-def _movers(host: Host, rows: Rows, leaving: Rows) -> Movers:
-    """The tasks ``rows`` with the nodes that they may use once ``leaving`` have gone."""
+def _movers(host: Host, rows: Rows, leaving: Rows, beside: tuple[Rows, Rows]) -> Movers:
+    """The tasks ``rows`` with the nodes that they may use once ``leaving`` have gone, beside the preemptor."""
     snapshot = host.context.snapshot
     tasks, shapes = snapshot.tasks, snapshot.shapes
     repels = concerned(snapshot, shapes.constraint[tasks.shape[rows]], tasks.label_set[rows])
@@ -142,9 +144,22 @@ def _movers(host: Host, rows: Rows, leaving: Rows) -> Movers:
     allowed = host.allowed(shape)
     some = np.flatnonzero(labels != NONE)
     if len(some):
-        found = exclusions(snapshot, shapes.constraint[shape[some]], labels[some].astype(np.int32), leaving)
-        allowed[some] &= ~found.excluded
+        asks, places = beside
+        constraint = shapes.constraint[np.concatenate([shape[some], tasks.shape[asks]])]
+        found = exclusions(snapshot, constraint, np.concatenate([labels[some], tasks.label_set[asks]]), leaving)
+        allowed[some] &= ~(found.excluded[: len(some)] | _repelled_there(found, len(some), places))
     return Movers(snapshot, rows, kind, shapes.request[shape], allowed)
+
+
+def _repelled_there(found: Exclusions, kinds: int, places: Rows) -> Bools:
+    """bool[K, N]: nodes that anti-affinity denies to the first ``kinds`` because the others go to ``places``."""
+    result = np.zeros((kinds, found.excluded.shape[1]), bool)
+    for bit, domains in enumerate(found.domains):
+        for other, place in enumerate(places.tolist(), kinds):
+            if domains[place] != NONE:
+                conflicts = (found.conflict[:kinds, other] >> bit & 1).astype(bool)
+                result[conflicts] |= domains == domains[place]
+    return result
 
 
 @kernel

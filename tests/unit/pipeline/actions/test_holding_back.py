@@ -148,3 +148,35 @@ def test_nothing_is_moved_for_a_gang_that_preempt_breaks() -> None:
         ],
     }
     assert decided("kai", document) == ([("default/pair-1", "preempt")], ["default/high"])
+
+
+def test_a_task_that_only_moves_is_not_what_room_was_made_for() -> None:
+    """What was to be held back in one queue is, though another queue's preempt takes a task that is moved.
+
+    `low` would start beside `runs` and be taken for `high`. Apart from that, `moves` makes way for `due`, and `more`
+    takes the place that it was moved to.
+    """
+    hosts = ("n0", "n1", "n3")
+
+    def at(host: str, said: dict[str, Any]) -> dict[str, Any]:
+        return said | {"node_selector": {"kubernetes.io/hostname": host}}
+
+    said = [
+        ("runs", "s", 50, at("n3", task("runs", 4, "n3"))), ("low", "s", 50, at("n3", task("low", 4))),
+        ("high", "s", 90, at("n3", task("high", 8))), ("moves", "r", 50, task("moves", 2, "n0")),
+        ("other", "r", 50, at("n1", task("other", 4, "n1"))), ("due", "q", 50, at("n0", task("due", 8))),
+        ("more", "r", 90, at("n1", task("more", 8))),
+    ]  # fmt: skip
+    document = {
+        "nodes": [{"name": name, "allocatable": {"gpu": 8}} for name in hosts],
+        "queues": [{"name": "root"}, *({"name": name, "parent": "root", "deserved": {"gpu": 8}} for name in "qrs")],
+        "podgroups": [
+            {"name": name, "queue": queue, "priority": priority, "tasks": [one]} for name, queue, priority, one in said
+        ],
+    }
+    evicted, promised = decided("kai", document)
+    assert ("default/runs", "preempt") in evicted
+    assert "default/high" in promised
+    assert "default/low" not in [name for name, _ in evicted]
+    cycle = simulate({"version": 1, "now": 1e6, "policy": {"profile": "kai"}, **document})["cycles"][0]
+    assert cycle["bindings"] == []

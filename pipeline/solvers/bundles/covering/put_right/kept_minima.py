@@ -21,9 +21,10 @@ from pipeline.solvers.bundles.covering.chosen import Chosen, Selection
 from pipeline.solvers.bundles.covering.cover import move, try_return, units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
+from pipeline.solvers.bundles.covering.put_right.effort import tries
 
-#: Bits of a rank by age and name in a sort key.
-_AGE_BITS = 32
+#: Bits of a rank by age and name in a sort key; and the lowest priority that one can hold.
+_AGE_BITS, _LOWEST = 32, 1 - (1 << 31)
 
 
 class _Breaking(NamedTuple):
@@ -148,7 +149,7 @@ def _in_order(
         spare = np.int64(surplus.role[role]) if role != NONE else np.int64(UNBOUND)
         mine[many], seat[many] = at, g
         high[many] = (spare << RANK_BITS) + worth.waste[entries.shape[at]]
-        low[many] = details.order[task] - (np.int64(details.priority[task]) << _AGE_BITS)
+        low[many] = details.order[task] - (max(np.int64(details.priority[task]), _LOWEST) << _AGE_BITS)
         start[g + 1] += 1
         many += 1
     for g in range(len(some)):
@@ -161,10 +162,16 @@ def _in_order(
 
 
 def _one_by_one(here: DomainBundles, found: Selection, breaking: _Breaking) -> Selection:
-    """The same where the gang does not place, or the law refuses that all return: podgroup by podgroup."""
-    search, terms = here.search, here.search.terms
-    for g, podgroup in enumerate(breaking.podgroup):
-        mine = breaking.entry[breaking.start[g] : breaking.start[g + 1]]
+    """The same where the gang does not place, or the law refuses that all return: podgroup by podgroup.
+
+    Where slots do not decide, the gang is placed once for each victim; the costliest podgroups are tried, not all.
+    """
+    search, terms, left = here.search, here.search.terms, tries(len(here.search.snapshot.nodes))
+    for g in np.flatnonzero(breaking.kept).tolist():
+        podgroup, mine = int(breaking.podgroup[g]), breaking.entry[breaking.start[g] : breaking.start[g + 1]]
+        left -= 1 if found.free and found.free.exact else len(mine)
+        if left < 0:
+            break
         back = mine[_placing(here, found, mine, podgroup)]
         if stays_whole(mine[~is_among(mine, back)], terms.entries, search.surplus):
             found = _selection_without(here, found, back, np.array([podgroup])) or found

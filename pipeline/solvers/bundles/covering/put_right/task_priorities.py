@@ -16,10 +16,8 @@ from pipeline.solvers.bundles.covering.cheaper import selected_of
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
+from pipeline.solvers.bundles.covering.put_right.effort import tries
 from pipeline.solvers.bundles.covering.sets import Sets, outcome_of_set
-
-#: Between these many other sets are tried, fewer in large fleets.
-_FEWEST, _MOST, _ALL = 4, 64, 16_000
 
 
 class _Surplus(NamedTuple):
@@ -50,7 +48,7 @@ def by_task_priority(here: DomainBundles, found: Selection) -> Selection:
     if not _is_outranked(here, found):
         return found
     surplus, changed = _surplus_of(here, found), False
-    left = min(max(_ALL // len(here.search.snapshot.nodes), _FEWEST), _MOST)
+    left = tries(len(here.search.snapshot.nodes))
     done, used = np.zeros(len(surplus.goes), bool), np.zeros(len(surplus.other), bool)
     while left > 0:
         goes, instead = _matched(here, surplus, done, used)

@@ -94,6 +94,25 @@ def test_a_running_task_that_the_preemptor_repels_goes_though_there_is_room_for_
     assert [one["task"] for one in cycle["nominations"]] == ["default/apart"]
 
 
+@pytest.mark.parametrize("asks", [4, 6, 7])
+def test_a_running_task_that_the_preemptor_repels_moves_to_another_node(asks: int) -> None:
+    """Its own node may be the fullest that takes it, and is none of those that it may go to."""
+    repels = [{"topology_key": "kubernetes.io/hostname", "match_labels": {"app": "x"}}]
+    runs = {"name": "runs", "request": {"gpu": 2}, "labels": {"app": "x"}, "status": "Running", "node": "n0"}
+    apart = {
+        "name": "apart", "request": {"gpu": asks}, "pod_anti_affinity": repels,
+        "node_selector": {"kubernetes.io/hostname": "n0"},
+    }  # fmt: skip
+    document = {
+        "version": 1, "now": 1e4, "policy": {"profile": "kai"}, "queues": [{"name": "q"}, {"name": "other"}],
+        "nodes": [{"name": name, "allocatable": {"gpu": 8}} for name in ("n0", "n1")],
+        "podgroups": [
+            {"name": "runs", "queue": "other", "tasks": [runs]}, {"name": "apart", "queue": "q", "tasks": [apart]},
+        ],
+    }  # fmt: skip
+    assert moved(document) == {"default/runs": "n1"}
+
+
 @pytest.mark.parametrize(("at_once", "expected"), [(0, {}), (1, {"default/moves": "small"})])
 def test_a_moved_task_counts_among_those_that_may_end_at_one_time(at_once: int, expected: dict[str, str]) -> None:
     document = world()
