@@ -23,7 +23,7 @@ from actors.benchmarks.state_measurements import STATE_MEASUREMENTS
 from actors.benchmarks.stream_measurements import STREAM_MEASUREMENTS
 from actors.benchmarks.takeover import takeover
 from actors.configuration.settings import SettingsRefused
-from actors.documents.bounded_files import say
+from actors.documents.results import say
 
 BENCHMARKS = {
     **DECISION_MEASUREMENTS,

@@ -11,9 +11,9 @@ import typer
 
 from actors.cli.import_commands import imports
 from actors.cli.options import FleetName, Force, Inventory, Profile, RayAddress, RedisUrl, SettingsFile
-from actors.documents.bounded_files import refuse_to_replace, refuse_to_replace_inputs, say
 from actors.documents.collector import collector_paused
 from actors.documents.messages import meant
+from actors.documents.results import refuse_to_replace, refuse_to_replace_inputs, say
 
 app = typer.Typer(
     name="clearway",

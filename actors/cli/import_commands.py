@@ -32,7 +32,7 @@ def import_kai_config(
 
     Lines that cannot be honoured are named.
     """
-    from actors.documents.bounded_files import refuse_to_replace
+    from actors.documents.results import refuse_to_replace
     from actors.imports.kai import config as kai_config
 
     if not force:
@@ -47,7 +47,7 @@ def import_volcano_config(
     force: Force = False,
 ) -> None:
     """Turn a Volcano scheduler configuration into a profile, or say which lines cannot be honoured."""
-    from actors.documents.bounded_files import refuse_to_replace
+    from actors.documents.results import refuse_to_replace
     from actors.imports.volcano import config as volcano_config
 
     if not force:
@@ -72,7 +72,7 @@ def import_k8s(
     force: Force = False,
 ) -> None:
     """Turn manifests into a cluster file; report what has no counterpart (exit code 1) or cannot be read (2)."""
-    from actors.documents.bounded_files import refuse_to_replace
+    from actors.documents.results import refuse_to_replace
     from actors.imports.kubernetes import manifests as k8s
 
     if not force:

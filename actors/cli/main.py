@@ -14,7 +14,7 @@ import sys
 from typing import NoReturn
 
 from actors.cli.commands import app
-from actors.documents.bounded_files import ReaderLeft
+from actors.documents.results import ReaderLeft
 
 #: Exit code if standard output has no reader any more, which is no error: the code that a shell reports for SIGPIPE.
 _READER_LEFT = 128 + signal.SIGPIPE

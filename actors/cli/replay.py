@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.configuration.profiles import load_profile
-from actors.documents.bounded_files import say
+from actors.documents.results import say
 from actors.replays import s1
 from actors.replays.recorded import RecordingRefused
 from actors.replays.s2 import S2

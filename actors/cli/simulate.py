@@ -18,7 +18,8 @@ from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import SettingsRefused
-from actors.documents.bounded_files import STANDARD_INPUT, write_out
+from actors.documents.bounded_files import STANDARD_INPUT
+from actors.documents.results import write_out
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.fleets.prompt import started, victims_gone
 from actors.imports.manifest_files import is_manifests, text_to_read

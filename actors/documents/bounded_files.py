@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,6 @@ _DEPTH, _DOTS = 32, 200
 
 class FileRefused(ValueError):
     """A file that cannot be used; the message says why, and the caller adds its name."""
-
-
-class ReaderLeft(Exception):
-    """Standard output has no reader any more. It is no `BrokenPipeError`, which the library would end with 1."""
 
 
 #: In place of a file: standard input.
@@ -47,80 +42,6 @@ def text_of(file: Path, most_bytes: int = SETTINGS_BYTES) -> str:
     if len(read) > most_bytes:
         raise FileRefused(f"expected at most {most_bytes} bytes, found more")
     return read.decode("utf-8")
-
-
-def refuse_to_replace(*files: Path | None) -> None:
-    """Refuse results that would replace a file; asked before the work, which may be long.
-
-    Raises
-    ------
-    FileRefused
-        If one of the files is there.
-    """
-    for file in files:
-        if file is not None and file.is_file():
-            raise FileRefused(f"{file.resolve()}: expected no file there; --force replaces it")
-
-
-def refuse_to_replace_inputs(out: Path | None, inputs: Iterable[Path]) -> None:
-    """Refuse a result that would replace what it is made from; asked before the work.
-
-    Parameters
-    ----------
-    inputs
-        Files, and folders of files.
-
-    Raises
-    ------
-    FileRefused
-        If ``out`` is one of the files, under whatever name, or lies in one of the folders.
-    """
-    if out is None or not out.is_file():
-        return
-    for one in inputs:
-        within = one.is_dir() and out.resolve().is_relative_to(one.resolve())
-        if within or (one.is_file() and out.samefile(one)):
-            raise FileRefused(f"--out {out}: expected another file than what is read, found it in {one}")
-
-
-def write_out(text: str, out: Path | None) -> None:
-    """Write a result to a file, or to standard output without one.
-
-    Raises
-    ------
-    FileRefused
-        If it cannot be written.
-    ReaderLeft
-        If standard output has no reader any more.
-    """
-    if out is None:
-        say(text)
-        return
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise FileRefused(f"{out}: expected a file that can be written, found: {error}") from error
-
-
-def say(text: str) -> None:
-    """Write to standard output, and see to it that it gets there.
-
-    Raises
-    ------
-    FileRefused
-        If it cannot be written.
-    ReaderLeft
-        If it has no reader any more.
-    """
-    if sys.stdout is None:  # so it is if it was closed before this process began
-        raise FileRefused("standard output: expected a stream that can be written, found it closed")
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError as error:
-        raise ReaderLeft from error
-    except OSError as error:
-        raise FileRefused(f"standard output: expected a stream that can be written, found: {error}") from error
 
 
 def toml_of(text: str) -> dict[str, Any]:

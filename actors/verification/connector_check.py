@@ -16,7 +16,7 @@ from actors.broker.ledger import Busy, Lease, Ledger, Record
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_ledger import RedisLedger
 from actors.configuration.settings import Settings, SettingsRefused
-from actors.documents.bounded_files import say
+from actors.documents.results import say
 from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.bodies import (

@@ -18,7 +18,7 @@ from numba.core.registry import cpu_target
 import actors
 import pipeline
 from actors.configuration.profiles import load_profile
-from actors.documents.bounded_files import say
+from actors.documents.results import say
 from actors.fleets.generated import NOW, GangSpec, generate
 from actors.fleets.rehearsal import Rehearsal
 from actors.observability.logs import unsaid

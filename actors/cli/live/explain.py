@@ -12,7 +12,7 @@ from actors.broker.bus import DECISIONS, Bus, Entry, id_order
 from actors.cli.live.reading import at, reading
 from actors.cli.sentences import NAMED, attempt_lines, condition_lines, condition_words, decision_lines, many, told
 from actors.configuration.settings import Settings
-from actors.documents.bounded_files import say
+from actors.documents.results import say
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, decode_decisions
 from actors.protocol.outcomes import fulfilled

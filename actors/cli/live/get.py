@@ -14,7 +14,7 @@ import yaml
 from actors.cli.live.reading import reading
 from actors.cli.live.tables import COLUMNS, OF_STATE, OF_STREAMS, Row, table, waiting_now
 from actors.configuration.settings import Settings
-from actors.documents.bounded_files import say, write_out
+from actors.documents.results import say, write_out
 from actors.ingestion.exported import cluster_document
 from actors.ingestion.spectating import Onlooker
 

@@ -15,7 +15,7 @@ from actors.cli.simulate import Case, answered, open_case
 from actors.cli.simulated_why import Why
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, shown
 from actors.configuration.settings import Settings
-from actors.documents.bounded_files import say
+from actors.documents.results import say
 from actors.documents.state_limits import StateLimits
 from actors.imports.manifest_files import text_to_read
 from actors.ingestion.exported import cluster_document

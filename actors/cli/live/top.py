@@ -11,7 +11,7 @@ from actors.broker.bus import Bus
 from actors.cli.live.reading import at, reading
 from actors.cli.live.tables import OF_STATE, OF_STREAMS, Row, table, waiting_now
 from actors.configuration.settings import Settings
-from actors.documents.bounded_files import say
+from actors.documents.results import say
 from actors.ingestion.known.state import LiveState
 from actors.ingestion.spectating import Onlooker
 

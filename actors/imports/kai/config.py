@@ -20,8 +20,9 @@ from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
 from actors.cluster_file.reader import read_cluster
 from actors.configuration.profile_writer import profile_text
 from actors.configuration.profiles import FOLDER
-from actors.documents.bounded_files import text_of, toml_of, write_out
+from actors.documents.bounded_files import text_of, toml_of
 from actors.documents.model import Location
+from actors.documents.results import write_out
 from actors.imports.fields import deepest, name_of
 from actors.imports.kai.objects import KINDS, Objects
 from actors.imports.kai.terms import ARGUMENTS, PLUGINS, UNASKED

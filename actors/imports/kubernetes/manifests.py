@@ -15,7 +15,7 @@ import yaml
 
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_cluster
-from actors.documents.bounded_files import write_out
+from actors.documents.results import write_out
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.imports.fields import FieldRefused, Finding
 from actors.imports.kubernetes.cluster import Cluster

@@ -16,9 +16,10 @@ from typing import Any
 
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
 from actors.configuration.profile_writer import profile_text
-from actors.documents.bounded_files import text_of, write_out
+from actors.documents.bounded_files import text_of
 from actors.documents.durations import seconds_of
 from actors.documents.model import Location
+from actors.documents.results import write_out
 from actors.imports.located import Located
 from actors.imports.volcano.terms import (
     ABSENT,

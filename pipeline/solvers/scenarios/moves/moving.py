@@ -43,15 +43,15 @@ class Movers:
         return _fullest(self.kind[some], self.request, self.allowed, left, start, stop)
 
 
-def new_nodes(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs, beside: tuple[Rows, Rows]) -> Rows:
+def new_nodes(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs, preemptor: tuple[Rows, Rows]) -> Rows:
     """int64[M]: the nodes on which the victims ``rows`` start again, NONE for those that lose their place.
 
     Parameters
     ----------
     staying, nodes: int64[S]
         Victims that stay, and their nodes.
-    beside: int64[P], int64[P]
-        The preemptor's tasks, and their nodes.
+    preemptor: int64[P], int64[P]
+        Its tasks, and their nodes.
     left: int64[N, R]
         Room beside the preemptor and what stays; it is reduced.
     """
@@ -60,7 +60,7 @@ def new_nodes(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs, b
     may = np.flatnonzero(may_restart(host, rows))
     if len(may) == 0:
         return result
-    movers, owner = _movers(host, rows[may], rows, beside), snapshot.tasks.podgroup[rows[may]]
+    movers, owner = _movers(host, rows[may], rows, preemptor), snapshot.tasks.podgroup[rows[may]]
     bound = snapshot.once(_levelled)[owner]
     for podgroup in dict.fromkeys(owner[bound].tolist()):
         mine = np.flatnonzero(owner == podgroup)
@@ -134,7 +134,7 @@ def _levelled(snapshot: Snapshot) -> Bools:
     return np.asarray(result)
 
 
-def _movers(host: Host, rows: Rows, leaving: Rows, beside: tuple[Rows, Rows]) -> Movers:
+def _movers(host: Host, rows: Rows, leaving: Rows, preemptor: tuple[Rows, Rows]) -> Movers:
     """The tasks ``rows`` with the nodes that they may use once ``leaving`` have gone, beside the preemptor."""
     snapshot = host.context.snapshot
     tasks, shapes = snapshot.tasks, snapshot.shapes
@@ -144,7 +144,7 @@ def _movers(host: Host, rows: Rows, leaving: Rows, beside: tuple[Rows, Rows]) ->
     allowed = host.allowed(shape)
     some = np.flatnonzero(labels != NONE)
     if len(some):
-        asks, places = beside
+        asks, places = preemptor
         constraint = shapes.constraint[np.concatenate([shape[some], tasks.shape[asks]])]
         found = exclusions(snapshot, constraint, np.concatenate([labels[some], tasks.label_set[asks]]), leaving)
         allowed[some] &= ~(found.excluded[: len(some)] | _repelled_there(found, len(some), places))

@@ -58,8 +58,8 @@ def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_firs
     here = tasks.node[rows].astype(np.int64)
     stays = _stay(here, held[order], cardless & ~_in_the_way(snapshot, need, places, rows, here), left)
     nodes = np.where(stays, here, NONE)
-    beside = need.tasks[: need.minimum], places
-    nodes[~stays] = new_nodes(host, rows[~stays], rows[stays], nodes[stays], left, beside)
+    preemptor = need.tasks[: need.minimum], places
+    nodes[~stays] = new_nodes(host, rows[~stays], rows[stays], nodes[stays], left, preemptor)
     nodes[~stays & _repelled(snapshot, need, places, rows, nodes)] = NONE
     owner = tasks.podgroup[rows]
     torn = distinct(owner[nodes == NONE])

@@ -46,7 +46,7 @@ EXPECTED: dict[str, tuple[Cause, dict[str, Any]]] = {
 }
 #: Where a profile's policy lets the podgroup start all the same.
 STARTS = {
-    ("budget", "volcano"), ("budget", "kai"), ("critical", "kai"),
+    ("apart from others", "kai"), ("budget", "volcano"), ("budget", "kai"), ("critical", "kai"),
     ("minimum runtime", "volcano"), ("minimum runtime", "koordinator"), ("no breaking", "kai"),
     ("no breaking", "koordinator"), ("not admitted", "kai"), ("not admitted", "koordinator"),
 }  # fmt: skip

@@ -149,7 +149,7 @@ def _in_order(
         spare = np.int64(surplus.role[role]) if role != NONE else np.int64(UNBOUND)
         mine[many], seat[many] = at, g
         high[many] = (spare << RANK_BITS) + worth.waste[entries.shape[at]]
-        low[many] = details.order[task] - (max(np.int64(details.priority[task]), _LOWEST) << _AGE_BITS)
+        low[many] = details.order[task] - (np.int64(max(details.priority[task], _LOWEST)) << _AGE_BITS)
         start[g + 1] += 1
         many += 1
     for g in range(len(some)):

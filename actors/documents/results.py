@@ -1,0 +1,87 @@
+"""Results for users: to a file that may be replaced, or to standard output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from actors.documents.bounded_files import FileRefused
+
+
+class ReaderLeft(Exception):
+    """Standard output has no reader any more. It is no `BrokenPipeError`, which the library would end with 1."""
+
+
+def refuse_to_replace(*files: Path | None) -> None:
+    """Refuse results that would replace a file; asked before the work, which may be long.
+
+    Raises
+    ------
+    FileRefused
+        If one of the files is there.
+    """
+    for file in files:
+        if file is not None and file.is_file():
+            raise FileRefused(f"{file.resolve()}: expected no file there; --force replaces it")
+
+
+def refuse_to_replace_inputs(out: Path | None, inputs: Iterable[Path]) -> None:
+    """Refuse a result that would replace what it is made from; asked before the work.
+
+    Parameters
+    ----------
+    inputs
+        Files, and folders of files.
+
+    Raises
+    ------
+    FileRefused
+        If ``out`` is one of the files, under whatever name, or lies in one of the folders.
+    """
+    if out is None or not out.is_file():
+        return
+    for one in inputs:
+        within = one.is_dir() and out.resolve().is_relative_to(one.resolve())
+        if within or (one.is_file() and out.samefile(one)):
+            raise FileRefused(f"--out {out}: expected another file than what is read, found it in {one}")
+
+
+def write_out(text: str, out: Path | None) -> None:
+    """Write a result to a file, or to standard output without one.
+
+    Raises
+    ------
+    FileRefused
+        If it cannot be written.
+    ReaderLeft
+        If standard output has no reader any more.
+    """
+    if out is None:
+        say(text)
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise FileRefused(f"{out}: expected a file that can be written, found: {error}") from error
+
+
+def say(text: str) -> None:
+    """Write to standard output, and see to it that it gets there.
+
+    Raises
+    ------
+    FileRefused
+        If it cannot be written.
+    ReaderLeft
+        If it has no reader any more.
+    """
+    if sys.stdout is None:  # so it is if it was closed before this process began
+        raise FileRefused("standard output: expected a stream that can be written, found it closed")
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        raise ReaderLeft from error
+    except OSError as error:
+        raise FileRefused(f"standard output: expected a stream that can be written, found: {error}") from error
