@@ -132,6 +132,13 @@ def permitted(search, plain):
     return left
 
 
+def selected(crowd, gang):
+    """The snapshot of a crowd, the search for its ``gang``, the domain, and what is selected there."""
+    snapshot, flags, domain = crowd
+    search = searching(snapshot, gang, **flags)
+    return snapshot, search, domain, select(search, domain)
+
+
 @given(crowds())
 def test_a_selection_is_found_wherever_there_is_one(crowd):
     snapshot, flags, domain = crowd
@@ -143,9 +150,7 @@ def test_a_selection_is_found_wherever_there_is_one(crowd):
 
 @given(crowds())
 def test_victims_are_whole_minimal_and_make_room(crowd):
-    snapshot, flags, domain = crowd
-    search = searching(snapshot, 3, **flags)
-    found = select(search, domain)
+    snapshot, search, domain, found = selected(crowd, 3)
     if not isinstance(found, Selection):
         return
     bundles, gone = permitted(search, bundles_plainly(search, domain)), set(found.victims.tolist())
@@ -194,9 +199,7 @@ def elastic_crowds(draw):
 @given(elastic_crowds())
 def test_no_podgroup_breaks_that_could_keep_its_minima(crowd):
     """Not if some of its victims stayed, with room for the gang all the same."""
-    snapshot, flags, domain = crowd
-    search = searching(snapshot, 2, **flags)
-    found = select(search, domain)
+    snapshot, search, domain, found = selected(crowd, 2)
     if not isinstance(found, Selection):
         return
     gone, entries = set(found.victims.tolist()), search.terms.entries
@@ -210,9 +213,7 @@ def test_no_podgroup_breaks_that_could_keep_its_minima(crowd):
 
 @given(crowds())
 def test_every_task_of_the_gang_gets_a_node_that_has_room_for_it(crowd):
-    snapshot, flags, domain = crowd
-    search = searching(snapshot, 3, **flags)
-    found = select(search, domain)
+    snapshot, search, domain, found = selected(crowd, 3)
     if not isinstance(found, Selection):
         return
     topology = snapshot.topology
@@ -223,9 +224,7 @@ def test_every_task_of_the_gang_gets_a_node_that_has_room_for_it(crowd):
 
 @given(crowds(shapes=2, parts=False))
 def test_several_shapes_get_room_and_no_single_victim_could_stay(crowd):
-    snapshot, flags, domain = crowd
-    search = searching(snapshot, 3, **flags)
-    found = select(search, domain)
+    snapshot, search, domain, found = selected(crowd, 3)
     if not isinstance(found, Selection):
         return
     assert (

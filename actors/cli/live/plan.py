@@ -102,7 +102,9 @@ def run(
         there: Mapping[str, Any] = read_mapping(text_to_read(cluster), str(cluster))
     else:
         there, leading = _live(settings)
-        otherwise = leading if leading not in (None, Path(otherwise).stem) else otherwise
+        # A leader is known by its profile's name only: where that is the one of the settings, their path is kept.
+        if leading is not None and leading != Path(otherwise).stem:
+            otherwise = leading
     named, told = Joined(there, asked, gang, cluster), []
     for wish in wishes:
         try:

@@ -174,9 +174,9 @@ def test_a_task_that_only_moves_is_not_what_room_was_made_for() -> None:
             {"name": name, "queue": queue, "priority": priority, "tasks": [one]} for name, queue, priority, one in said
         ],
     }
-    evicted, promised = decided("kai", document)
-    assert ("default/runs", "preempt") in evicted
-    assert "default/high" in promised
-    assert "default/low" not in [name for name, _ in evicted]
     cycle = simulate({"version": 1, "now": 1e6, "policy": {"profile": "kai"}, **document})["cycles"][0]
+    evicted = [one["task"] for one in cycle["evictions"]]
+    assert "default/runs" in evicted
+    assert "default/low" not in evicted
+    assert "default/high" in [one["task"] for one in cycle["nominations"]]
     assert cycle["bindings"] == []

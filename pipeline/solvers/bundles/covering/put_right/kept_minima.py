@@ -181,8 +181,7 @@ def _one_by_one(here: DomainBundles, found: Selection, breaking: _Breaking) -> S
 def _placing(here: DomainBundles, found: Selection, mine: Rows, podgroup: int) -> Bools:
     """Which of the entries ``mine`` (int64[C]) of a podgroup that breaks may return, the gang being placed in doubt."""
     search, domain, each = here.search, here.domain, np.arange(len(mine))
-    free, broken = FreeRoom(search, domain), found.broken[found.broken != podgroup]
-    free.leave(found.entry)
+    free, broken = _cleared(here, found), found.broken[found.broken != podgroup]
 
     def places(returned: Bools) -> bool:
         return free.places(Chosen(search, domain, found.entry[~is_among(found.entry, mine[returned])], broken))
