@@ -59,6 +59,9 @@ def groups_of(need: Need, snapshot: Snapshot, start: int, stop: int, leaving: Ro
 
 def _fixed(part: Part, snapshot: Snapshot, leaving: Rows) -> Rows:
     """Nodes of the part's tasks that run or are promised a node, without those that leave."""
+    have = snapshot.counts
+    if have.running[part.podgroup] == have.waiting[part.podgroup] == 0:  # the usual gang: all of it is to be placed
+        return NO_ROWS
     rows = tasks_of_part(snapshot, part.podgroup, part.subgroup)
     nodes = place_of(snapshot, rows)
     held = nodes != NONE

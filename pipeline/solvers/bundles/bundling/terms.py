@@ -124,7 +124,9 @@ class BundleSearch:
 
     def seats(self) -> Ids:
         """int32[G]: scratch for kernels, NONE everywhere."""
-        return np.full(len(self.snapshot.podgroups), NONE, np.int32)
+        result = np.empty(len(self.snapshot.podgroups), np.int32)
+        result.fill(NONE)  # a third of what `numpy.full` takes for so few
+        return result
 
     @cached_property
     def worth(self) -> Worth:

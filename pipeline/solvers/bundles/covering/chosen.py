@@ -100,10 +100,10 @@ def all_of(search: BundleSearch, domain: int, bundles: Bundles) -> Chosen:
 
 def left_by(search: BundleSearch, domain: int, outcome: Outcome) -> Chosen:
     """The victims of an outcome."""
-    units, size = outcome.units, sizes(outcome.units.stop)
-    gone = units.bundle[~outcome.returned]
+    units, goes = outcome.units, ~outcome.returned
+    gone = units.bundle[goes]
     broken = outcome.bundles.podgroup[gone[~outcome.bundles.safe[gone]]]
-    return Chosen(search, domain, units.entry[np.repeat(~outcome.returned, size)], broken)
+    return Chosen(search, domain, units.entry[goes.repeat(sizes(units.stop))], broken)
 
 
 def told_bundles(search: BundleSearch, outcome: Outcome) -> tuple[VictimBundle, ...]:
@@ -124,7 +124,7 @@ def placed(outcome: Outcome, chosen: Chosen, free: FreeRoom) -> Selection | None
     if node is None:
         return None
     price = price_of(chosen.search, chosen.domain, outcome.cost)
-    given_back = int(sizes(outcome.units.stop)[outcome.returned].sum())
+    given_back = len(outcome.units.entry) - len(chosen.entry)
     return Selection(chosen.victims, chosen.entry, chosen.broken, node, price, outcome, given_back, free)
 
 
