@@ -17,6 +17,7 @@ from actors.benchmarks.decision_measurements import DECISION_MEASUREMENTS
 from actors.benchmarks.figures import Figure, NotAvailable
 from actors.benchmarks.file_measurements import FILE_MEASUREMENTS
 from actors.benchmarks.live import LIVE_MEASUREMENTS
+from actors.benchmarks.mixed_measurements import MIXED_MEASUREMENTS
 from actors.benchmarks.peers import peer_measurements
 from actors.benchmarks.process_measurements import PROCESS_MEASUREMENTS
 from actors.benchmarks.state_measurements import STATE_MEASUREMENTS
@@ -27,6 +28,7 @@ from actors.documents.results import say
 
 BENCHMARKS = {
     **DECISION_MEASUREMENTS,
+    **MIXED_MEASUREMENTS,
     **STATE_MEASUREMENTS,
     **STREAM_MEASUREMENTS,
     **PROCESS_MEASUREMENTS,

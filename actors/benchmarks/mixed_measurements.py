@@ -1,0 +1,73 @@
+"""Benchmarks of decisions in which more than resources matter, over the same decision without."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+
+from actors.benchmarks.figures import RUNS, WARM_UP, Figure, NotAvailable, attempt_on, digits, generated_fleet
+from actors.fleets.generated import GangSpec
+from actors.fleets.mixed import MIXED
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import NoPlan
+from pipeline.policy import Purpose
+from pipeline.propose import propose
+
+#: Seconds after which a row with a few runs gets no further run.
+_LIMIT_S = 10.0
+_LEAST_RUNS = 5
+
+
+def _mixed(name: str) -> Figure:
+    """A decision of `decide_10k` where the gang has what the row names; ratios to the plain decision in between.
+
+    ``fleet_ratio``: where something in the fleet has it, and the gang does not. ``reclaim_ratio``: the gang reclaims.
+    """
+    plain, reclaiming = generated_fleet(10_000, GangSpec()), generated_fleet(10_000, GangSpec(), Purpose.RECLAIM)
+    attempts = {
+        "plain": attempt_on(plain),
+        "fleet": attempt_on(MIXED[name](plain, gang=False)),
+        "gang": attempt_on(MIXED[name](plain, gang=True)),
+        "reclaim_plain": attempt_on(reclaiming, Purpose.RECLAIM),
+        "reclaim": attempt_on(MIXED[name](reclaiming, gang=True), Purpose.RECLAIM),
+    }
+    spent = _in_turn(attempts)
+    p50 = {one: float(np.median(times)) for one, times in spent.items()}
+    also = {
+        "plain_p50_ms": digits(p50["plain"]),
+        "fleet_ratio": digits(p50["fleet"] / p50["plain"]),
+        "gang_ratio": digits(p50["gang"] / p50["plain"]),
+        "reclaim_p50_ms": digits(p50["reclaim"]),
+        "reclaim_ratio": digits(p50["reclaim"] / p50["reclaim_plain"]),
+    }
+    return Figure(digits(p50["gang"]), digits(np.percentile(spent["gang"], 99)), len(spent["gang"]), also)
+
+
+def _in_turn(attempts: Mapping[str, Attempt]) -> Mapping[str, list[float]]:
+    """Milliseconds of each decision; all of them are made once in each run.
+
+    Raises
+    ------
+    NotAvailable
+        If one of them finds no plan.
+    """
+    for name, attempt in attempts.items():
+        made = propose(attempt)
+        if isinstance(made, NoPlan):
+            raise NotAvailable(f"{name}: the fleet has no plan for its gang: {made.explanation.reason}")
+    spent: dict[str, list[float]] = {name: [] for name in attempts}
+    begin = time.perf_counter()
+    for run in range(WARM_UP + RUNS):
+        if run >= WARM_UP + _LEAST_RUNS and time.perf_counter() - begin > _LIMIT_S:
+            break
+        for name, attempt in attempts.items():
+            before = time.perf_counter()
+            propose(attempt)
+            spent[name].append((time.perf_counter() - before) * 1e3)
+    return {name: times[WARM_UP:] for name, times in spent.items()}
+
+
+MIXED_MEASUREMENTS: dict[str, Callable[[], Figure]] = {f"{name}_10k": partial(_mixed, name) for name in MIXED}
