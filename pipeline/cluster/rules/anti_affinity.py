@@ -3,17 +3,16 @@
 The label ``kubernetes.io/hostname`` always works as a topology key: a node without it is a domain of its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
-from pipeline.cluster.counted.totals import promised
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Longs, Rows, distinct
 from pipeline.cluster.rules.requirements import meaning
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cluster.vocabulary import ALL_NAMESPACES, HOSTNAME, AntiAffinity, Constraint, Requirement, Vocabulary
 
 
@@ -43,9 +42,9 @@ def concerns(snapshot: Snapshot, rows: Rows) -> bool:
     """Whether any of the tasks ``rows`` repels something, or is selected by a term of some task."""
     if not snapshot.once(_stated):
         return False
-    constraint = snapshot.shapes.constraint[snapshot.tasks.shape[rows]]
-    kinds = np.unique(np.stack([constraint, snapshot.tasks.label_set[rows]], axis=1), axis=0)
-    return bool(concerned(snapshot, kinds[:, 0], kinds[:, 1]).any())
+    constraint, labels = snapshot.shapes.constraint[snapshot.tasks.shape[rows]], len(snapshot.vocabulary.label_sets)
+    kinds = distinct(constraint.astype(np.int64) * labels + snapshot.tasks.label_set[rows])
+    return bool(concerned(snapshot, *np.divmod(kinds, labels)).any())
 
 
 def _stated(snapshot: Snapshot) -> tuple[tuple[int, AntiAffinity], ...]:
@@ -59,12 +58,12 @@ def states_terms(snapshot: Snapshot) -> bool:
     return bool(snapshot.once(_stated))
 
 
-def concerned(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> Bools:
+def concerned(snapshot: Snapshot, constraints: Ids | Rows, label_sets: Ids | Rows) -> Bools:
     """bool[M]: kinds that repel something, or that some task's term selects; the others need not be looked at.
 
     Parameters
     ----------
-    constraints, label_sets: int32[M]
+    constraints, label_sets: int32[M] or int64[M]
         As in ``exclusions``.
     """
     stated = snapshot.once(_stated)
@@ -91,15 +90,20 @@ def exclusions(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: R
     leaving: int64[V]
         Task rows that no longer count.
     """
-    table, vocabulary = snapshot.vocabulary.constraints, snapshot.vocabulary
-    kinds = [(table[c], vocabulary.label_sets[a]) for c, a in zip(constraints, label_sets, strict=True)]
+    kinds = list(zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True))
     return Exclusions(_excluded(snapshot, kinds, leaving), *_conflicts(snapshot, kinds))
 
 
-_Kind = tuple[Constraint, tuple[tuple[str, str], ...]]
+#: A row of ``Vocabulary.constraints`` and one of ``label_sets``; and what these say.
+_Kind = tuple[int, int]
+_Said = tuple[Constraint, tuple[tuple[str, str], ...]]
 
 
-def _means(vocabulary: Vocabulary, space: int, term: AntiAffinity, kind: _Kind) -> bool:
+def _said(snapshot: Snapshot, kind: _Kind) -> _Said:
+    return snapshot.vocabulary.constraints[kind[0]], snapshot.vocabulary.label_sets[kind[1]]
+
+
+def _means(vocabulary: Vocabulary, space: int, term: AntiAffinity, kind: _Said) -> bool:
     """Whether a term of a task in namespace ``space`` means tasks of a kind."""
     return _reaches(vocabulary, space, term, kind[0].namespace) and _matches(term, kind[1])
 
@@ -132,38 +136,48 @@ def domains_by(snapshot: Snapshot, key: str) -> Longs:
 
 
 def _excluded(snapshot: Snapshot, kinds: list[_Kind], leaving: Rows) -> Bools:
-    place = _place_of_staying(snapshot)
-    place[leaving] = NONE
-    rows = np.flatnonzero(place != NONE)
+    gone = np.zeros(len(snapshot.tasks), bool)
+    gone[leaving] = True
     excluded = np.zeros((len(kinds), len(snapshot.nodes)), bool)
     for kind, one in enumerate(kinds):
-        for repelling, key in _repelling(snapshot, one, rows):
-            domains = domains_by(snapshot, key)
-            taken = np.unique(domains[place[rows[repelling]]])
-            excluded[kind] |= np.isin(domains, taken[taken != NONE])
+        for rows, key in _repelling(snapshot, one):
+            domains, place = domains_by(snapshot, key), _place_of(snapshot, rows[~gone[rows]])
+            taken = domains[place[place != NONE]]
+            hit = np.zeros(int(domains.max(initial=NONE)) + 2, bool)  # the last one stands for no domain
+            hit[taken[taken != NONE]] = True
+            excluded[kind] |= hit[domains]
     return excluded
 
 
-def _place_of_staying(snapshot: Snapshot) -> Ids:
-    """int32[T]: the node of each task that repels there: it runs, is bound or is promised the node; else NONE."""
-    tasks = snapshot.tasks
-    runs = (tasks.status == BOUND) | (tasks.status == RUNNING)
-    return np.where(runs, tasks.node, np.where(promised(tasks), tasks.nominated, np.int32(NONE)))
+def _place_of(snapshot: Snapshot, rows: Rows) -> Ids:
+    """int32[K]: the node of each task that repels there: it runs, is bound or is promised the node; else NONE."""
+    tasks, status = snapshot.tasks, snapshot.tasks.status[rows]
+    runs = (status == BOUND) | (status == RUNNING)
+    waits = (status == PENDING) | (status == TERMINATING)
+    return np.where(runs, tasks.node[rows], np.where(waits, tasks.nominated[rows], np.int32(NONE)))
 
 
-def _repelling(snapshot: Snapshot, kind: _Kind, rows: Rows) -> Iterator[tuple[Bools, str]]:
-    """Term by term, which of the tasks ``rows`` the kind repels or is repelled by (bool[K]), and the term's key."""
-    tasks, vocabulary, (own, carried) = snapshot.tasks, snapshot.vocabulary, kind
-    spaces, space = np.unique(snapshot.podgroups.namespace[tasks.podgroup[rows]], return_inverse=True)
-    constraint, labels = snapshot.shapes.constraint[tasks.shape[rows]], tasks.label_set[rows]
+def _repelling(snapshot: Snapshot, kind: _Kind) -> Sequence[tuple[Rows, str]]:
+    """Term by term, the tasks that the kind repels or is repelled by (int64[K]), and the term's key; made once."""
+    known = snapshot.answers(_repelling)
+    if kind not in known:
+        known[kind] = tuple(_repelling_of(snapshot, *_said(snapshot, kind)))
+    return known[kind]
+
+
+def _repelling_of(
+    snapshot: Snapshot, own: Constraint, carried: tuple[tuple[str, str], ...]
+) -> Iterator[tuple[Rows, str]]:
+    tasks, vocabulary, space = snapshot.tasks, snapshot.vocabulary, snapshot.podgroups.namespace
     for term in own.anti_affinity:
         met = np.array([_matches(term, label_set) for label_set in vocabulary.label_sets], bool)
-        there = np.array([_reaches(vocabulary, own.namespace, term, int(other)) for other in spaces], bool)
-        yield met[labels] & there[space], term.topology_key
+        there = [_reaches(vocabulary, own.namespace, term, other) for other in range(int(space.max(initial=NONE)) + 1)]
+        rows = met[tasks.label_set].nonzero()[0]  # mostly few tasks have labels that a term names
+        yield rows[np.array(there, bool)[space[tasks.podgroup[rows]]]], term.topology_key
     for other, theirs in enumerate(vocabulary.constraints):
         for term in theirs.anti_affinity:
             if _means(vocabulary, theirs.namespace, term, (own, carried)):
-                yield constraint == other, term.topology_key
+                yield (snapshot.shapes.constraint == other)[tasks.shape].nonzero()[0], term.topology_key
 
 
 class KindRepulsion(NamedTuple):
@@ -186,39 +200,35 @@ class KindRepulsion(NamedTuple):
 
 def repulsion_of_kind(snapshot: Snapshot, task: int) -> KindRepulsion:
     """What keeps tasks of the kind of ``task`` away; no terms if nothing does."""
-    tasks, vocabulary, nodes = snapshot.tasks, snapshot.vocabulary, len(snapshot.nodes)
+    tasks, nodes = snapshot.tasks, len(snapshot.nodes)
     constraint, labels = int(snapshot.shapes.constraint[tasks.shape[task]]), int(tasks.label_set[task])
-    terms = list[tuple[Bools, str]]()
-    if concerns(snapshot, np.array([task])):
-        kind = vocabulary.constraints[constraint], vocabulary.label_sets[labels]
-        terms = list(_repelling(snapshot, kind, np.arange(len(tasks))))
-    repels = np.array([met for met, _ in terms], np.uint8).reshape(len(terms), len(tasks))
+    terms = _repelling(snapshot, (constraint, labels)) if concerns(snapshot, np.array([task])) else ()
+    repels, repelled = np.zeros((len(terms), len(tasks)), np.uint8), np.zeros(nodes, np.int64)
     domain = np.array([domains_by(snapshot, key) for _, key in terms], np.int64).reshape(len(terms), nodes)
-    place, repelled = _place_of_staying(snapshot), np.zeros(nodes, np.int64)
-    for met, domains in zip(repels, domain, strict=True):
-        taken = domains[place[(met > 0) & (place != NONE)]]
+    for at, ((rows, _), domains) in enumerate(zip(terms, domain, strict=True)):
+        repels[at, rows] = 1
+        place = _place_of(snapshot, rows)
+        taken = domains[place[place != NONE]]
         often = np.bincount(taken[taken != NONE], minlength=int(domains.max(initial=0)) + 1)
         repelled += np.where(domains == NONE, 0, often[domains])
     return KindRepulsion(repels, domain, repelled)
 
 
-def denying(snapshot: Snapshot, constraints: Ids, label_sets: Ids, rows: Rows) -> Bools:
-    """bool[K]: which of the tasks ``rows`` deny nodes to some kind as long as they stay; kinds as in ``exclusions``."""
-    table, vocabulary = snapshot.vocabulary.constraints, snapshot.vocabulary
-    result = np.zeros(len(rows), bool)
-    for c, a in zip(constraints, label_sets, strict=True):
-        for repelling, _ in _repelling(snapshot, (table[c], vocabulary.label_sets[a]), rows):
-            result |= repelling
-    return result
+def denying(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> Rows:
+    """int64[K]: tasks that deny nodes to some kind as long as they stay on a node; kinds as in ``exclusions``."""
+    kinds = zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True)
+    found = [rows for kind in kinds for rows, _ in _repelling(snapshot, kind)]
+    return distinct(np.concatenate([NO_ROWS, *found]))
 
 
 def _conflicts(snapshot: Snapshot, kinds: list[_Kind]) -> tuple[Longs, tuple[str, ...], Longs]:
+    said = [_said(snapshot, kind) for kind in kinds]
     pairs = [
         (one, other, term.topology_key)
-        for one, (own, _) in enumerate(kinds)
-        for other, (theirs, carried) in enumerate(kinds)
+        for one, (own, _) in enumerate(said)
+        for other, theirs in enumerate(said)
         for term in own.anti_affinity
-        if _means(snapshot.vocabulary, own.namespace, term, (theirs, carried))
+        if _means(snapshot.vocabulary, own.namespace, term, theirs)
     ]
     keys = tuple(sorted({key for _, _, key in pairs}))
     conflict = np.zeros((len(kinds), len(kinds)), np.int64)

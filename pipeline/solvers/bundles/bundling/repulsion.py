@@ -50,6 +50,7 @@ def repulsion_of(snapshot: Snapshot, need: Need, candidate: Bools) -> Repulsion 
         denied[s] = mine.all(axis=0) if len(mine) else False
         told_apart |= bool((mine != mine[:1]).any())
     denies = np.zeros(len(candidate), bool)
-    denies[leaving] = denying(snapshot, constraint, labels, leaving)
+    denies[denying(snapshot, constraint, labels)] = True
+    denies &= candidate
     contested = (now.excluded & ~stays.excluded).any(axis=0)
     return Repulsion(denied, np.asarray(contested), told_apart or bool(stays.conflict.any()), denies)
