@@ -221,6 +221,20 @@ def denying(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> Rows:
     return distinct(np.concatenate([NO_ROWS, *found]))
 
 
+def spares_other_nodes(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> bool:
+    """Whether anti-affinity of some kinds, in both directions, never reaches beyond the node of a task.
+
+    So it is where every term is by hostname, or by another key by which each node is a domain of its own.
+    """
+    kinds = list(zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True))
+    keys = {key for kind in kinds for rows, key in _repelling(snapshot, kind) if len(rows)}
+    for key in sorted(keys.union(_conflicts(snapshot, kinds)[1])):
+        domains = distinct(domains_by(snapshot, key))
+        if len(domains) < len(snapshot.nodes) or NONE in domains[:1]:
+            return False
+    return True
+
+
 def _conflicts(snapshot: Snapshot, kinds: list[_Kind]) -> tuple[Longs, tuple[str, ...], Longs]:
     said = [_said(snapshot, kind) for kind in kinds]
     pairs = [

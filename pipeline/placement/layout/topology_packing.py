@@ -26,8 +26,9 @@ _OWN = -1
 
 
 def pack(
-    need: Need, allowed: Bools, room: Longs, start: int, stop: int, snapshot: Snapshot, leaving: Rows
-) -> Rows | None:
+    need: Need, allowed: Bools, room: Longs, start: int, stop: int, snapshot: Snapshot, leaving: Rows,
+    *, counted: bool = False,
+) -> Rows | None:  # fmt: skip
     """Find a node for each task of the minimum within one slice of nodes.
 
     Tasks of one part and shape (and label set, where anti-affinity matters) are interchangeable. In placement order
@@ -43,6 +44,8 @@ def pack(
         The slice is the node rows ``start:stop``; n = stop - start.
     leaving
         int64[V]: task rows of victims; they neither repel other tasks nor keep their podgroup in its domain.
+    counted
+        Whether anti-affinity is counted as a resource in ``need`` and ``room``.
 
     Returns
     -------
@@ -53,11 +56,14 @@ def pack(
         return None
     groups, group_of = grouping
     on_card = snapshot.shapes.on_card[need.shapes][need.shape[: need.minimum]]
-    if len(groups) == len(need.shapes) == 1 and not on_card.any() and not concerns(snapshot, need.tasks):
+    repels = not counted and concerns(snapshot, need.tasks[: need.minimum])
+    if len(groups) == len(need.shapes) == 1 and not on_card.any() and not repels:
         # The usual gang: all its tasks are alike, and only resources decide.
         taken = place_classes(need.request, need.count, allowed, room)[0]
         return np.arange(start, stop).repeat(taken) if taken.sum() == need.minimum else None
-    kind, room_left = _kinds(need, allowed, room, start, stop, snapshot, leaving)
+    kind, room_left = need.shape[: need.minimum].astype(np.int64), RoomLeft(need.request, allowed, room.copy())
+    if repels:
+        kind, room_left = _told_apart(need, allowed, room, start, stop, snapshot, leaving)
     if on_card.any():
         free = snapshot.card_room.future[start:stop].copy()
         freed_on_cards(snapshot.tasks, snapshot.shapes, leaving, start, free)
@@ -76,13 +82,11 @@ def pack(
     return nodes
 
 
-def _kinds(
+def _told_apart(
     need: Need, allowed: Bools, room: Longs, start: int, stop: int, snapshot: Snapshot, leaving: Rows
 ) -> tuple[Rows, RoomLeft]:
-    """The kind of each task of the minimum (shape and label set, or shape alone), and the room for them."""
+    """The kind of each task of the minimum (shape and label set), and the room for them beside what repels them."""
     rows, shape = need.tasks[: need.minimum], need.shape[: need.minimum].astype(np.int64)
-    if not concerns(snapshot, rows):
-        return shape, RoomLeft(need.request, allowed, room.copy())
     pairs = np.stack([shape, snapshot.tasks.label_set[rows]], axis=1)
     kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
     constraint = snapshot.shapes.constraint[need.shapes[kinds[:, 0]]]

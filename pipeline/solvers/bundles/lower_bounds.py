@@ -49,14 +49,14 @@ def slot_bounds(search: BundleSearch, domains: Rows) -> Slots:
     """Count what each domain offers."""
     snapshot, need = search.snapshot, search.need
     starts, stops = snapshot.topology.start[domains], snapshot.topology.stop[domains]
-    room, placed, fixed = snapshot.room, snapshot.placed, search.fixed
-    node, shape = placed.node[fixed], placed.shape[fixed]
+    columns, fixed = search.columns, search.fixed
+    node, shape = snapshot.placed.node[fixed], columns.form[fixed]
     sums = np.zeros((2, len(snapshot.nodes) + 1, len(need.count)), np.int64)
 
     def count(begin: int, end: int) -> int:
         _running_slots(
-            (begin, end), need.request, need.count, search.open, room.future, room.capacity, room.nominated, node,
-            shape, snapshot.shapes.request, sums,
+            (begin, end), columns.request, need.count, search.open, columns.future, columns.capacity,
+            columns.nominated, node, shape, columns.held, sums,
         )  # fmt: skip
         return begin
 

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Rows
-from pipeline.cluster.rules.anti_affinity import concerns, denying, exclusions
+from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Rows, distinct
+from pipeline.cluster.rules.anti_affinity import concerns, denying, exclusions, spares_other_nodes
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need
+from pipeline.solvers.bundles.bundling.room_columns import Closing
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,8 @@ class Repulsion:
     ----------
     denied: bool[S, N]
         Nodes denied to each shape of the need by tasks that are no candidates.
+    closing
+        Where tasks close only their own nodes: what can be counted as resources of these; then the rest says nothing.
     contested: bool[N]
         Nodes denied to some task of the need by candidates: open once they leave.
     among
@@ -27,6 +30,7 @@ class Repulsion:
     """
 
     denied: Bools
+    closing: tuple[Closing, ...]
     contested: Bools
     among: bool
     denies: Bools
@@ -36,21 +40,49 @@ def repulsion_of(snapshot: Snapshot, need: Need, candidate: Bools) -> Repulsion 
     """Anti-affinity for the minimum of a need; None if it does not concern it."""
     if not concerns(snapshot, need.tasks[: need.minimum]):
         return None
-    pairs = np.stack([need.shape[: need.minimum], snapshot.tasks.label_set[need.tasks[: need.minimum]]], axis=1)
-    kinds = np.unique(pairs, axis=0)
-    shape, labels = kinds[:, 0], kinds[:, 1]
+    labels = len(snapshot.vocabulary.label_sets)
+    rows, of = need.tasks[: need.minimum], need.shape[: need.minimum].astype(np.int64)
+    kinds = distinct(of * labels + snapshot.tasks.label_set[rows])
+    shape, label = kinds // labels, (kinds % labels).astype(np.int32)
     constraint = snapshot.shapes.constraint[need.shapes[shape]]
     leaving: Rows = np.flatnonzero(candidate)
-    stays = exclusions(snapshot, constraint, labels, leaving)
-    now = exclusions(snapshot, constraint, labels, leaving[:0])
-    denied = np.ones((len(need.shapes), len(snapshot.nodes)), bool)
-    told_apart = False
+    stays = exclusions(snapshot, constraint, label, leaving)
+    denied, told_apart = np.ones((len(need.shapes), len(snapshot.nodes)), bool), False
     for s in range(len(need.shapes)):
         mine = stays.excluded[shape == s]
         denied[s] = mine.all(axis=0) if len(mine) else False
         told_apart |= bool((mine != mine[:1]).any())
-    denies = np.zeros(len(candidate), bool)
-    denies[denying(snapshot, constraint, labels)] = True
-    denies &= candidate
+    nothing = np.zeros(len(candidate), bool)
+    if not told_apart and len(shape) == len(need.shapes) and spares_other_nodes(snapshot, constraint, label):
+        closing = _closing(snapshot, (constraint, label), stays.conflict != 0, candidate)
+        if closing is not None:
+            return Repulsion(denied, closing, np.zeros(len(snapshot.nodes), bool), among=False, denies=nothing)
+    now = exclusions(snapshot, constraint, label, leaving[:0])
+    nothing[denying(snapshot, constraint, label)] = True
     contested = (now.excluded & ~stays.excluded).any(axis=0)
-    return Repulsion(denied, np.asarray(contested), told_apart or bool(stays.conflict.any()), denies)
+    among = told_apart or bool(stays.conflict.any())
+    return Repulsion(denied, (), np.asarray(contested), among, nothing & candidate)
+
+
+def _closing(
+    snapshot: Snapshot, kinds: tuple[Ids, Ids], conflict: Bools, candidate: Bools
+) -> tuple[Closing, ...] | None:
+    """What closes single nodes to kinds, one for each shape of the need; None if that is no resource of the nodes.
+
+    Tasks that repel each other (``conflict`` bool[S, S]) take up such a resource if each of them repels all of them,
+    itself included.
+    """
+    others = np.flatnonzero(conflict.any(axis=1)).tolist()
+    if any((conflict[conflict[one]] != conflict[one]).any() or not conflict[one, one] for one in others):
+        return None
+    groups = {conflict[one].tobytes(): Closing(conflict[one], NO_ROWS, takes_one=True) for one in others}
+    closed = dict[bytes, list[int]]()
+    for at in range(len(conflict)):
+        rows = denying(snapshot, kinds[0][at : at + 1], kinds[1][at : at + 1])
+        closed.setdefault(rows[candidate[rows]].tobytes(), []).append(at)
+    by_tasks = [
+        Closing(np.isin(np.arange(len(conflict)), shapes), np.frombuffer(rows, np.int64), takes_one=False)
+        for rows, shapes in closed.items()
+        if rows
+    ]
+    return (*groups.values(), *by_tasks)

@@ -23,13 +23,14 @@ from pipeline.cluster.rules.priorities import priority_ranks
 from pipeline.cluster.rules.sparing import Quota, no_quota
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Podgroups
-from pipeline.decision.price import in_units
+from pipeline.decision.price import in_units, needed_by
 from pipeline.kernels import in_halves, kernel
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.kinds import GroupKinds, kinds_of
 from pipeline.solvers.bundles.bundling.node_clearing import node_rank
 from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Site, Surplus, TaskDetails, Terms, Worth
 from pipeline.solvers.bundles.bundling.repulsion import Repulsion, repulsion_of
+from pipeline.solvers.bundles.bundling.room_columns import RoomColumns, as_wide, room_columns
 from pipeline.solvers.bundles.bundling.surplus import surplus_of
 from pipeline.solvers.bundles.bundling.worth import worth_of
 
@@ -131,7 +132,13 @@ class BundleSearch:
     @cached_property
     def worth(self) -> Worth:
         """The worth of tasks to the need."""
-        return worth_of(self.snapshot, self.need)
+        return worth_of(self.snapshot, self.need, self.columns)
+
+    @cached_property
+    def columns(self) -> RoomColumns:
+        """What kernels count of nodes, tasks and the need."""
+        closing = () if self.repulsion is None else self.repulsion.closing
+        return room_columns(self.snapshot, self.need, closing)
 
     @cached_property
     def surplus(self) -> Surplus:
@@ -143,7 +150,8 @@ class BundleSearch:
         """The same for kernels."""
         placed, tasks = self.snapshot.placed, self.snapshot.tasks
         entries = Entries(
-            self._judged[0], placed.status, placed.podgroup, placed.shape, placed.node, self.snapshot.occupancy.task,
+            self._judged[0], placed.status, placed.podgroup, self.columns.form, placed.node,
+            self.snapshot.occupancy.task,
             TaskDetails(tasks.role, tasks.subgroup, tasks.priority, tasks.order),
         )  # fmt: skip
         rules = Rules(
@@ -155,7 +163,8 @@ class BundleSearch:
             efficiency_step=self.efficiency_step,
             tolerance=0.0 if self.by_priority else self.efficiency_step,
         )
-        return Terms(entries, self._groups, self.surplus, self.worth, rules, self.quota)
+        quota = as_wide(self.quota, self.columns.held.shape[1])
+        return Terms(entries, self._groups, self.surplus, self.worth, rules, quota)
 
     @cached_property
     def kinds(self) -> GroupKinds:
@@ -191,7 +200,7 @@ class BundleSearch:
         complete = np.ones(len(groups), np.bool_)
         complete[snapshot.placed.podgroup[self.fixed]] = False
         return Groups(
-            cost=frozen(in_units(snapshot.podgroup_held, self.worth.needed), np.float64),
+            cost=frozen(in_units(snapshot.podgroup_held, needed_by(self.need.total)), np.float64),
             running=frozen(snapshot.counts.running, np.int32),
             complete=frozen(complete, np.bool_),
             before=frozen(self.before - self.before.min(initial=0), np.int64),
@@ -214,9 +223,10 @@ class BundleSearch:
     @cached_property
     def site(self) -> Site:
         """The nodes, and what the need asks for."""
-        snapshot, need = self.snapshot, self.need
-        scarce, future = int(np.argmax(need.total / (snapshot.room.free + 1.0))), snapshot.room.future
-        return Site(snapshot.occupancy.start, future, need.request, need.count, frozen(self.open, np.bool_), scarce)
+        snapshot, need, columns = self.snapshot, self.need, self.columns
+        scarce = int(np.argmax(need.total / (snapshot.room.free + 1.0)))
+        open_to = frozen(self.open, np.bool_)
+        return Site(snapshot.occupancy.start, columns.future, columns.request, need.count, open_to, scarce)
 
     @cached_property
     def alike(self) -> Bools:

@@ -8,25 +8,26 @@ from pipeline.decision.price import in_units, needed_by
 from pipeline.kernels import linked
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.records import Worth
+from pipeline.solvers.bundles.bundling.room_columns import RoomColumns
 
 #: Bits of a rank of shapes in a sort key; shapes beyond that share the last rank.
 RANK_BITS = 15
 
 
-def worth_of(snapshot: Snapshot, need: Need) -> Worth:
-    """The worth of all shapes to one need."""
+def worth_of(snapshot: Snapshot, need: Need, columns: RoomColumns) -> Worth:
+    """The worth to one need of all that tasks hold; anti-affinity that is counted as a resource is worth nothing."""
     needed, request = needed_by(need.total), snapshot.shapes.request
     covered, size = in_units(np.minimum(request, needed), needed), in_units(request, needed)
     unasked = np.where(needed == 0, request / np.maximum(snapshot.capacity, 1), 0.0).sum(axis=1)
     waste = dense_rank(size, unasked)
     coverage = kinds_of(-np.round(covered, 12))[1]
-    most = (1 << RANK_BITS) - 1
+    most, of, more = (1 << RANK_BITS) - 1, columns.shape, columns.held.shape[1] - len(needed)
     return Worth(
-        frozen(request, np.int64),
-        frozen(needed, np.int64),
-        frozen(np.minimum(coverage, most), np.int64),
-        frozen(np.minimum(waste, most), np.int64),
-        frozen(size, np.float64),
+        frozen(columns.held, np.int64),
+        frozen(np.append(needed, [0] * more), np.int64),
+        frozen(np.minimum(coverage, most)[of], np.int64),
+        frozen(np.minimum(waste, most)[of], np.int64),
+        frozen(size[of], np.float64),
     )
 
 

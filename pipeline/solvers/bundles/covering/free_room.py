@@ -15,6 +15,7 @@ from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.resources import slots
 from pipeline.placement.layout.packing import node_slots, place_classes
 from pipeline.placement.layout.topology_packing import pack
+from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.cover import come_back, enough, lead, leave, reprieve
@@ -54,11 +55,12 @@ class FreeRoom:
         self._on_card = int(on_card[0]) if interchangeable and len(on_card) == 1 else 0
         self._simple = interchangeable and not self._carded
         self.exact = self._simple and len(need.shapes) == 1
-        room: Longs = snapshot.room.future[first:last].copy()
-        there, total = node_slots(need.request, need.count, allowed, first, room)
+        columns = search.columns
+        self._request, room = columns.request, columns.future[first:last].copy()
+        there, total = node_slots(columns.request, need.count, allowed, first, room)
         self.ground = Ground(
-            first, snapshot.placed.node, snapshot.placed.shape, snapshot.shapes.request, need.request, need.count,
-            allowed, room, there, total,
+            first, snapshot.placed.node, columns.form, columns.held, columns.request, need.count, allowed, room, there,
+            total,
         )  # fmt: skip
         self._used: Longs = np.zeros((0, room.shape[1]), np.int64)
 
@@ -74,7 +76,11 @@ class FreeRoom:
     def arranged(self, leaving: Rows) -> Rows | None:
         """A node row for every task of the minimum at present, or None; ``leaving``: rows of all victims."""
         allowed = np.ascontiguousarray(self._allowed[:, self._first : self._last])
-        return pack(self._need, allowed, self.ground.room, self._first, self._last, self._snapshot, leaving)
+        need, counted = self._need, self._request is not self._need.request
+        if counted:
+            need = replace(need, request=self._request)
+        room = self.ground.room
+        return pack(need, allowed, room, self._first, self._last, self._snapshot, leaving, counted=counted)
 
     def places(self, leaving: Leaving) -> bool:
         """Whether the minimum can be placed at present; the placement is kept."""
@@ -85,15 +91,15 @@ class FreeRoom:
             return self._card_slots(leaving.victims) >= need.minimum
         used = np.zeros_like(room)
         if self._simple:
-            taken = place_classes(need.request, need.count, self._allowed[:, self._first : self._last], room)
+            taken = place_classes(self._request, need.count, self._allowed[:, self._first : self._last], room)
             if taken.sum() < need.minimum:
                 return False
-            used = taken.T @ need.request
+            used = taken.T @ self._request
         else:
             nodes = self.arranged(leaving.victims)
             if nodes is None:
                 return False
-            add_requests(used, nodes - self._first, need.shape[: need.minimum], need.request, 1)
+            add_requests(used, nodes - self._first, need.shape[: need.minimum], self._request, 1)
         if not self._carded:  # ``used`` does not include cards, so every return is in doubt
             self._used = used
         return True
@@ -103,7 +109,7 @@ class FreeRoom:
         tasks, shapes = self._snapshot.tasks, self._snapshot.shapes
         free = self._snapshot.card_room.future[self._first : self._last].copy()
         freed_on_cards(tasks, shapes, leaving, self._first, free)
-        there = np.minimum(slots(self._need.request[0], self.ground.room), slots_on_cards(self._on_card, free))
+        there = np.minimum(slots(self._request[0], self.ground.room), slots_on_cards(self._on_card, free))
         return int(there[self._allowed[0, self._first : self._last]].sum())
 
     def cover(self, bundles: Bundles, works: Callable[[int], bool] | None) -> int:

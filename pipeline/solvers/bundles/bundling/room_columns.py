@@ -1,0 +1,122 @@
+"""What kernels count on nodes: resources, and anti-affinity on single nodes as one more resource each.
+
+A node is closed to the gang while a task that repels it runs there. So such a task holds all there is of one more
+resource, and each task of the gang asks for a little of it; of tasks that repel each other a node has room for one.
+Then slots say all about a node, whatever else the gang asks for, and the same kernels serve.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Ids, Longs, Rows, frozen
+from pipeline.cluster.rules.sparing import Quota
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.need import Need
+
+#: What a node has of a resource that tasks hold whole as long as they repel; more than a node takes tasks.
+_WHOLE = 1 << 20
+#: What queues are said to hold of such a resource, so that no quota counts it.
+_PLENTY = 1 << 50
+
+
+class Closing(NamedTuple):
+    """Tasks that close nodes to some tasks of the gang; what remains of a node takes any number, or one.
+
+    Attributes
+    ----------
+    shapes: bool[S]
+        To which of the need's shapes.
+    tasks: int64[K]
+        Rows of the running tasks that do so, each for its node.
+    takes_one
+        Whether tasks of these shapes close a node to each other.
+    """
+
+    shapes: Bools
+    tasks: Rows
+    takes_one: bool
+
+
+class RoomColumns(NamedTuple):
+    """Columns of room, of what tasks hold and of what the need asks for; R' resources.
+
+    Attributes
+    ----------
+    request: int64[S, R']
+        What a task of each of the need's shapes asks for.
+    held: int64[K, R']
+        What tasks hold, by form.
+    shape: int64[K]
+        The row of each form in ``Snapshot.shapes``; the first are all these in order.
+    form: int32[M]
+        The form of each entry.
+    future, capacity, nominated: int64[N, R']
+        Of the nodes, see ``Room``.
+    """
+
+    request: Longs
+    held: Longs
+    shape: Rows
+    form: Ids
+    future: Longs
+    capacity: Longs
+    nominated: Longs
+
+
+def room_columns(snapshot: Snapshot, need: Need, closing: Sequence[Closing]) -> RoomColumns:
+    """The resources, and one more for each of ``closing``."""
+    room, held, form = snapshot.room, snapshot.shapes.request, snapshot.placed.shape
+    every = np.arange(len(held))
+    if not closing:
+        return RoomColumns(need.request, held, every, form, room.future, room.capacity, room.nominated)
+    there = np.array([1 if one.takes_one else _WHOLE for one in closing])
+    holds = np.zeros((len(closing), len(snapshot.tasks)), bool)
+    for at, one in enumerate(closing):
+        holds[at, one.tasks] = True
+    entries = holds[:, snapshot.occupancy.task]
+    some = np.flatnonzero(entries.any(axis=0))
+    kinds, kind = np.unique(np.vstack([form[some], entries[:, some]]).T, axis=0, return_inverse=True)
+    more = kinds[:, 1:] * there
+    form = form.copy()
+    form[some] = len(held) + kind.reshape(-1)
+    used = np.zeros((len(snapshot.nodes), len(closing)), np.int64)
+    np.add.at(used, snapshot.placed.node[some], entries[:, some].T * there)
+    asked = np.array([one.shapes for one in closing]).T
+    return RoomColumns(
+        _wider(need.request, asked),
+        _wider(np.concatenate([held, held[kinds[:, 0]]]), np.concatenate([np.zeros((len(held), len(there))), more])),
+        np.append(every, kinds[:, 0]),
+        frozen(form, np.int32),
+        _wider(room.future, there - used),
+        _wider(room.capacity, np.broadcast_to(there, used.shape)),
+        _wider(room.nominated, np.zeros_like(used)),
+    )
+
+
+def as_wide(quota: Quota, resources: int) -> Quota:
+    """The quota over that many resources; it counts nothing of the added ones."""
+    more = resources - quota.held.shape[1]
+    if not quota.counted or more == 0:
+        return quota
+
+    def wider(column: Longs, value: int) -> Longs:
+        return _wider(column, np.full((len(column), more), value))
+
+    entitled, asking = quota.entitled, quota.asking
+    nothing = np.zeros((len(entitled.counts), more))
+    return quota._replace(
+        held=wider(quota.held, 0),
+        allocated=wider(quota.allocated, _PLENTY),
+        entitled=entitled._replace(
+            deserved=wider(entitled.deserved, 0),
+            counts=frozen(np.concatenate([entitled.counts, nothing], axis=1), np.bool_),
+            guarantee=wider(entitled.guarantee, 0),
+        ),
+        asking=asking._replace(asked=frozen(np.append(asking.asked, nothing[0]), np.bool_)),
+    )
+
+
+def _wider(columns: Longs, more: Longs | Bools) -> Longs:
+    return frozen(np.concatenate([columns, more], axis=1), np.int64)
