@@ -246,9 +246,9 @@ def closed(state: LiveState) -> Closed:
     late = ((_overdue_node(snapshot, names, task, life), until) for task, (life, until) in decisions.overdue.items())
     domains = {name: row for row, name in reversed(list(enumerate(names.domains)))} if decisions.claims else {}
     claims = tuple(
-        Claim(names.row("podgroups", podgroup), domains[kept.domain], kept.expires_at)
+        Claim(row, domains[kept.domain], kept.expires_at)
         for podgroup, kept in sorted(decisions.claims.items())
-        if kept.domain in domains and snapshot.podgroups.alive[names.row("podgroups", podgroup)]
+        if kept.domain in domains and (row := state.podgroup(podgroup)) != NONE
     )
     return Closed(tuple(sorted(one for one in late if one[0] != NONE)), claims)
 

@@ -3,10 +3,11 @@
 import pytest
 
 from actors.broker.bus import DECISIONS
+from actors.broker.ledger import Record
 from actors.ingestion.by_kind.decision_events import closed
 from actors.ingestion.ingestor import Ingestor
-from actors.protocol.bodies import Overdue, PlanWithdrawn
-from actors.protocol.envelopes import Message, Outgoing, decode_decisions
+from actors.protocol.bodies import DomainReserved, Overdue, PlanWithdrawn
+from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack_decision
 from actors.protocol.full_list import cut
 from pipeline.cluster.tables import PENDING, RUNNING, TERMINATING
 from tests.support.encoded import encoded
@@ -375,3 +376,14 @@ def test_a_task_that_was_ending_already_is_promised_the_node_to_which_it_moves(w
     drained(ingestor)
     world.decide("p", evictions=[{**web, "incarnation": 0}], nominations=[{**web, "node": "n0"}])
     assert task(drained(ingestor), "web-0")["nominated"] == "n0"
+
+
+@pytest.mark.parametrize("left", [CLUSTER["podgroups"][1:], []])
+def test_a_domain_is_kept_for_nobody_once_a_list_leaves_its_podgroup_out(world: World, left: list[object]) -> None:
+    ingestor = world.ingestor()
+    kept = DomainReserved(podgroup="default/train", domain="r0", epoch=1, refusals=3, reason="test", expires_at=2000.0)
+    sent = pack_decision(Outgoing("domain_reserved", kept.podgroup, 0, kept))
+    world.ledger.commit(world.lease, [Record("kept", b"", sent)])
+    assert [one.podgroup for one in closed(drained(ingestor).state).claims] == [0]
+    world.list_fleet({**CLUSTER, "podgroups": left}, "without it")
+    assert closed(drained(ingestor).state).claims == ()
