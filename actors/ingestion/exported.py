@@ -25,11 +25,11 @@ _NEVER = "Never"
 
 def cluster_document(state: LiveState, now: float) -> dict[str, Any]:
     """The state as the plain data of a cluster file, its clock at ``now`` (seconds)."""
-    kept = state.documents
+    kept, topology = state.documents, state.documents.present_topology
     return {
         "version": 1, "now": now,
         "nodes": kept.read_all("nodes"),
-        **({"topology": plain(kept.topology)} if kept.topology is not None else {}),
+        **({"topology": plain(topology)} if topology is not None else {}),
         "queues": kept.read_all("queues"),
         "priority_classes": kept.read_all("priority_classes"),
         "disruption_budgets": kept.read_all("disruption_budgets"),

@@ -42,6 +42,18 @@ CLUSTER: dict[str, Any] = {
     ],
 }  # fmt: skip
 
+#: The same with its domains written out.
+WRITTEN_OUT: dict[str, Any] = {
+    **CLUSTER,
+    "topology": {
+        "levels": ["rack"],
+        "domains": [
+            {"name": "r0", "level": "rack", "nodes": ["n0", "n1"]},
+            {"name": "r1", "level": "rack", "nodes": ["n2", "n3"]},
+        ],
+    },
+}
+
 
 class World:
     """A broker, a fleet that speaks, a ledger that records, and a clock that only moves when told."""

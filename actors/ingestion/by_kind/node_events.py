@@ -192,7 +192,7 @@ def take_topologies(state: LiveState, messages: Sequence[Message]) -> None:
 
 def label_by_hostname(state: LiveState) -> None:
     """Give every node its own name as a label, because a task selects by it for the first time."""
-    _number_anew(state, state.documents.topology, hostname=True)
+    _number_anew(state, state.documents.present_topology, hostname=True)
 
 
 def _number_anew(state: LiveState, topology: TopologyDocument | None, *, hostname: bool = False) -> None:

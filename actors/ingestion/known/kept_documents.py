@@ -108,6 +108,18 @@ class KeptDocuments:
     def topology(self, document: TopologyDocument | None) -> None:
         self._topology, self._homes = document, None
 
+    @property
+    def present_topology(self) -> TopologyDocument | None:
+        """The topology without the names of nodes that have left; `topology` still has them, for when they return."""
+        known, nodes = self._topology, self._packed["nodes"]
+        if known is None or known.domains is None or all(name in nodes for one in known.domains for name in one.nodes):
+            return known
+        there = [
+            one.model_copy(update={"nodes": tuple(name for name in one.nodes if name in nodes)})
+            for one in known.domains
+        ]
+        return known.model_copy(update={"domains": tuple(there)})
+
     # -- what follows from them, until one of them changes -----------------------------------------------------
 
     @property

@@ -5,7 +5,7 @@ import pytest
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import GONE, PENDING, RUNNING
-from tests.support.told_world import CLUSTER, World, drained, state_of, task
+from tests.support.told_world import CLUSTER, WRITTEN_OUT, World, drained, state_of, task
 
 
 @pytest.fixture
@@ -269,3 +269,17 @@ def test_a_podgroup_that_was_removed_takes_its_tasks_with_it_and_may_come_again(
     assert task(drained(ingestor), "web-0")["status"] == PENDING
     assert len(ingestor.snapshot.tasks) == 5
     assert world.letters() == []
+
+
+def test_a_task_may_select_by_the_name_of_a_node_after_one_has_left_that_the_topology_names() -> None:
+    world = World()
+    world.list_fleet(WRITTEN_OUT)
+    ingestor = world.ingestor()
+    world.tell("node_removed", node="n0")
+    selective = {"name": "here-0", "node_selector": {"kubernetes.io/hostname": "n1"}}
+    world.tell("podgroup_upserted", name="here", queue="ml", tasks=[selective])
+    assert "default/here" in drained(ingestor).names.podgroups
+    assert world.letters() == []
+    world.tell("node_upserted", name="n0", allocatable={"cpu": "8"})
+    snapshot, home = drained(ingestor).snapshot, ingestor.names.domains.index("r0")
+    assert ingestor.names.nodes[snapshot.topology.start[home] : snapshot.topology.stop[home]] == ["n0", "n1"]
