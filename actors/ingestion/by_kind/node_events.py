@@ -253,8 +253,13 @@ def _levels_lost(snapshot: Snapshot, topology: TopologyDocument | None) -> list[
         ]
     )  # fmt: skip
     kept = topology.levels if topology is not None else ()
+    gathers = snapshot.vocabulary.gathers
+    said = [gathers[row] for row in np.unique(snapshot.podgroups.gather[alive]).tolist() if row != NONE]
+    named = {level for one in said for level in (*one.layers, *(level for level, _ in one.multiples))}
     return [
-        level for row, level in enumerate(snapshot.vocabulary.levels) if level not in kept and (wanted == row).any()
+        level
+        for row, level in enumerate(snapshot.vocabulary.levels)
+        if level not in kept and (level in named or (wanted == row).any())
     ]
 
 

@@ -196,9 +196,10 @@ def test_a_node_that_leaves_takes_its_tasks_with_it(world: World) -> None:
     assert "expected the name of a node that is there" in world.letters()[0]
 
 
-def test_a_topology_that_drops_a_wanted_level_is_refused(world: World) -> None:
+@pytest.mark.parametrize("wanted", [{"required": "rack"}, {"layers": ["rack"]}, {"multiples": {"rack": 2}}])
+def test_a_topology_that_drops_a_wanted_level_is_refused(world: World, wanted: dict[str, object]) -> None:
     ingestor = world.ingestor()
-    world.tell("podgroup_upserted", name="near", queue="ml", topology={"required": "rack"})
+    world.tell("podgroup_upserted", name="near", queue="ml", topology=wanted)
     world.tell("topology_changed", topology=None)
     drained(ingestor)
     assert world.letters() == ["body.topology.levels: expected 'rack', which podgroups want, found none"]
