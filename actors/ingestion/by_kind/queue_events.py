@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from actors.cluster_file.cross_references import ROOT_QUEUE
 from actors.cluster_file.documents import DisruptionBudgetDocument, PriorityClassDocument, QueueDocument
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_leniently
@@ -24,11 +25,38 @@ from pipeline.cluster.updates.widen import widened
 
 
 def take_queues(state: LiveState, messages: Sequence[Message]) -> None:
-    """Take queues, together if they are right, else each by itself."""
-    newer = [one for one in messages if state.is_newer(one, "queues", _queue(one).name)]
-    if newer and not _taken(state, newer):
-        for message in newer:
-            _taken(state, [message])
+    """Take queues: together where that says the same as one after the other, else each by itself."""
+    newer = _newer(state, messages)
+    if newer and not (_no_queue_moves(state, newer) and _taken(state, newer)):
+        for message in messages:
+            if _newer(state, [message]):
+                _taken(state, [message])
+
+
+def _newer(state: LiveState, messages: Sequence[Message]) -> list[Message]:
+    """Those that are newer than the last one about their queue. One that was refused may be said again."""
+    newer, seen = list[Message](), dict[str, int]()
+    for one in messages:
+        name = _queue(one).name
+        if one.revision > seen.get(name, state.documents.revision("queues", name)):
+            seen[name] = one.revision
+            newer.append(one)
+    return newer
+
+
+def _no_queue_moves(state: LiveState, messages: Sequence[Message]) -> bool:
+    """Whether each queue stays below its parent, which is there when it comes: then no order of them makes a cycle."""
+    known, below = state.documents.names("queues"), dict[str, str | None]()
+    for one in messages:
+        queue = _queue(one)
+        name, parent = queue.name, queue.parent
+        if not (parent is None or parent == ROOT_QUEUE or parent in below or parent in known):
+            return False
+        if name not in below:
+            below[name] = state.documents.read("queues", name).get("parent") if name in known else parent
+        if below[name] != parent:
+            return False
+    return True
 
 
 def _taken(state: LiveState, messages: Sequence[Message]) -> bool:
@@ -41,6 +69,7 @@ def _taken(state: LiveState, messages: Sequence[Message]) -> bool:
         return len(messages) == 1
     for one in messages:
         state.documents.keep("queues", _queue(one).name, plain(_queue(one)))
+        state.is_newer(one, "queues", _queue(one).name)
     return True
 
 

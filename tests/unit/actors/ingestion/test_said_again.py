@@ -1,0 +1,48 @@
+"""News that comes again, late, or after it was refused."""
+
+import pytest
+
+from tests.support.told_world import World, drained
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.list_fleet()
+    return made
+
+
+def test_a_queue_that_was_refused_is_taken_when_it_is_said_again(world: World) -> None:
+    ingestor = world.ingestor()
+    child = world.outgoing("queue_upserted", {"name": "child", "parent": "late"})
+    world.say(child)
+    assert "child" not in drained(ingestor).names.queues
+    world.tell("queue_upserted", name="late")
+    world.say(child)
+    assert "child" in drained(ingestor).names.queues
+    assert len(world.letters()) == 1
+
+
+def test_a_queue_before_its_parent_is_refused_however_they_are_read(world: World) -> None:
+    at_once, one_by_one = world.ingestor("at once"), world.ingestor("one by one")
+    for name, parent in (("child", "late"), ("late", "ml"), ("ml", "dev"), ("dev", "late"), ("other", "late")):
+        world.tell("queue_upserted", name=name, parent=parent)
+        drained(one_by_one)
+    assert drained(at_once).names.queues == one_by_one.names.queues == ["dev", "ml", "late", "other"]
+    assert at_once.snapshot.revision == one_by_one.snapshot.revision
+    assert len(world.letters()) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [("budget_removed", {"budget": "default/b"}), ("node_removed", {"node": "n0"}), ("queue_removed", {"queue": "q"}),
+     ("podgroup_removed", {"podgroup": "default/web"})],
+)  # fmt: skip
+def test_a_removal_that_comes_twice_is_no_dead_letter(world: World, kind: str, body: dict[str, str]) -> None:
+    ingestor = world.ingestor()
+    world.tell("queue_upserted", name="q")
+    removal = world.outgoing(kind, body)
+    for _ in range(2):
+        world.say(removal)
+        drained(ingestor)
+    assert world.letters() == []
