@@ -142,14 +142,17 @@ def take_budgets(state: LiveState, messages: Sequence[Message]) -> None:
         body = message.body
         assert isinstance(body, DisruptionBudgetDocument | BudgetRemoved)
         name = body.budget if isinstance(body, BudgetRemoved) else f"{body.namespace}/{body.name}"
+        if message.revision <= state.documents.revision("disruption_budgets", name):
+            continue
         if isinstance(body, BudgetRemoved) and name not in state.documents.names("disruption_budgets"):
             state.refuse(message, f"body.budget: expected the name of a budget that is there, found {name!r}")
-        elif state.is_newer(message, "disruption_budgets", name):
-            counted += 1
-            if isinstance(body, BudgetRemoved):
-                state.documents.forget("disruption_budgets", name)
-            else:
-                state.documents.keep("disruption_budgets", name, plain(body))
+            continue
+        state.is_newer(message, "disruption_budgets", name)
+        counted += 1
+        if isinstance(body, BudgetRemoved):
+            state.documents.forget("disruption_budgets", name)
+        else:
+            state.documents.keep("disruption_budgets", name, plain(body))
     if counted:
         words = state.snapshot.vocabulary
         table = budgets(state.documents.budgets(), words.namespaces, words.label_sets)
