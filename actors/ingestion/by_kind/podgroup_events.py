@@ -70,11 +70,12 @@ def _describe(state: LiveState, groups: dict[str, Described], message: Message) 
     if known is None:
         row = state.podgroup(name)
         if row == NONE:
-            state.refuse(message, f"body.podgroup: expected the name of a podgroup that is there, found {name!r}")
+            if not _is_old(state, body, message.revision):
+                state.refuse(message, f"body.podgroup: expected the name of a podgroup that is there, found {name!r}")
             return False
         known = Described.kept(state.documents.read("podgroups", name), int(state.snapshot.podgroups.revision[row]))
         groups[name] = known
-    if not _places_known(state, message, [body.task]) or _is_old(state, body, message.revision):
+    if _is_old(state, body, message.revision) or not _places_known(state, message, [body.task]):
         return False
     known.add(Alike.of((body.task,)), message.revision)
     return True

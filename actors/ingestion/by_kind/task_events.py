@@ -40,13 +40,15 @@ def _row(state: LiveState, message: Message) -> TaskRow | None:
 
 
 def _started(state: LiveState, message: Message, body: TaskStarted, row: int) -> TaskRow | None:
-    node = state.node(body.node)
+    snapshot, node = state.snapshot, state.node(body.node)
     if node == NONE:
-        state.refuse(message, f"body.node: expected the name of a node that is there, found {body.node!r}")
+        if message.revision > snapshot.tasks.revision[row]:  # old news may name a node that has left since
+            state.refuse(message, f"body.node: expected the name of a node that is there, found {body.node!r}")
         return None
-    snapshot = state.snapshot
     card, asks = card_row(snapshot, node, body.card), bool(snapshot.shapes.on_card[snapshot.tasks.shape[row]])
     if card == NONE if asks else body.card is not None:
+        if message.revision <= snapshot.tasks.revision[row]:
+            return None
         known = ", ".join(card_names(snapshot, node)) or "it has none"
         expected = f"the name of a card of {body.node} ({known})" if asks else "none without card_request"
         state.refuse(message, f"body.card: expected {expected}, found {body.card!r}")

@@ -46,3 +46,24 @@ def test_a_removal_that_comes_twice_is_no_dead_letter(world: World, kind: str, b
         world.say(removal)
         drained(ingestor)
     assert world.letters() == []
+
+
+def test_news_of_a_task_that_comes_again_after_its_node_has_left_is_no_dead_letter(world: World) -> None:
+    ingestor = world.ingestor()
+    started = world.outgoing("task_started", {"task": "default/train-0", "node": "n0"})
+    described = world.outgoing(
+        "task_upserted",
+        {"podgroup": "default/train", "task": {"name": "train-1", "status": "Running", "node": "n0"}},
+    )
+    world.say(started, described)
+    drained(ingestor)
+    world.tell("node_removed", node="n0")
+    world.say(started, described)
+    drained(ingestor)
+    world.tell("podgroup_removed", podgroup="default/train")
+    world.say(started, described)
+    drained(ingestor)
+    assert world.letters() == []
+    world.tell("task_started", task="default/train-0", node="n0")
+    drained(ingestor)
+    assert world.letters() == ["body.node: expected the name of a node that is there, found 'n0'"]
