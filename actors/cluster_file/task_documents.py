@@ -14,6 +14,7 @@ from actors.documents.model import (
     Count,
     Document,
     Labels,
+    Life,
     ListOf,
     Moment,
     Name,
@@ -113,7 +114,7 @@ class TaskDocument(Document):
     nominated_node: Name | None = None
     nominated_card: Name | None = None
     index: Count | None = None
-    incarnation: Count | None = None
+    incarnation: Life | None = None
     labels: Labels = Field(default_factory=dict)
     node_selector: Labels = Field(default_factory=dict)
     node_affinity: ListOf[Several[RequirementDocument]] = ()

@@ -101,6 +101,8 @@ FIRST_MOMENT, END_OF_TIME = -62_135_596_800, 253_402_300_800
 Moment = Annotated[float, Field(ge=FIRST_MOMENT, lt=END_OF_TIME, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, lt=2**31)]
+#: How many lives a task had before. There is room to count on, whatever a fleet begins with.
+Life = Annotated[int, Field(ge=0, lt=2**62)]
 Priority = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 
 

@@ -19,14 +19,16 @@ from actors.cluster_file.documents import (
     TaskDocument,
     TopologyDocument,
 )
-from actors.documents.model import Amount, Location, Name, Offence, offended
+from actors.documents.model import Amount, Life, Location, Moment, Name, Offence, offended
 
 VERSION = 1
 #: Sections of a cluster file that are lists.
 LISTS = ("nodes", "queues", "priority_classes", "disruption_budgets", "podgroups")
 
-#: A number on the wire: revisions, incarnations, epochs. It may be larger than a count of a cluster file.
+#: A number on the wire: revisions, epochs. It may be larger than a count of a cluster file.
 Number = Annotated[int, Field(ge=0, lt=2**63)]
+#: When something was or will be: seconds since the moment from which the fleet counts.
+Time = Annotated[Moment, Field(ge=0)]
 EntryId = Annotated[str, Field(pattern=r"^[0-9]{1,18}-[0-9]{1,19}$")]
 
 
@@ -112,16 +114,16 @@ class TaskStarted(Body):
     task: Name
     node: Name
     card: Name | None = None
-    incarnation: Number = 0
-    at: Amount | None = None
+    incarnation: Life = 0
+    at: Time | None = None
 
 
 class TaskTerminating(Body):
     """A task was told to end; its room comes free by `until` at the latest."""
 
     task: Name
-    incarnation: Number = 0
-    until: Amount | None = None
+    incarnation: Life = 0
+    until: Time | None = None
 
 
 class TaskEnded(Body):
@@ -129,7 +131,7 @@ class TaskEnded(Body):
 
     task: Name
     outcome: Literal["Succeeded", "Failed", "Evicted"]
-    incarnation: Number = 0
+    incarnation: Life = 0
     replaced: bool = False
 
 

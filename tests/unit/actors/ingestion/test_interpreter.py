@@ -284,3 +284,24 @@ def test_a_task_may_select_by_the_name_of_a_node_after_one_has_left_that_the_top
     world.tell("node_upserted", name="n0", allocatable={"cpu": "8"})
     snapshot, home = drained(ingestor).snapshot, ingestor.names.domains.index("r0")
     assert ingestor.names.nodes[snapshot.topology.start[home] : snapshot.topology.stop[home]] == ["n0", "n1"]
+
+
+def test_a_start_in_milliseconds_is_refused_as_every_other_time_is(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("task_started", task="default/train-0", node="n1", at=1_700_000_000_000.0)
+    assert task(drained(ingestor), "train-0")["status"] == PENDING
+    assert world.letters() == ["body.at: input should be less than 253402300800, found 1700000000000.0"]
+
+
+def test_a_life_that_a_list_cannot_state_or_after_which_no_other_could_come_is_refused(world: World) -> None:
+    ingestor = world.ingestor()
+    last = 2**62 - 1
+    world.tell("task_started", task="default/train-0", node="n1", incarnation=last + 1)
+    world.tell("task_started", task="default/train-1", node="n1", incarnation=last)
+    world.tell("task_ended", task="default/train-1", outcome="Failed", incarnation=last, replaced=True)
+    assert task(drained(ingestor), "train-0")["status"] == PENDING
+    assert task(ingestor, "train-1")["life"] == last + 1
+    assert len(world.letters()) == 1
+    web = {"name": "web-0", "request": {"cpu": 1}, "status": "Running", "node": "n3", "incarnation": last}
+    world.list_fleet({**CLUSTER, "podgroups": [{**CLUSTER["podgroups"][1], "tasks": [web]}]}, "again")
+    assert task(drained(ingestor), "web-0")["life"] == last
