@@ -146,7 +146,7 @@ class CarriedTables:
             known = _Behind(before.index, before.tasks, rows[:0])
         if known is not None:
             changed = _of_both(known.rows, rows)
-            if len(changed) == 0 and len(self.podgroups) == len(before.podgroups):
+            if len(changed) == 0 and len(self.podgroups) == len(known.index.by_podgroup.start) - 1:
                 self.__dict__["index"] = known.index
             elif len(changed) <= _MOST_BEHIND * len(self.tasks):
                 self.__dict__["_index_before"] = _Behind(known.index, known.tasks, changed)
