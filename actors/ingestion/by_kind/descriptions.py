@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +10,6 @@ from actors.cluster_file.documents import PodgroupDocument, RoleDocument, Subgro
 from actors.documents.alike import Alike
 from actors.ingestion.known.kept_documents import plain, understood
 from pipeline.cluster.vocabulary import HOSTNAME
-
-#: Key of a kept document: only its tasks name its roles.
-_WORDS = "role_words"
 
 
 @dataclass(slots=True)
@@ -22,9 +19,7 @@ class Described:
     Attributes
     ----------
     document
-        Without tasks.
-    only_words
-        Whether only its tasks name its roles; it states none.
+        Without tasks. A role that it does not state, and that a task has named, stands behind the others.
     revision
         Of the podgroup's own description; of its row, if only tasks were described.
     tasks
@@ -32,7 +27,6 @@ class Described:
     """
 
     document: PodgroupDocument
-    only_words: bool
     revision: int
     tasks: list[tuple[Alike[TaskDocument], int]] = field(default_factory=list)
 
@@ -43,12 +37,11 @@ class Described:
         Parameters
         ----------
         before
-            The description before. Roles that only tasks name are kept when it is described again.
+            The description before. Its roles are kept without a minimum, since tasks may have them.
         """
-        only_words = not document.roles
-        roles = before.document.roles if only_words and before is not None and before.only_words else document.roles
-        made = cls(document.model_copy(update={"tasks": Alike.of(()), "roles": roles}), only_words, revision)
+        made = cls(document.model_copy(update={"tasks": Alike.of(())}), revision)
         if before is not None:
+            made._name_roles(before.document.roles)
             made.tasks = before.tasks
         made.add(document.tasks, 0)
         return made
@@ -56,17 +49,18 @@ class Described:
     @classmethod
     def kept(cls, said: Mapping[str, Any], revision: int) -> Described:
         """The podgroup that ``to_keep`` has given, without tasks."""
-        document = understood(PodgroupDocument, {key: value for key, value in said.items() if key != _WORDS})
-        return cls(document, bool(said.get(_WORDS)), revision)
+        return cls(understood(PodgroupDocument, said), revision)
 
     def add(self, tasks: Alike[TaskDocument], revision: int) -> None:
         """Add tasks, or series of tasks that one document describes."""
-        known = self.document.roles
-        words = [kind.role for kind in tasks.kinds if kind.role is not None and kind.role not in known]
-        if words and self.only_words:
-            roles = {**known, **{word: RoleDocument() for word in words}}
-            self.document = self.document.model_copy(update={"roles": roles})
+        self._name_roles(kind.role for kind in tasks.kinds if kind.role is not None)
         self.tasks.append((tasks, revision))
+
+    def _name_roles(self, names: Iterable[str]) -> None:
+        """Add the roles that are not known yet, without a minimum."""
+        fresh = {name: RoleDocument() for name in names if name not in self.document.roles}
+        if fresh:
+            self.document = self.document.model_copy(update={"roles": {**self.document.roles, **fresh}})
 
     def whole(self) -> PodgroupDocument:
         """Its document with the tasks that were described."""
@@ -81,7 +75,7 @@ class Described:
         """As plain data, without tasks."""
         said = plain(self.document)
         said.pop("tasks", None)
-        return {**said, _WORDS: True} if self.only_words else said
+        return said
 
     @property
     def selects_by_hostname(self) -> bool:

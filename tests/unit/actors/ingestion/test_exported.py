@@ -13,3 +13,20 @@ def test_a_node_that_left_is_not_named_in_the_topology_of_the_file() -> None:
     exported = read_cluster(cluster_document(drained(ingestor).state, world.now))
     assert exported.topology is not None
     assert [one.nodes for one in exported.topology.domains or ()] == [("n1",), ("n2", "n3")]
+
+
+def test_a_role_that_only_a_task_names_is_kept_beside_those_that_the_podgroup_states() -> None:
+    world = World()
+    world.list_fleet()
+    ingestor = world.ingestor()
+    world.tell("task_upserted", podgroup="default/train", task={"name": "helper", "role": "helper"})
+    drained(ingestor)
+    world.tell("task_upserted", podgroup="default/train", task={"name": "late", "role": "worker"})
+    drained(ingestor)
+    world.tell("podgroup_upserted", name="train", queue="dev", roles={"worker": {"min": 1}})
+    exported = read_cluster(cluster_document(drained(ingestor).state, world.now))
+    (train,) = [one for one in exported.podgroups if one.name == "train"]
+    assert {name: role.min for name, role in train.roles.items()} == {"worker": 1, "helper": 0}
+    assert {task.name: task.role for task in train.tasks if task.name in ("helper", "late", "train-0")} == {
+        "helper": "helper", "late": "worker", "train-0": "worker",
+    }  # fmt: skip
