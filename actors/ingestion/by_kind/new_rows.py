@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from actors.cluster_file.cross_references import Nameable, podgroup_offences
+from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import refuse_first
 from actors.columns.card_names import card_row
 from actors.columns.compile import budgets, podgroup_resources
@@ -24,6 +25,7 @@ from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
 from pipeline.cluster.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import TERMINATING
 from pipeline.cluster.updates.events import NewRows
 from pipeline.cluster.updates.merge_rows import CompiledPart, new_rows_from
 
@@ -123,12 +125,24 @@ def _compiled(state: LiveState, groups: Groups) -> tuple[Snapshot, Sequence[str]
 
 
 def _task_rows(state: LiveState, tasks: Sequence[str], part: Snapshot, podgroup_of: Rows) -> Rows:
-    """Rows of the tasks that are known, of podgroups that are there."""
+    """Rows of the tasks that are known, of podgroups that are there.
+
+    Raises
+    ------
+    ClusterFileRefused
+        For a task that waits or holds room in another podgroup: no news could be about that one any more.
+    """
+    known = state.snapshot
     rows = np.array([state.names.row("tasks", name) for name in tasks], np.int64)
-    owner = podgroup_of[part.tasks.podgroup]
+    at = np.flatnonzero(rows != NONE)
+    was = known.tasks.podgroup[rows[at]]
+    same = was == podgroup_of[part.tasks.podgroup[at]]
+    lives = known.podgroups.alive[was] & (known.tasks.status[rows[at]] <= TERMINATING)
+    for twice in at[lives & ~same].tolist():
+        other = state.names.podgroups[known.tasks.podgroup[rows[twice]]]
+        raise ClusterFileRefused(f"tasks: expected a task of no other podgroup, found {tasks[twice]!r} of {other}")
     found = np.full(len(rows), NONE, np.int64)
-    known = np.flatnonzero((rows != NONE) & (owner != NONE))
-    found[known] = np.where(state.snapshot.tasks.podgroup[rows[known]] == owner[known], rows[known], NONE)
+    found[at[same]] = rows[at[same]]
     return found
 
 

@@ -305,3 +305,17 @@ def test_a_life_that_a_list_cannot_state_or_after_which_no_other_could_come_is_r
     web = {"name": "web-0", "request": {"cpu": 1}, "status": "Running", "node": "n3", "incarnation": last}
     world.list_fleet({**CLUSTER, "podgroups": [{**CLUSTER["podgroups"][1], "tasks": [web]}]}, "again")
     assert task(drained(ingestor), "web-0")["life"] == last
+
+
+def test_a_task_that_waits_or_runs_in_another_podgroup_is_refused(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("task_upserted", podgroup="default/train", task={"name": "web-0"})
+    world.tell("podgroup_upserted", name="new", queue="ml", tasks=[{"name": "train-0"}])
+    assert len(drained(ingestor).names.tasks) == 4
+    assert world.letters() == [
+        "body: tasks: expected a task of no other podgroup, found 'default/web-0' of default/web",
+        "body: tasks: expected a task of no other podgroup, found 'default/train-0' of default/train",
+    ]
+    world.tell("podgroup_removed", podgroup="default/web")
+    world.tell("task_upserted", podgroup="default/train", task={"name": "web-0"})
+    assert len(drained(ingestor).names.tasks) == 5
