@@ -108,7 +108,7 @@ class _Podgroups:
         waits = status == PENDING
         key, node = ("nominated_node", int(tasks.nominated[row])) if waits else ("node", int(tasks.node[row]))
         told: dict[str, Any] = {"card_request": on_card} if on_card else {}
-        if node == NONE:
+        if node == NONE or self._state.node(self._names.nodes[node]) == NONE:  # what has ended outlasts its node
             return told
         told[key] = self._names.nodes[node]
         if on_card and tasks.card[row] != NONE:

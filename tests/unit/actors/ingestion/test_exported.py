@@ -30,3 +30,14 @@ def test_a_role_that_only_a_task_names_is_kept_beside_those_that_the_podgroup_st
     assert {task.name: task.role for task in train.tasks if task.name in ("helper", "late", "train-0")} == {
         "helper": "helper", "late": "worker", "train-0": "worker",
     }  # fmt: skip
+
+
+def test_a_task_that_has_ended_is_told_without_its_node_once_that_has_left() -> None:
+    world = World()
+    world.list_fleet()
+    ingestor = world.ingestor()
+    world.tell("task_ended", task="default/web-0", outcome="Succeeded")
+    world.tell("node_removed", node="n3")
+    exported = read_cluster(cluster_document(drained(ingestor).state, world.now))
+    ended = [(task.status, task.node) for group in exported.podgroups for task in group.tasks if task.name == "web-0"]
+    assert ended == [("Succeeded", None)]
