@@ -151,13 +151,16 @@ def _without_nodes(snapshot: Snapshot, left: Departures) -> Snapshot:
     nodes["schedulable"][rows] = False
     nodes["revision"][rows] = left.revision[newer]
     old = snapshot.tasks
+    turn = np.zeros(len(gone), np.int64)
+    turn[rows] = np.arange(len(rows))
     held = np.flatnonzero(np.isin(old.status, (BOUND, RUNNING, TERMINATING)) & gone[old.node])
+    held = held[np.argsort(turn[old.node[held]], kind="stable")]  # as if one node left after the other
     promised = np.flatnonzero(gone[old.nominated])
     tasks["nominated"][promised] = NONE
     tasks["card"][promised] = NONE
     tasks["status"][held] = GONE
     tasks["nominated"][held] = NONE
-    groups = settled(snapshot, once_gone(old, held), np.full(len(held), left.at[newer].max()), at_once=True)
+    groups = settled(snapshot, once_gone(old, held), left.at[newer][turn[old.node[held]]], at_once=False)
     changed = distinct(np.concatenate([held, promised]))
     return _next(snapshot, len(rows), changed, nodes=nodes.done(), tasks=tasks.done(), podgroups=groups)
 

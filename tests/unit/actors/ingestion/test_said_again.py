@@ -67,3 +67,16 @@ def test_news_of_a_task_that_comes_again_after_its_node_has_left_is_no_dead_lett
     world.tell("task_started", task="default/train-0", node="n0")
     drained(ingestor)
     assert world.letters() == ["body.node: expected the name of a node that is there, found 'n0'"]
+
+
+def test_a_podgroup_is_broken_since_its_own_node_has_left_however_they_are_read(world: World) -> None:
+    at_once, one_by_one = world.ingestor("at once"), world.ingestor("one by one")
+    for at in range(2):
+        world.tell("task_started", task=f"default/train-{at}", node=f"n{at}", at=5.0)
+    for node in ("n1", "n3"):
+        world.now += 7.0
+        world.tell("node_removed", node=node)
+        drained(one_by_one)
+    row = one_by_one.names.row("podgroups", "default/train")
+    assert one_by_one.snapshot.podgroups.stale_since[row] == world.now - 7.0
+    assert drained(at_once).snapshot.podgroups.stale_since[row] == world.now - 7.0
