@@ -24,8 +24,8 @@ def appending(state: Snapshot, podgroups: Podgroups, tasks: Tasks, before: list[
         vocabulary=state.vocabulary, shapes=picked(state.shapes, NOTHING), podgroups=podgroups,
         roles=picked(state.roles, NOTHING), subgroups=state.subgroups, tasks=stamped,
         podgroups_before=frozen(np.full(len(podgroups), len(state.podgroups)), np.int64),
-        tasks_before=frozen(before, np.int64), edits=picked(state.tasks, NOTHING), budgets=state.budgets, at=0.0,
-        news=1, **blank,
+        tasks_before=frozen(before, np.int64), edits=picked(state.tasks, NOTHING), budgets=state.budgets,
+        at=np.zeros(0), news=1, **blank,
     )  # fmt: skip
 
 
@@ -35,7 +35,8 @@ def describing(state: Snapshot, podgroup: int, minimum: int, at: float) -> NewRo
     role = frozen([state.role_start[podgroup]], np.int64)
     new_rows = appending(state, podgroups_table(1, minimum), picked(state.tasks, NOTHING), [])
     return replace(
-        new_rows, at=at, roles=Roles(frozen([len(state.podgroups)], np.int32), frozen([0], np.int32)),
+        new_rows, at=frozen([at], np.float64),
+        roles=Roles(frozen([len(state.podgroups)], np.int32), frozen([0], np.int32)),
         podgroups_from=row, podgroups_to=frozen([len(state.podgroups)], np.int64),
         roles_from=role, roles_to=frozen([len(state.roles)], np.int64),
     )  # fmt: skip

@@ -22,16 +22,19 @@ class Described:
         Without tasks. A role that it does not state, and that a task has named, stands behind the others.
     revision
         Of the podgroup's own description; of its row, if only tasks were described.
+    at
+        When it was described, in seconds.
     tasks
         Lists of them, with the revision that each came with.
     """
 
     document: PodgroupDocument
     revision: int
+    at: float = 0.0
     tasks: list[tuple[Alike[TaskDocument], int]] = field(default_factory=list)
 
     @classmethod
-    def anew(cls, document: PodgroupDocument, before: Described | None, revision: int) -> Described:
+    def anew(cls, document: PodgroupDocument, before: Described | None, revision: int, at: float) -> Described:
         """A podgroup's own description; tasks in it have no revision: theirs are counted from their own messages on.
 
         Parameters
@@ -39,7 +42,7 @@ class Described:
         before
             The description before. Its roles are kept without a minimum, since tasks may have them.
         """
-        made = cls(document.model_copy(update={"tasks": Alike.of(())}), revision)
+        made = cls(document.model_copy(update={"tasks": Alike.of(())}), revision, at)
         if before is not None:
             made._name_roles(before.document.roles)
             made.tasks = before.tasks
@@ -47,9 +50,9 @@ class Described:
         return made
 
     @classmethod
-    def kept(cls, said: Mapping[str, Any], revision: int) -> Described:
+    def kept(cls, said: Mapping[str, Any], revision: int, at: float = 0.0) -> Described:
         """The podgroup that ``to_keep`` has given, without tasks."""
-        return cls(understood(PodgroupDocument, said), revision)
+        return cls(understood(PodgroupDocument, said), revision, at)
 
     def add(self, tasks: Alike[TaskDocument], revision: int) -> None:
         """Add tasks, or series of tasks that one document describes."""

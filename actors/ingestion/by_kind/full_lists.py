@@ -160,7 +160,7 @@ def _documents(cluster: ClusterDocument, before: KeptDocuments) -> KeptDocuments
     for budget in cluster.disruption_budgets:
         made.keep("disruption_budgets", f"{budget.namespace}/{budget.name}", plain(budget))
     for podgroup in cluster.podgroups:
-        made.keep("podgroups", podgroup.full_name, Described.anew(podgroup, None, 0).to_keep())
+        made.keep("podgroups", podgroup.full_name, Described.anew(podgroup, None, 0, 0.0).to_keep())
     made.revisions = before.revisions
     made.revisions = made.revisions_of_kept(key for key in before.revisions if "/" not in key)
     return made

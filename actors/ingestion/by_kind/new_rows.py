@@ -32,15 +32,13 @@ from pipeline.cluster.updates.merge_rows import CompiledPart, new_rows_from
 Groups = Mapping[str, Described]
 
 
-def new_rows_of(state: LiveState, groups: Groups, at: float, news: int) -> tuple[NewRows, list[str], list[str]]:
+def new_rows_of(state: LiveState, groups: Groups, news: int) -> tuple[NewRows, list[str], list[str]]:
     """The new rows for described podgroups, and the names of podgroups and tasks among them.
 
     Parameters
     ----------
     groups
         Podgroups by full name, as the messages describe them.
-    at
-        Time of the newest message, in seconds.
     news
         How many messages they come from, by which the revision of the state grows.
 
@@ -67,7 +65,7 @@ def new_rows_of(state: LiveState, groups: Groups, at: float, news: int) -> tuple
             podgroups_before=_before(snapshot.podgroups, names.podgroups, part.podgroups.created, podgroups),
             tasks_before=_before(snapshot.tasks, names.tasks, part.tasks.created, tasks),
             revision=frozen([groups[name].revision for name in podgroups], np.int64),
-            at=at,
+            at=frozen([groups[name].at for name in podgroups], np.float64),
             news=news,
         ),
     )
@@ -170,12 +168,15 @@ def _parts_of(
 def _with_named(state: LiveState, groups: Groups) -> Groups:
     """The podgroups, and known ones that a gang group names for the first time."""
     known = state.snapshot.podgroups
-    named = dict.fromkeys(member for group in groups.values() for member in group.document.gang_group)
+    named: dict[str, float] = {}
+    for group in groups.values():
+        for member in group.document.gang_group:
+            named.setdefault(member, group.at)
     rows = {name: state.podgroup(name) for name in named if name not in groups}
     return {
         **groups,
         **{
-            name: Described.kept(state.documents.read("podgroups", name), int(known.revision[row]))
+            name: Described.kept(state.documents.read("podgroups", name), int(known.revision[row]), named[name])
             for name, row in rows.items()
             if row != NONE and known.gang[row] == NONE
         },

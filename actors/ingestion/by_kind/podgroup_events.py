@@ -30,9 +30,9 @@ def take_descriptions(state: LiveState, messages: Sequence[Message]) -> None:
         group.selects_by_hostname for group in groups.values()
     ):
         label_by_hostname(state)
-    at, statuses = time_of(counted[-1]), _statuses(state, counted)
+    statuses = _statuses(state, counted)
     try:
-        new_rows, podgroups, tasks = new_rows_of(state, groups, at, len(counted))
+        new_rows, podgroups, tasks = new_rows_of(state, groups, len(counted))
     except ClusterFileRefused as refusal:
         if len(counted) == 1:
             state.refuse(counted[0], f"body: {refusal}")
@@ -62,7 +62,7 @@ def _describe(state: LiveState, groups: dict[str, Described], message: Message) 
             return False
         if before is None and name in state.documents.names("podgroups"):
             before = Described.kept(state.documents.read("podgroups", name), 0)
-        groups[name] = Described.anew(body, before, message.revision)
+        groups[name] = Described.anew(body, before, message.revision, time_of(message))
         return True
     assert isinstance(body, TaskUpserted)
     name = body.podgroup
@@ -73,7 +73,8 @@ def _describe(state: LiveState, groups: dict[str, Described], message: Message) 
             if not _is_old(state, body, message.revision):
                 state.refuse(message, f"body.podgroup: expected the name of a podgroup that is there, found {name!r}")
             return False
-        known = Described.kept(state.documents.read("podgroups", name), int(state.snapshot.podgroups.revision[row]))
+        revision = int(state.snapshot.podgroups.revision[row])
+        known = Described.kept(state.documents.read("podgroups", name), revision, time_of(message))
         groups[name] = known
     if _is_old(state, body, message.revision) or not _places_known(state, message, [body.task]):
         return False

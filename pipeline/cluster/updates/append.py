@@ -105,5 +105,5 @@ def _settled(snapshot: Snapshot, new_rows: NewRows) -> Snapshot:
         return snapshot
     looked_at = np.zeros((len(new_rows.podgroups_to), 5), np.int64)
     looked_at[:, 0], looked_at[:, 1:3] = new_rows.podgroups_to, NONE
-    groups = settled(snapshot, looked_at, np.full(len(looked_at), new_rows.at), at_once=True)
+    groups = settled(snapshot, looked_at, new_rows.at, at_once=True)
     return replace(snapshot, podgroups=groups).following(snapshot, NO_ROWS)

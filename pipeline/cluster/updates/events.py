@@ -111,10 +111,10 @@ class NewRows:
         created and order stay.
     podgroups_from, podgroups_to, roles_from, roles_to, subgroups_from, subgroups_to: int64[...]
         Known rows and the new ones that replace them (NONE where a role or subgroup is gone).
+    at: float64[...]
+        When each of ``podgroups_to`` was described, in seconds.
     budgets
         All of them, over the new vocabulary.
-    at
-        Seconds, for podgroups described anew.
     news
         The number of messages that this came from.
     """
@@ -135,8 +135,8 @@ class NewRows:
     roles_to: Rows
     subgroups_from: Rows
     subgroups_to: Rows
+    at: Floats
     budgets: Budgets
-    at: float
     news: int
 
 

@@ -22,9 +22,7 @@ Words = tuple[str, int, tuple[Any, ...]]
 _TABLES: dict[str, Any] = {
     "shapes": Shapes, "podgroups": Podgroups, "roles": Roles, "subgroups": Subgroups, "tasks": Tasks, "edits": Tasks,
 }  # fmt: skip
-_COLUMNS = tuple(
-    one.name for one in fields(NewRows) if one.name not in {*_TABLES, "vocabulary", "budgets", "at", "news"}
-)
+_COLUMNS = tuple(one.name for one in fields(NewRows) if one.name not in {*_TABLES, "vocabulary", "budgets", "news"})
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,6 @@ class LeanRows:
 
     columns: BundledColumns
     budgets: Budgets | None
-    at: float
     news: int
 
 
@@ -68,7 +65,7 @@ def lean(news: News, before: Snapshot) -> LeanNews:
     columns = bundled([*tables, *(getattr(rows, name) for name in _COLUMNS)])
     budgets = None if _equal(rows.budgets, before.budgets) else rows.budgets
     words = _beyond(before.vocabulary, rows.vocabulary)
-    return LeanNews(replace(news, new_rows=None), words, LeanRows(columns, budgets, rows.at, rows.news))
+    return LeanNews(replace(news, new_rows=None), words, LeanRows(columns, budgets, rows.news))
 
 
 def full(said: LeanNews, before: Snapshot) -> News:
@@ -84,7 +81,6 @@ def full(said: LeanNews, before: Snapshot) -> News:
     whole = NewRows(
         vocabulary=_with(before.vocabulary, said.words),
         budgets=before.budgets if rows.budgets is None else rows.budgets,
-        at=rows.at,
         news=rows.news,
         **made,
     )

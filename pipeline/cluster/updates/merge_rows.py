@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, dense_rank, frozen
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, dense_rank, frozen
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets, Podgroups, Shapes, Subgroups, Tasks
@@ -46,8 +46,8 @@ class CompiledPart:
         For new rows, how many rows of the state each comes after by (created, name).
     revision: int64[G']
         Of each podgroup's description.
-    at
-        Seconds.
+    at: float64[G']
+        When each of its podgroups was described, in seconds.
     news
         The number of messages that this came from.
     """
@@ -61,7 +61,7 @@ class CompiledPart:
     podgroups_before: Longs
     tasks_before: Longs
     revision: Longs
-    at: float
+    at: Floats
     news: int
 
 
@@ -111,7 +111,7 @@ def new_rows_from(base: Snapshot, joined: CompiledPart) -> NewRows:
         **_moves("roles", np.flatnonzero(gone[base.roles.podgroup]), joined.role_of[roles], role_at[roles]),
         **_moves("subgroups", np.flatnonzero(gone[base.subgroups.podgroup]), joined.subgroup_of[parts], part_at[parts]),
         budgets=_budgets(base, part, vocabulary, namespaces, label_sets),
-        at=joined.at,
+        at=joined.at[moved],
         news=joined.news,
     )
 

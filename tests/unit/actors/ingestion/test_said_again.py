@@ -80,3 +80,15 @@ def test_a_podgroup_is_broken_since_its_own_node_has_left_however_they_are_read(
     row = one_by_one.names.row("podgroups", "default/train")
     assert one_by_one.snapshot.podgroups.stale_since[row] == world.now - 7.0
     assert drained(at_once).snapshot.podgroups.stale_since[row] == world.now - 7.0
+
+
+def test_a_podgroup_is_whole_since_its_own_description_said_so_however_they_are_read(world: World) -> None:
+    at_once, one_by_one = world.ingestor("at once"), world.ingestor("one by one")
+    world.tell("task_started", task="default/train-0", node="n0", at=5.0)
+    for name, body in (("train", {"queue": "ml", "min_available": 1}), ("other", {"queue": "ml"})):
+        world.now += 7.0
+        world.tell("podgroup_upserted", name=name, **body)
+        drained(one_by_one)
+    row = one_by_one.names.row("podgroups", "default/train")
+    assert one_by_one.snapshot.podgroups.started[row] == world.now - 7.0
+    assert drained(at_once).snapshot.podgroups.started[row] == world.now - 7.0
