@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from actors.columns.card_names import card_names, card_row
 from actors.ingestion.known.state import LiveState, TaskRow, task_news, time_of
@@ -15,14 +16,34 @@ from pipeline.cluster.updates.events import EVICTED, REPLACED, Changes
 _OUTCOMES = {"Succeeded": SUCCEEDED, "Failed": FAILED, "Evicted": EVICTED}
 
 
+@dataclass(slots=True)
+class _Heard:
+    """News that was taken and is not folded yet."""
+
+    rows: list[TaskRow] = field(default_factory=list)
+    _newest: dict[int, int] = field(default_factory=dict)
+    _counted: int = 0
+
+    def revision(self, state: LiveState, row: int) -> int:
+        """The newest revision of a task. It is asked only where news may be refused: what is old never is."""
+        for one in self.rows[self._counted :]:
+            self._newest[one[0]] = max(one[5], self._newest.get(one[0], NONE))
+        self._counted = len(self.rows)
+        return max(self._newest.get(row, NONE), int(state.snapshot.tasks.revision[row]))
+
+
 def take_tasks(state: LiveState, messages: Sequence[Message]) -> None:
     """Take news of tasks, one after the other."""
-    rows = [row for message in messages if (row := _row(state, message)) is not None]
-    if rows:
-        state.fold(Changes(tasks=task_news(rows)))
+    heard = _Heard()
+    for message in messages:
+        row = _row(state, message, heard)
+        if row is not None:
+            heard.rows.append(row)
+    if heard.rows:
+        state.fold(Changes(tasks=task_news(heard.rows)))
 
 
-def _row(state: LiveState, message: Message) -> TaskRow | None:
+def _row(state: LiveState, message: Message, heard: _Heard) -> TaskRow | None:
     """A message about a task, in rows; None if it names something unknown."""
     body = message.body
     assert isinstance(body, (TaskStarted, TaskTerminating, TaskEnded))
@@ -31,7 +52,7 @@ def _row(state: LiveState, message: Message) -> TaskRow | None:
         state.refuse(message, f"body.task: expected the name of a task that is known, found {body.task!r}")
         return None
     if isinstance(body, TaskStarted):
-        return _started(state, message, body, row)
+        return _started(state, message, body, row, heard)
     if isinstance(body, TaskTerminating):
         status = TERMINATING
     else:
@@ -39,15 +60,15 @@ def _row(state: LiveState, message: Message) -> TaskRow | None:
     return row, status, NONE, NONE, body.incarnation, message.revision, time_of(message)
 
 
-def _started(state: LiveState, message: Message, body: TaskStarted, row: int) -> TaskRow | None:
+def _started(state: LiveState, message: Message, body: TaskStarted, row: int, heard: _Heard) -> TaskRow | None:
     snapshot, node = state.snapshot, state.node(body.node)
     if node == NONE:
-        if message.revision > snapshot.tasks.revision[row]:  # old news may name a node that has left since
+        if message.revision > heard.revision(state, row):  # old news may name a node that has left since
             state.refuse(message, f"body.node: expected the name of a node that is there, found {body.node!r}")
         return None
     card, asks = card_row(snapshot, node, body.card), bool(snapshot.shapes.on_card[snapshot.tasks.shape[row]])
     if card == NONE if asks else body.card is not None:
-        if message.revision <= snapshot.tasks.revision[row]:
+        if message.revision <= heard.revision(state, row):
             return None
         known = ", ".join(card_names(snapshot, node)) or "it has none"
         expected = f"the name of a card of {body.node} ({known})" if asks else "none without card_request"

@@ -92,3 +92,11 @@ def test_a_podgroup_is_whole_since_its_own_description_said_so_however_they_are_
     row = one_by_one.names.row("podgroups", "default/train")
     assert one_by_one.snapshot.podgroups.started[row] == world.now - 7.0
     assert drained(at_once).snapshot.podgroups.started[row] == world.now - 7.0
+
+
+def test_old_news_is_no_dead_letter_in_the_turn_that_brings_the_newer(world: World) -> None:
+    ingestor = world.ingestor()
+    newer = world.outgoing("task_started", {"task": "default/train-0", "node": "n0"}, 9)
+    world.say(newer, world.outgoing("task_started", {"task": "default/train-0", "node": "gone"}, 8))
+    drained(ingestor)
+    assert world.letters() == []
