@@ -107,6 +107,13 @@ def test_every_file_that_the_image_takes_is_in_the_repository() -> None:
     assert [path for path in sorted(paths_in_image()) if not (ROOT / path).exists()] == []
 
 
+def test_every_file_that_the_image_takes_is_sent_to_who_builds_it() -> None:
+    nothing, *rest = (ROOT / ".dockerignore").read_text().splitlines()
+    assert nothing == "*"
+    sent = {line.removeprefix("!") for line in rest if line.startswith("!")}
+    assert {path.split("/")[0] for path in paths_in_image()} <= sent
+
+
 @each(sorted(SERVICES))
 def test_a_configuration_that_a_command_names_is_mounted_there(name: str) -> None:
     words = [*SERVICES[name].get("command", []), *SERVICES[name]["healthcheck"]["test"]]
