@@ -171,6 +171,13 @@ def test_the_broker_writes_everything_down_and_evicts_nothing() -> None:
     assert settings["maxmemory-policy"] == "noeviction"
 
 
+def test_who_refuses_when_memory_is_short_does_so_before_the_container_is_killed() -> None:
+    (maxmemory,) = re.findall(r"^maxmemory (\d+)gb$", (ROOT / "deploy/redis.conf").read_text(), re.MULTILINE)
+    assert int(SERVICES["redis"]["mem_limit"].removesuffix("g")) >= 1.5 * int(maxmemory)
+    limiter = yaml.safe_load((ROOT / "deploy/otel-collector.yaml").read_text())["processors"]["memory_limiter"]
+    assert limiter["limit_mib"] <= 0.8 * int(SERVICES["otel-collector"]["mem_limit"].removesuffix("m"))
+
+
 def test_every_pipeline_of_the_collector_is_made_of_parts_that_are_configured() -> None:
     collector = yaml.safe_load((ROOT / "deploy/otel-collector.yaml").read_text())
     for pipeline in collector["service"]["pipelines"].values():
