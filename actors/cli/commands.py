@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from actors.cli.import_commands import imports
-from actors.cli.options import FleetName, Force, Inventory, Profile, RayAddress, RedisUrl, SettingsFile
+from actors.cli.options import FleetName, Force, Inventory, Profile, RayAddress, RedisUrl, SettingsFile, finite
 from actors.documents.collector import collector_paused
 from actors.documents.messages import meant
 from actors.documents.results import refuse_to_replace, refuse_to_replace_inputs, say
@@ -70,7 +70,9 @@ def simulate(
     explain: Annotated[bool, typer.Option("--explain", help="Say why as well.")] = False,
     step_s: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Seconds from cycle to cycle; default 0, or 60 where a task has a grace_s."),
+        typer.Option(
+            min=0.0, callback=finite, help="Seconds from cycle to cycle; default 0, or 60 where a task has a grace_s."
+        ),
     ] = None,
 ) -> None:
     """Run the pure pipeline over a cluster file, in this process: no broker, no actors."""
@@ -116,7 +118,7 @@ def run(
 
 @app.command()
 def demo(
-    seconds: Annotated[float, typer.Option(min=5.0, help="Seconds in which gangs arrive.")] = 35.0,
+    seconds: Annotated[float, typer.Option(min=5.0, callback=finite, help="Seconds in which gangs arrive.")] = 35.0,
     seed: Annotated[int, typer.Option(help="Seed of the simulated fleet and its gangs.")] = 7,
     redis_url: RedisUrl = None,
     ray_address: RayAddress = None,
@@ -139,7 +141,9 @@ def fleet(
     redis_url: RedisUrl = None,
     name: FleetName = None,
     seed: Annotated[int, typer.Option(help="Seed of the fleet's load and of the gangs that arrive.")] = 7,
-    every_s: Annotated[float, typer.Option(min=0.0, help="Seconds between gangs; 0: none arrive.")] = 4.0,
+    every_s: Annotated[
+        float, typer.Option(min=0.0, callback=finite, help="Seconds between gangs; 0: none arrive.")
+    ] = 4.0,
     settings: SettingsFile = None,
     inventory: Inventory = None,
 ) -> None:
@@ -251,7 +255,7 @@ def get(
 
 @app.command()
 def top(
-    every_s: Annotated[float, typer.Option(min=0.2, help="Seconds between two looks.")] = 2.0,
+    every_s: Annotated[float, typer.Option(min=0.2, callback=finite, help="Seconds between two looks.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Look once, without clearing the screen.")] = False,
     redis_url: RedisUrl = None,
     fleet: FleetName = None,
@@ -287,7 +291,7 @@ def check_connector(
     redis_url: RedisUrl = None,
     fleet: FleetName = None,
     settings: SettingsFile = None,
-    limit_s: Annotated[float, typer.Option(min=0.1, help="Seconds that an answer may take.")] = 15.0,
+    limit_s: Annotated[float, typer.Option(min=0.1, callback=finite, help="Seconds that an answer may take.")] = 15.0,
 ) -> None:
     """Play Clearway's part to a connector, and say what it does wrong: one running task is evicted and bound again."""
     from actors.configuration.settings import load_settings

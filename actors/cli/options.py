@@ -1,7 +1,8 @@
-"""Options that several commands share."""
+"""Options that several commands share, and what is asked of an option's value."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -23,3 +24,10 @@ SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file
 Profile = Annotated[str | None, typer.Option("--profile", help="Policy profile, by name or as a path to its file.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Inventory = Annotated[Path | None, typer.Option("--inventory", help="Inventory of the simulated fleet (YAML).")]
+
+
+def finite(value: float | None) -> float | None:
+    """Refuse infinity, which a range without an upper end lets through; NaN is in no range."""
+    if value == math.inf:
+        raise typer.BadParameter("expected a finite number, found inf")
+    return value

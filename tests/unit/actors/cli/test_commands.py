@@ -3,6 +3,7 @@
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from actors.cli.commands import app
@@ -45,3 +46,16 @@ def test_every_command_that_writes_a_file_for_users_asks_before_it_replaces_one(
     out.write_text("mine\n")
     for words in (["export"], ["import", "kai-config", "x.yaml"], ["import", "volcano-config", "x.yaml"]):
         assert isinstance(CliRunner().invoke(app, [*words, "--out", str(out)]).exception, FileRefused)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["simulate", "cluster.yaml", "--step-s", "inf"], ["demo", "--seconds", "inf"], ["fleet", "--every-s", "inf"],
+        ["top", "--every-s", "inf"], ["check-connector", "--limit-s", "inf"],
+    ],
+)  # fmt: skip
+def test_seconds_without_end_are_refused_with_the_name_of_the_option(words: list[str]) -> None:
+    said = CliRunner().invoke(app, words)
+    assert said.exit_code == 2
+    assert f"Invalid value for '{words[-2]}': expected a finite number, found inf" in said.output
