@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgpack
 import numpy as np
@@ -59,13 +59,15 @@ def run(settings: Settings, limit_s: float) -> int:
     ------
     SettingsRefused
         If no broker is named, or a service decides for the fleet.
+    BrokerUnreachable
+        If the broker does not answer for as long as the settings say, else for ``limit_s``.
     """
     if settings.redis_url is None:
         raise SettingsRefused("redis_url: expected the broker that the connector uses (--redis-url), found none")
     # What is wrong is said as a finding; a log of it would say it twice, and what we send wrongly on purpose too.
     logging.basicConfig(handlers=[logging.NullHandler()])
     with broker_for(settings) as address:
-        link = address.connect("check-connector")
+        link = replace(address, wait_s=address.wait_s or limit_s).connect("check-connector")
         bus, ledger = RedisBus(link, settings.fleet), RedisLedger(link, settings.fleet)
         lease = ledger.acquire(f"check-connector-{time.time_ns()}", int(limit_s * 20_000))
         try:

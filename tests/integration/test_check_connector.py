@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.broker.bus import DECISIONS
+from actors.broker.bus import DECISIONS, BrokerUnreachable
 from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
@@ -92,3 +92,8 @@ def test_a_fleet_that_a_service_decides_for_is_refused(
     RedisLedger(client, fleet_name).acquire("the service", 60_000)
     with pytest.raises(SettingsRefused, match="the service decides for it; stop that service first"):
         run(load_settings(redis_url=broker.url, fleet=fleet_name), 1.0)
+
+
+def test_a_broker_that_is_not_there_is_waited_for_no_longer_than_an_answer_may_take(tmp_path: Path) -> None:
+    with pytest.raises(BrokerUnreachable, match="No such file or directory"):
+        run(load_settings(redis_url=f"unix://{tmp_path}/no.sock", fleet="trial"), 0.2)
