@@ -17,8 +17,8 @@ PROFILES = ("default", "volcano")
 S3_HOURS = 45.0
 
 
-def side_by_side(folder: Path, hours: float | None) -> Iterator[str]:
-    """The lines of the page, scenario by scenario, while they are measured.
+def side_by_side(folder: Path, hours: float | None) -> Iterator[tuple[str, list[ReplayReport]]]:
+    """The name of each scenario with its reports, one for each of ``PROFILES``, as soon as they are measured.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ def side_by_side(folder: Path, hours: float | None) -> Iterator[str]:
         If a recording cannot be used.
     """
     policies = [load_profile(name) for name in PROFILES]
-    yield from table("S1", [s1.replay(folder, policy, None, None) for policy in policies])
-    yield from table("S2", [S2.replay(folder, policy, hours) for policy in policies])
-    yield from table("S3", [S3.replay(folder, policy, hours or S3_HOURS) for policy in policies])
+    yield "S1", [s1.replay(folder, policy, None, None) for policy in policies]
+    yield "S2", [S2.replay(folder, policy, hours) for policy in policies]
+    yield "S3", [S3.replay(folder, policy, hours or S3_HOURS) for policy in policies]
 
 
 def table(scenario: str, reports: Sequence[ReplayReport]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Recorded clusters through the pipeline: a small folder of their shape always, the recordings where they lie."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +9,17 @@ import numpy as np
 import pytest
 
 from actors.cli.main import main
+from actors.cli.replay import run
 from actors.configuration.profiles import load_profile
 from actors.replays import s1
 from actors.replays.fewest import fewest
 from actors.replays.lingjun import open_stream
 from actors.replays.openb import WaitingGang, open_placed
 from actors.replays.recorded import RecordingRefused, table
+from actors.replays.report import ReplayReport
 from actors.replays.rules import broken_by, broken_gangs, in_one_domain, needless, overfull
 from actors.replays.s2 import S2
 from actors.replays.s3 import S3
-from actors.replays.side_by_side import side_by_side
 from actors.replays.streams.lives import evicted, unlived
 from pipeline.decision.decided import carried_out
 from pipeline.decision.statement import statement
@@ -116,12 +118,24 @@ def test_a_gang_of_two_roles_takes_back_what_its_queue_deserves(small: Path) -> 
     assert whole["gpu_hours_below_deserved"] <= 4 / 60
 
 
-def test_all_scenarios_are_told_side_by_side(small: Path) -> None:
-    page = "\n".join(side_by_side(small, 1.0))
+def test_all_scenarios_are_told_side_by_side(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("all", {"hours": 1.0}, data=small, profile=None, as_json=False) == 0
+    page = capsys.readouterr().out
     for scenario in ("### S1: ", "### S2: ", "### S3: "):
         assert scenario in page
     assert "| measure | default | volcano |" in page
     assert "| B, 8 x 8 GPUs in one asw, priority 3: least work possible |" in page
+
+
+def test_a_rule_that_is_broken_in_one_of_all_scenarios_is_in_the_exit_code(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right = ReplayReport("s1", "some", [{"cycles": 1}], ())
+    torn = replace(right, broken=("a gang is torn",))
+    told = [("S1", [right, right]), ("S2", [right, torn]), ("S3", [right, right])]
+    monkeypatch.setattr("actors.cli.replay.side_by_side", lambda *_asked: told)
+    assert run("all", {"hours": None}, data=small, profile=None, as_json=False) == 1
+    assert "| rules broken | volcano: 1 | a gang is torn |" in capsys.readouterr().out
 
 
 def test_the_least_work_is_what_the_cheapest_nodes_lose(small: Path) -> None:
@@ -250,6 +264,9 @@ def command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         (("s1", "--priority", "9"), "expected 1 to 4"),
         (("s1", "--hours", "1"), "--hours: expected none in scenario s1"),
         (("s3", "--event", "A"), "--event: expected none in scenario s3"),
+        (("all", "--event", "A"), "--event: expected none in scenario all"),
+        (("all", "--profile", "kai"), "scenario all: expected neither --profile nor --json"),
+        (("all", "--json"), "it is a page of default and volcano"),
         (("s1", "--event", "A"), "expected a readable"),
     ],
 )
