@@ -18,7 +18,7 @@ from actors.broker.ledger import Duplicate, Fenced, Lease, Ledger, Record, Recor
 from actors.columns.decision_message import decision
 from actors.columns.naming import Naming
 from actors.commit.decision_book import DecisionBook
-from actors.commit.decision_metrics import count_decision
+from actors.commit.decision_metrics import count_decision, count_from_zero
 from actors.commit.judged import Judged, Recordable, planned_on, sentence, told
 from actors.commit.lease import LeaseKeeper
 from actors.commit.newest_state import NewestState
@@ -86,6 +86,7 @@ class Committer:
         self._state = NewestState()
         self._book = DecisionBook(self._terms.eviction_deadline_s, policy.reservation_ttl_s, now_s)
         self._forget_at, self._recorded = 0.0, 0
+        count_from_zero(telemetry.figures)
 
     # -- the right to write ------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Callable
 
-from actors.broker.bus import Bus
+from actors.broker.bus import DECISIONS, EVENTS, Bus
 from actors.columns.name_directory import Additions
 from actors.configuration.settings import Settings
 from actors.contracts import Intake, Preparation, TurnTold
@@ -81,6 +81,8 @@ class IngestLoop:
         self._leads_until, self._unlisted_since = math.inf, math.inf
         self._say_unlisted_at = 0.0
         self._lags = Lags(bus, telemetry, settings.lag_warn_s)
+        for stream in (EVENTS, DECISIONS):  # a rise from nothing is none for Prometheus: the first letter is to be seen
+            telemetry.figures.dead_letters.add(0, {"stream": stream})
 
     def _begun(self) -> Ingestor:
         settings, figures = self._settings, self._telemetry.figures

@@ -1,12 +1,14 @@
 """Every figure that an operator is told to watch is recorded where it happens."""
 
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import yaml
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from actors.broker.bus import EVENTS, BrokerUnreachable
+from actors.broker.bus import DECISIONS, EVENTS, BrokerUnreachable
 from actors.broker.retry import RetryPolicy, persist
 from actors.configuration.settings import TelemetrySettings
 from actors.observability.metrics import Figures
@@ -56,7 +58,17 @@ def test_refused_input_is_counted_once_however_often_it_is_read() -> None:
     assembly.hear()
     assembly.restart_ingestor()
     assembly.hear()
-    assert recorded(reader)["clearway.dead_letters"] == {EVENTS: 2}
+    assert recorded(reader)["clearway.dead_letters"] == {EVENTS: 2, DECISIONS: 0}
+
+
+def test_what_an_alert_counts_the_rise_of_is_there_before_the_first_one() -> None:
+    rules = yaml.safe_load((ACTORS.parent / "deploy/alerts.yaml").read_text())["groups"][0]["rules"]
+    said = " ".join(rule["expr"] for rule in rules)
+    asked = set(re.findall(r"(?:increase|rate)\(clearway_(\w+)_total", said))
+    assert asked == {"dead_letters", "victims_overdue", "verdicts"}
+    _, reader = watched(rack_cluster())
+    assert asked <= {name.removeprefix("clearway.").replace(".", "_") for name in recorded(reader)}
+    assert recorded(reader)["clearway.verdicts"] == {"accepted,": 0}
 
 
 def test_every_try_that_finds_no_broker_is_counted_and_said() -> None:
