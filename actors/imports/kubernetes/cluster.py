@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from actors.cluster_file.cross_references import SYSTEM_CLASSES
@@ -116,7 +116,7 @@ class Cluster:
             key = (manifest.group, manifest.kind.lower(), manifest.name.partition(" ")[2])
             if reader is None:
                 if manifest.kind.lower() not in over:
-                    self._tell(manifest, "nothing here reads this kind")
+                    self._tell(manifest, f"nothing here reads this kind of {manifest.group or 'the core group'}")
             elif key in seen:
                 self._tell(manifest, "it is there already, and the first one counts")
             else:
@@ -127,15 +127,26 @@ class Cluster:
         self.findings.append(Finding(manifest, (), told))
 
     def _in_place(self, manifest: Manifest) -> Manifest:
-        """The manifest with its metadata under ``metadata``."""
+        """The manifest with its metadata under ``metadata``, and with a name if it states the beginning of one."""
+        metadata = manifest.body.get("metadata")
+        if isinstance(metadata, Mapping) and not metadata.get("name"):
+            start = metadata.get("generateName")
+            if not isinstance(start, str) or not start.strip("-"):
+                return manifest
+            named = {**manifest.body, "metadata": {**metadata, "name": start.rstrip("-")}}
+            return self._read_as(manifest, named, {("metadata", "generateName"): "metadata.name"})
         out = [key for key in _MISPLACED if key in manifest.body]
-        if manifest.body.get("metadata") is not None or "name" not in out:
+        if metadata is not None or "name" not in out:
             return manifest
         body = {key: value for key, value in manifest.body.items() if key not in out}
         body["metadata"] = {key: manifest.body[key] for key in out}
-        found = Manifest(manifest.file, manifest.document, manifest.inside, manifest.group, manifest.kind, body)
-        for key in out:
-            self.findings.append(Finding(found, (key,), f"read as metadata.{key}", left_out=False))
+        return self._read_as(manifest, body, {(key,): f"metadata.{key}" for key in out})
+
+    def _read_as(self, manifest: Manifest, body: dict[str, Any], keys: Mapping[Location, str]) -> Manifest:
+        """The manifest with another body, and a note for each key that is read as another one."""
+        found = replace(manifest, body=body)
+        for where, meant in keys.items():
+            self.findings.append(Finding(found, where, f"read as {meant}", left_out=False))
         return found
 
     def _object(self, manifest: Manifest, read: Reader, on: str) -> Rest:
@@ -148,7 +159,7 @@ class Cluster:
         if corrected is None:
             return rest
         self._forget(state)
-        again = Manifest(manifest.file, manifest.document, manifest.inside, manifest.group, manifest.kind, corrected)
+        again = replace(manifest, body=corrected)
         about = Fields(again, corrected, (), self.findings)
         read(about)
         return Rest(about, on)

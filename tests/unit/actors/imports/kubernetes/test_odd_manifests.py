@@ -41,6 +41,21 @@ def test_a_replica_set_of_a_deployment_stands_in_for_it_once(tmp_path: Path) -> 
     assert sum(task.get("count", 1) for group in document["podgroups"] for task in group["tasks"]) == 2
 
 
+def test_an_object_that_states_the_beginning_of_a_name_is_called_by_that(tmp_path: Path) -> None:
+    job = workload("Job", "")
+    job |= {"apiVersion": "batch/v1", "metadata": {"generateName": "sample-job-"}}
+    document, findings = imported(tmp_path, NODE, job)
+    assert [group["name"] for group in document["podgroups"]] == ["sample-job"]
+    (note,) = findings
+    assert note.endswith("Job sample-job: metadata.generateName: read as metadata.name")
+
+
+def test_a_kind_that_is_not_read_is_told_with_its_group(tmp_path: Path) -> None:
+    job = {**workload("Job", "mine"), "apiVersion": "batch.volcano.sh/v1alpha1"}
+    _, (left_out,) = imported(tmp_path, NODE, job)
+    assert left_out.endswith("Job mine: nothing here reads this kind of batch.volcano.sh")
+
+
 def gathered(**annotations: Any) -> dict[str, Any]:
     known = "gang.scheduling.koordinator.sh"
     return {
