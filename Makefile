@@ -76,6 +76,7 @@ format: $(VENV)/.installed ## rewrite the sources in house style
 	$(BIN)/ruff format .
 
 conformance: install ## run the cases under CASES and write docs/conformance.md
+	@test -f $(CASES)/check.py || { echo "$(CASES): expected the cases and their check.py there; name the folder with CASES=" >&2; exit 2; }
 	$(BIN)/python -m tests.conformance.report --cases $(CASES) --output docs/conformance.md
 
 bench: install ## measure the budgets (BENCH="--only NAME" or "--json"); KAI Scheduler's fleets if PEERS is there
