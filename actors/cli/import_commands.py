@@ -60,7 +60,7 @@ def import_k8s(
     paths: Annotated[list[Path], typer.Argument(help="Manifests: YAML or JSON files, folders, dumps of kubectl.")],
     out: Annotated[Path | None, typer.Option(help="File for the cluster file; default standard output.")] = None,
     now: Annotated[
-        float | None, typer.Option(help="The clock, seconds since the epoch; default the newest time in the manifests.")
+        float | None, typer.Option(help="The clock, seconds since the epoch; default the newest of pods and podgroups.")
     ] = None,
     scheduler: Annotated[
         list[str] | None,

@@ -177,7 +177,7 @@ class Cluster:
         Parameters
         ----------
         now
-            Seconds since the epoch; None: the newest time that any object states.
+            Seconds since the epoch; None: the newest time at which a task or podgroup was made or a podgroup was whole.
         schedulers
             Names of schedulers whose pods are placed; the others only take room. Empty: all are placed.
 

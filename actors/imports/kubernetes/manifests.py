@@ -58,7 +58,7 @@ def cluster_of(
     Parameters
     ----------
     now
-        The clock, seconds since the epoch; None: the newest time that an object states.
+        The clock, seconds since the epoch; None: as `Cluster.document` says.
     schedulers
         Values of ``spec.schedulerName`` whose pods are placed; the others only take room. Empty: all are placed.
     most
