@@ -45,8 +45,7 @@ def run(files: Sequence[Path], out: Path | None, cluster: Path | None) -> int:
         for text, above in _documents(_text(file)):
             read.take(text, file.name, above)
     sentences = [sentence for located in read.located for sentence in located.sentences()]
-    if not sentences and read.profile is not None and read.objects.any and cluster is None:
-        sentences = ["expected --cluster beside a configuration: the files have objects too"]
+    sentences = sentences or [*_unmet(read, out, cluster)]
     if sentences:
         sys.stderr.writelines(f"clearway: {sentence}\n" for sentence in sentences)
         return _REFUSED
@@ -57,6 +56,19 @@ def run(files: Sequence[Path], out: Path | None, cluster: Path | None) -> int:
     if read.profile is not None:
         write_out(read.profile, out)
     return 0
+
+
+def _unmet(read: Read, out: Path | None, cluster: Path | None) -> Iterator[str]:
+    """What was read and has no place to go, or was asked for and not read."""
+    if read.profile is not None and read.objects.any and cluster is None:
+        yield "expected --cluster beside a configuration: the files have objects too"
+    if read.profile is None and not read.objects.any:
+        yield "expected a scheduler configuration or objects in the files, found neither"
+        return
+    if read.profile is None and out is not None:
+        yield "--out: expected a scheduler configuration in the files, found none"
+    if not read.objects.any and cluster is not None:
+        yield f"--cluster: expected any of {', '.join(KINDS)} in the files, found none"
 
 
 def _check(made: Mapping[str, Any], read: Read) -> None:

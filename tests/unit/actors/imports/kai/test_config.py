@@ -288,3 +288,25 @@ def test_the_command_writes_both(tmp_path: Path) -> None:
     ran = subprocess.run([*command, "--cluster", str(out)], capture_output=True, text=True, check=False, timeout=60)
     assert (ran.returncode, ran.stdout[:6]) == (0, "# From")
     assert out.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "out", "cluster", "told"),
+    [
+        ("# nothing yet", None, None, "expected a scheduler configuration or objects in the files, found neither"),
+        (OBJECTS, "mine.toml", "objects.yaml", "--out: expected a scheduler configuration in the files, found none"),
+        (
+            CONFIGURATION,
+            "mine.toml",
+            "objects.yaml",
+            "--cluster: expected any of Queue, PodGroup, Topology, PriorityClass",
+        ),
+    ],
+)
+def test_a_file_that_is_asked_for_and_has_no_content_is_refused(
+    text: str, out: str | None, cluster: str | None, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = [None if name is None else tmp_path / name for name in (out, cluster)]
+    assert run(written(tmp_path, text), *places) == 2
+    assert told in capsys.readouterr().err
+    assert not any(place is not None and place.exists() for place in places)
