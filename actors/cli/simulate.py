@@ -18,7 +18,6 @@ from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import SettingsRefused
-from actors.documents.bounded_files import STANDARD_INPUT
 from actors.documents.results import write_out
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.fleets.prompt import started, victims_gone
@@ -114,12 +113,15 @@ def _in_words(result: Mapping[str, Any]) -> str:
 
 def _one(files: Sequence[Path]) -> tuple[dict[str, Any], list[Finding]]:
     """A cluster file as plain data, from a file or from manifests, and findings about what was left out."""
-    one = files[0] if len(files) == 1 and (files[0].is_file() or files[0] == STANDARD_INPUT) else None
-    if one is not None and not is_manifests(text := text_to_read(one)):
-        return read_mapping(text, str(one)), []
+    known = {}
+    if len(files) == 1 and not files[0].is_dir():
+        text = text_to_read(files[0])
+        if not is_manifests(text):
+            return read_mapping(text, str(files[0])), []
+        known[files[0]] = text
     from actors.imports.kubernetes.manifests import cluster_of
 
-    return cluster_of(files)
+    return cluster_of(files, known=known)
 
 
 def _left_out(findings: list[Finding]) -> int:

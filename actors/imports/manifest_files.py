@@ -24,8 +24,13 @@ _MOST_FILES = 100_000
 _ELIDED = re.compile(r"(?m)^[ \t]+\.\.\.[ \t]*$")
 
 
-def read_manifests(paths: Sequence[Path]) -> tuple[list[Manifest], list[Finding]]:
+def read_manifests(paths: Sequence[Path], known: Mapping[Path, str]) -> tuple[list[Manifest], list[Finding]]:
     """Read the objects of files, and of all YAML and JSON files in folders, in the order of the file names.
+
+    Parameters
+    ----------
+    known
+        Texts of files that were read before.
 
     Returns
     -------
@@ -39,7 +44,7 @@ def read_manifests(paths: Sequence[Path]) -> tuple[list[Manifest], list[Finding]
     manifests: list[Manifest] = []
     findings: list[Finding] = []
     for file in _files(paths):
-        text = text_to_read(file)
+        text = known[file] if file in known else text_to_read(file)
         for elided in _ELIDED.finditer(text):
             line = text.count("\n", 0, elided.start()) + 1
             whole = Manifest(str(file), 0, (), "", "", {})
@@ -136,7 +141,9 @@ def _line(manifest: Manifest, where: Location) -> int | None:
 
 @lru_cache(maxsize=64)
 def _roots(file: str) -> tuple[yaml.Node, ...]:
-    """The documents of a file with their lines; empty if the file is too large for that."""
+    """The documents of a file with their lines; empty if it is too large for that, or a pipe, which is read once."""
+    if not Path(file).is_file():
+        return ()
     try:
         text = text_of(Path(file), _LINES_BYTES)
         # The cluster file reader has already refused text that could overflow this parser.

@@ -7,7 +7,7 @@ and something was left out; 2 refused.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,7 @@ def cluster_of(
     now: float | None = None,
     schedulers: Sequence[str] = (),
     most: StateLimits | None = None,
+    known: Mapping[Path, str] | None = None,
 ) -> tuple[dict[str, Any], list[Finding]]:
     """The cluster file of manifests as plain data, and a finding for each part that is not in it.
 
@@ -63,6 +64,8 @@ def cluster_of(
         Values of ``spec.schedulerName`` whose pods are placed; the others only take room. Empty: all are placed.
     most
         What the cluster file may hold; None if that is checked elsewhere.
+    known
+        Texts of files that were read before: a pipe has its text only once.
 
     Raises
     ------
@@ -71,7 +74,7 @@ def cluster_of(
         file, line and path.
     """
     try:
-        cluster = _read(paths)
+        cluster = _read(paths, known)
         document = cluster.document(now=now, schedulers=schedulers)
     except FieldRefused as refusal:
         raise ClusterFileRefused(sentence(refusal.finding)) from refusal
@@ -105,8 +108,8 @@ def network_of(paths: Sequence[Path]) -> dict[str, Any]:
     return {**found.about.data, "status": {"detailStatus": detail_status(found.levels, labels)}}
 
 
-def _read(paths: Sequence[Path]) -> Cluster:
-    manifests, findings = read_manifests(paths)
+def _read(paths: Sequence[Path], known: Mapping[Path, str] | None = None) -> Cluster:
+    manifests, findings = read_manifests(paths, known or {})
     cluster = Cluster(findings)
     cluster.read(manifests)
     return cluster

@@ -3,6 +3,8 @@
 import copy
 import io
 import json
+import os
+import subprocess
 
 import pytest
 from typer.testing import CliRunner
@@ -131,6 +133,37 @@ def test_a_dash_is_standard_input(tmp_path, monkeypatch, capsys):
     plain = run(path).stdout
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
     assert ended(monkeypatch, capsys, "-")[:2] == (0, plain)
+
+
+MANIFESTS = {
+    "apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"pods": "9"}}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}},
+        {"apiVersion": "v1", "kind": "Unheard", "metadata": {"name": "u"}},
+    ],
+}  # fmt: skip
+
+
+def test_manifests_may_come_from_standard_input(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(MANIFESTS), encoding="utf-8")
+    plain = run(path).stdout
+    assert "default/p" in plain
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    assert ended(monkeypatch, capsys, "-")[:2] == (1, plain)
+
+
+@pytest.mark.parametrize("made", [cluster_file, lambda: MANIFESTS], ids=["cluster file", "manifests"])
+def test_a_pipe_is_read_once_as_what_is_in_it(made, tmp_path):
+    path, pipe = tmp_path / "written.json", tmp_path / "pipe"
+    path.write_text(json.dumps(made()), encoding="utf-8")
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cp", path, pipe]) as writer:
+        told = run(pipe)
+        writer.kill()
+    known = run(path)
+    assert "default/" in known.stdout
+    assert (told.exit_code, told.stdout) == (known.exit_code, known.stdout)
 
 
 def test_a_file_that_is_not_there_is_named_with_its_whole_path(tmp_path, monkeypatch, capsys):
