@@ -148,7 +148,8 @@ def _layout(
     saved, score = placement.save(), placement.score
     start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
     tops = [part for part, row in enumerate(need.parts) if row.parent == NONE]
-    floor = Floor(snapshot, placement, need, order, host.binding, surplus_limit is not None, tightest=tightest)
+    thrifty = surplus_limit is not None or len(tops) > 1
+    floor = Floor(snapshot, placement, need, order, host.binding, thrifty, tightest=tightest)
     reached = not host.binding or floor.settle_needed(tops, start, stop)
     if reached and surplus_limit != 0:
         whole = surplus_limit is None or len(tops) < len(need.parts)

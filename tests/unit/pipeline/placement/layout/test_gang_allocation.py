@@ -12,6 +12,7 @@ from pipeline.placement.layout import gang_allocation
 from pipeline.placement.layout.gang_allocation import allocate
 from tests.support.asking import host_on, with_quota
 from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.gathering import Outcome, cluster_file, waiting
 from tests.support.placing import RACK, Work, placed
 from tests.support.task_centric import with_tasks
 
@@ -120,3 +121,11 @@ def test_who_prefers_to_be_close_is_placed_beside_those_who_run(preferred):
     made = allocate(host_on(state), (0,), "allocate", surplus_limit=1)
     assert made is not None
     assert made.bound_node.tolist() == ([3] if preferred == "podgroup" else [3, 0])
+
+
+def test_podgroups_that_start_together_get_their_minima_before_any_gets_more():
+    """Two places, and each of the podgroups needs one: neither takes both, whichever is placed first."""
+    both = ["default/a", "default/b"]
+    groups = [waiting(name, [2] * 5, min_available=1, gang_group=both) for name in "ab"]
+    found = Outcome(cluster_file({"s": {"b": ["n1"]}}, 4, groups))
+    assert found.bound == {"a-0": "n1", "b-0": "n1"}
