@@ -7,8 +7,9 @@ anyway.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows, distinct, is_among
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, distinct, is_among
 from pipeline.cluster.cards import cards_for
+from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.rules.match_policy import to_make_room
 from pipeline.cluster.snapshot import Snapshot
@@ -108,7 +109,7 @@ def _still_ending(snapshot: Snapshot, waiting: Rows) -> bool:
 
 def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> GatherSearch:
     snapshot = attempt.snapshot
-    groups, unit = snapshot.podgroups, attempt.podgroups
+    unit, queue = attempt.podgroups, int(snapshot.podgroups.queue[attempt.podgroups[0]])
     return GatherSearch(
         host=host,
         need=need,
@@ -116,11 +117,25 @@ def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -
         allowed=host.allowed(need.shapes),
         existing=existing_of(snapshot, unit, need.tasks[: need.minimum]),
         candidate=host.candidates(preemptor),
-        short=np.maximum(preemptor.request - host.headroom[groups.queue[unit[0]]], 0),
+        short=np.maximum(preemptor.request - host.headroom[queue], 0),
+        frees=_freeing(snapshot.queues.parent, host.headroom, queue),
         steps=steps_of(snapshot, unit),
         lost=lost_work(snapshot, attempt.now),
         queue_rank=host.price_rank(attempt.purpose, unit[0]),
     )
+
+
+def _freeing(parent: Ids, headroom: Longs, queue: int) -> Bools:
+    """bool[Q, R]: queues whose victims free what ``queue`` lacks: those below the widest one that leaves no more."""
+    limits = headroom == headroom[queue]
+    result, above = np.zeros_like(limits), np.ones(limits.shape[1], bool)
+    for one in chain(parent, queue):
+        above &= limits[one]
+        result[one] = above
+    for one in range(len(parent)):  # parents come before children
+        if parent[one] != NONE:
+            result[one] |= result[parent[one]]
+    return np.asarray(result)
 
 
 def _best_of(search: GatherSearch, domains: Rows, limit: int, tried: list[DomainTried]) -> MadeRoom | None:

@@ -9,7 +9,7 @@ from pipeline.decision.price import Price, Work, price_of
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, gathered
 from pipeline.solvers.gather.leaving.out_of_order import permitted, permitted_otherwise
 from pipeline.solvers.gather.leaving.pool import Pool, of_some, pool_of
-from pipeline.solvers.gather.leaving.search import GatherSearch, leaving, slots_suffice
+from pipeline.solvers.gather.leaving.search import GatherSearch, leaving, quota_freed, slots_suffice
 
 Harm = tuple[int, int, int, int, Work, Work, int]
 #: Where slots do not decide, at most this many units are tried by themselves.
@@ -122,15 +122,13 @@ def _fewer(
     search: GatherSearch, pool: Pool, order: Rows, leaves: Bools, placed: Gathered, domain: int
 ) -> tuple[Bools, Gathered]:
     """The same, where units return by themselves too, in their order, while the gang can still be gathered."""
-    held = search.snapshot.shapes.request[search.snapshot.tasks.shape[pool.rows]]
-    own_queue = search.snapshot.queue_of(pool.rows) == search.snapshot.podgroups.queue[search.need.podgroups[0]]
-    tried = 0
+    freed, tried = quota_freed(search, pool), 0
     for one in order.tolist():
         if not leaves[one] or tried == _TRIED:
             continue
         with_it = pool.unit == pool.unit[one] if pool.unit[one] != NONE else np.arange(len(leaves)) == one
         fewer = leaves & ~with_it
-        if (held[fewer & own_queue].sum(axis=0) < search.short).any():
+        if (freed[fewer].sum(axis=0) < search.short).any():
             continue
         tried += 1
         found = _gathered(search, pool, fewer, domain)

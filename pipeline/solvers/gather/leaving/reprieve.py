@@ -18,7 +18,7 @@ class Wanted(NamedTuple):
         Of each kind of the gang's tasks.
     allowed: bool[M, n]
     short: int64[R]
-        How much quota the gang lacks, 0 where it lacks none: victims that are ``counted`` must free it.
+        How much quota the gang lacks, 0 where it lacks none: what victims free of it must come to as much.
     """
 
     request: Longs
@@ -57,23 +57,23 @@ def brought(wanted: Wanted, left: Longs, node: Rows, held: Longs, unit: Longs, o
     """The slots that units bring alone; the arguments are those of `reprieved`."""
     slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
     missing = np.maximum(wanted.many - total, 0).sum()
-    freed, counted = np.zeros(left.shape[1], np.int64), np.zeros(len(node), np.bool_)
+    freed, frees = np.zeros(left.shape[1], np.int64), np.zeros_like(held)
     result, first = np.zeros(len(node), np.int64), 0
     while first < len(order):
         stop, before = first + 1, total.sum()
         while stop < len(order) and unit[order[first]] != NONE and unit[order[stop]] == unit[order[first]]:
             stop += 1
         for at in range(first, stop):
-            _returned(wanted, left, slots, total, freed, node, held, counted, order[at], -1)
+            _returned(wanted, left, slots, total, freed, node, held, frees, order[at], -1)
         result[order[first:stop]] = total.sum() - before
         for at in range(first, stop):
-            _returned(wanted, left, slots, total, freed, node, held, counted, order[at], 1)
+            _returned(wanted, left, slots, total, freed, node, held, frees, order[at], 1)
         first = stop
     return Brought(result, missing)
 
 
 @kernel
-def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, counted: Bools, unit: Longs, order: Rows) -> Bools:
+def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, frees: Longs, unit: Longs, order: Rows) -> Bools:
     """bool[C]: which candidates leave, if they return in order, each unit whole or, in a second round, one by one.
 
     Parameters
@@ -82,15 +82,15 @@ def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, counted: Boo
         Room of the nodes beside the candidates; changed in place.
     node: int64[C], held: int64[C, R], unit: int64[C], order: int64[C]
         Of the candidates; nodes count from the first of ``left``.
-    counted: bool[C]
-        Candidates whose return uses the gang's quota.
+    frees: int64[C, R]
+        How much of the quota that the gang lacks each candidate frees.
     """
     leaves = np.ones(len(node), np.bool_)
     freed = np.zeros(left.shape[1], np.int64)
     for c in range(len(node)):
         for r in range(len(freed)):
             left[node[c], r] += held[c, r]
-            freed[r] += held[c, r] if counted[c] else 0
+            freed[r] += frees[c, r]
     slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
     for alone in (False, True):
         first = 0
@@ -103,13 +103,13 @@ def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, counted: Boo
             if leaves[order[first]] and not (alone and unit[order[first]] == NONE):
                 fits, tried = True, first
                 while fits and tried < stop:
-                    fits = _returned(wanted, left, slots, total, freed, node, held, counted, order[tried], 1)
+                    fits = _returned(wanted, left, slots, total, freed, node, held, frees, order[tried], 1)
                     tried += 1
                 for at in range(first, tried):
                     if fits:
                         leaves[order[at]] = False
                     else:
-                        _returned(wanted, left, slots, total, freed, node, held, counted, order[at], -1)
+                        _returned(wanted, left, slots, total, freed, node, held, frees, order[at], -1)
             first = stop
     return leaves
 
@@ -117,7 +117,7 @@ def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, counted: Boo
 @linked
 def _returned(
     wanted: Wanted, left: Longs, slots: Longs, total: Longs, freed: Longs,
-    node: Rows, held: Longs, counted: Bools, candidate: int, sign: int,
+    node: Rows, held: Longs, frees: Longs, candidate: int, sign: int,
 ) -> bool:  # fmt: skip
     """Let a candidate return (``sign`` 1) or go again (-1); returns whether there are enough slots and quota then."""
     n, enough = node[candidate], True
@@ -130,6 +130,6 @@ def _returned(
             slots[kind, n] = now
         enough &= total[kind] >= wanted.many[kind]
     for r in range(len(freed)):
-        freed[r] -= sign * held[candidate, r] if counted[candidate] else 0
+        freed[r] -= sign * frees[candidate, r]
         enough &= wanted.short[r] <= 0 or freed[r] >= wanted.short[r]
     return enough

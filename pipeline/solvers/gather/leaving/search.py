@@ -29,6 +29,8 @@ class GatherSearch:
         Tasks that may be victims, each looked at alone.
     short: int64[R]
         How much quota the gang lacks.
+    frees: bool[Q, R]
+        Queues whose victims free it.
     steps
         The multiples in which domains take its tasks; None if any number will do.
     lost: float64[G]
@@ -45,6 +47,7 @@ class GatherSearch:
     existing: Longs
     candidate: Bools
     short: Longs
+    frees: Bools
     steps: Steps | None
     lost: Floats
     queue_rank: Longs | None
@@ -59,10 +62,14 @@ class GatherSearch:
 def leaving(search: GatherSearch, pool: Pool, order: Longs, domain: int) -> Bools:
     """bool[C]: which leave if only those in ``order`` (int64[K]) may return."""
     start = int(search.snapshot.topology.start[domain])
-    counted = search.snapshot.queue_of(pool.rows) == search.snapshot.podgroups.queue[search.need.podgroups[0]]
     wanted, left = _wanted(search, domain)
-    order = np.ascontiguousarray(order)
-    return reprieved(wanted, left, pool.node - start, _held(search, pool), np.asarray(counted), pool.unit, order)
+    held, order = _held(search, pool), np.ascontiguousarray(order)
+    return reprieved(wanted, left, pool.node - start, held, quota_freed(search, pool), pool.unit, order)
+
+
+def quota_freed(search: GatherSearch, pool: Pool) -> Longs:
+    """int64[C, R]: how much of the quota that the gang lacks each candidate frees."""
+    return np.where(search.frees[search.snapshot.queue_of(pool.rows)], _held(search, pool), 0)
 
 
 def slots_suffice(search: GatherSearch, pool: Pool, leaves: Bools, domain: int) -> bool:
