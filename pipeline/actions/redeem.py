@@ -150,7 +150,10 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
     host, holders = progress.host(), np.zeros(len(snapshot.podgroups), bool)
     holders[snapshot.tasks.podgroup[promised]] = True
     victims = set(snapshot.tasks.podgroup[np.concatenate([NO_ROWS, *evicted])].tolist())
-    for gang_group in in_order(host, holders & ~is_pipelined(to_start(snapshot, progress.policy.match_policy))):
+    whole = is_pipelined(to_start(snapshot, progress.policy.match_policy))
+    for gang_group in in_order(host, holders & (~whole | (snapshot.podgroups.gang_group != NONE))):
+        if whole[list(gang_group)].all():
+            continue
         if not evicting or gang_group in in_vain or victims.intersection(gang_group):
             progress = progress.decided(taking_back(_nothing(gang_group), _promised_of(snapshot, gang_group, promised)))
     return progress

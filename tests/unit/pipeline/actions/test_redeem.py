@@ -129,6 +129,19 @@ def test_a_promise_that_leads_nowhere_makes_room_for_others(actions: list[str]) 
     assert bindings(cluster, 2) == {"default/lo-0": "n1"}
 
 
+@pytest.mark.parametrize("actions", [["allocate"], ["allocate", "preempt"]])
+def test_what_is_promised_to_one_of_two_that_start_together_is_given_up_where_the_other_has_no_place(
+    actions: list[str],
+) -> None:
+    together = {"gang_group": ["default/hi", "default/mate"]}
+    mate = {"name": "mate", "queue": "q", "priority": 9, "tasks": [{"name": "mate-0", "request": ONE}], **together}
+    low = {"name": "lo", "queue": "q", "priority": 1, "tasks": [{"name": "lo-0", "request": ONE}]}
+    cluster = world([node("n1", 1)], waiting("n1", **together), mate, low)
+    cluster["policy"]["actions"] = actions
+    assert bindings(cluster, 1) == {}
+    assert bindings(cluster, 2) == {"default/lo-0": "n1"}
+
+
 @pytest.mark.parametrize("turned", [False, True])
 def test_of_two_promises_of_a_podgroup_the_first_in_its_order_is_kept_whatever_the_order_in_the_file(
     turned: bool,
