@@ -89,3 +89,13 @@ def test_what_is_less_important_goes_before_the_surplus_of_what_is_more_importan
     others = full("n5", "n6", high=("n1", "n2", "n3", "n4", "n7"))
     gang = waiting("job", [1] * 3, topology={"preferred": "spine"})
     assert Outcome(cluster_file(TWO_BY_TWO, 1, [*others, gang])).evicted == ["low-0"]
+
+
+def test_room_is_made_for_the_multiple_that_holds_the_minimum() -> None:
+    low = running("low", ["n1", "n2", "n3", "n4"], 1, min_available=1)
+    spines = {"s1": {"b1": ["n1", "n2"], "b2": ["n3", "n4"]}}
+    gang = in_multiples(5, block=2) | {"min_available": 3}
+    found = Outcome(cluster_file(spines, 1, [low, gang]), 2)
+    assert len(found.evicted) == 4
+    assert found.bound.keys() == {"job-0", "job-1", "job-2", "job-3"}
+    assert Outcome(cluster_file(spines, 1, [low, in_multiples(3, block=2)])).evicted == []
