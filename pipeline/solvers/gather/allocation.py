@@ -9,11 +9,12 @@ from pipeline.cluster.rules.minimum import starts_with
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.layout import gang_allocation
-from pipeline.placement.need import Need, need_of
+from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.solvers.gather.bounds import gathers, must
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, first_of, gathered, most
 from pipeline.solvers.gather.multiples import steps_of
+from pipeline.solvers.gather.needs import within_reach
 from pipeline.solvers.gather.offers import existing_of
 
 
@@ -28,7 +29,7 @@ def allocate(
     snapshot = host.context.snapshot
     if not gathers(snapshot, podgroups):
         return gang_allocation.allocate(host, podgroups, action, surplus_limit=surplus_limit)
-    need = need_of(host.to_start, podgroups, surplus=host.context.policy.surplus)
+    need = within_reach(host, host.to_start, podgroups, surplus=host.context.policy.surplus)
     if len(need.tasks) == 0 or need.short:
         return None
     many = _within_quota(host, need, surplus_limit)

@@ -22,7 +22,7 @@ from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import lost_work
 from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import Statement, statement, taking_back
-from pipeline.placement.need import Need, all_of, need_of
+from pipeline.placement.need import Need
 from pipeline.placement.outranked import on, outranked, without
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -32,6 +32,7 @@ from pipeline.solvers.gather.bounds import layers
 from pipeline.solvers.gather.leaving.out_of_order import differs_by_order
 from pipeline.solvers.gather.leaving.search import GatherSearch
 from pipeline.solvers.gather.multiples import steps_of
+from pipeline.solvers.gather.needs import in_multiples
 from pipeline.solvers.gather.offers import existing_of
 from pipeline.solvers.gather.prospects import hopeful
 from pipeline.solvers.gather.victims import ANY_PRIORITY, MadeRoom, cheapest_in, harm_of
@@ -44,7 +45,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     domain that loses least is taken, and among equals the one with the fewest slots beyond the job. If none can, and a
     quota decided who may go, the layers are tried again with the quota counted off along other orders.
     """
-    need = _need(attempt)
+    need = in_multiples(host, to_make_room(attempt.snapshot, attempt.policy.match_policy), attempt.podgroups)
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
     refused = _refusal(attempt, host, need, preemptor)
     if refused is not None:
@@ -63,16 +64,6 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     reasons = {entry.reason for entry in tried}
     reason = next((one for one in CLOSEST if one in reasons), Reason.BOUND)
     return NoPlan(replace(_explained(attempt, need, reason), tried=tuple(tried)))
-
-
-def _need(attempt: Attempt) -> Need:
-    """The minimum, and as many tasks more as make it a multiple where domains take multiples only."""
-    snapshot, unit = to_make_room(attempt.snapshot, attempt.policy.match_policy), attempt.podgroups
-    least, steps = need_of(snapshot, unit, surplus=False), steps_of(snapshot, unit)
-    if steps is None or least.minimum % steps.whole == 0:
-        return least
-    many, every = -(-least.minimum // steps.whole) * steps.whole, need_of(snapshot, unit).tasks
-    return least if many > len(every) else all_of(need_of(snapshot, unit, among=every[:many]))
 
 
 def _first_of(search: GatherSearch, attempt: Attempt) -> tuple[MadeRoom | None, list[DomainTried]]:
