@@ -2,19 +2,21 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Rows, distinct, sealed
+from pipeline.cluster.arrays import Bools, Rows, distinct, sealed
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.resources import fits
 from pipeline.cluster.rules.minimum import starts_with
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.layout import gang_allocation
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
+from pipeline.records import replace
 from pipeline.solvers.gather.bounds import gathers, must
-from pipeline.solvers.gather.gathering import Gathered, GatherSite, first_of, gathered, most
+from pipeline.solvers.gather.gathering import Gathered, GatherSite, first_of, gathered, most, of_some
 from pipeline.solvers.gather.multiples import steps_of
-from pipeline.solvers.gather.needs import within_reach
+from pipeline.solvers.gather.needs import served, within_reach
 from pipeline.solvers.gather.offers import existing_of
 
 
@@ -52,7 +54,9 @@ def allocate(
 def _gathered(site: GatherSite, outer: Rows) -> Gathered | None:
     """All tasks, if they are as close as the minimum alone; else the minimum, or as many tasks as there is room for."""
     need, step = site.need, site.steps.whole if site.steps is not None else 1
-    if need.minimum == 0:
+    if need.minimum == 0:  # each task starts by itself: one that has no room now does not keep the others waiting
+        need = of_some(need, served(need, site.allowed & _inside(site.snapshot, outer), site.room)[need.shape])
+        site = replace(site, need=need)
         many = most(site, need.tasks, outer)
         tries = dict.fromkeys((many, step)) if many else {}
         return next((found for one in tries if (found := gathered(site, need.tasks[:one], outer)) is not None), None)
@@ -62,6 +66,14 @@ def _gathered(site: GatherSite, outer: Rows) -> Gathered | None:
         return least
     everything = gathered(site, need.tasks[:all_tasks], outer)
     return everything if everything is not None and everything.tier <= least.tier else least
+
+
+def _inside(snapshot: Snapshot, domains: Rows) -> Bools:
+    """bool[N]: nodes that lie in one of the domains (int64[D])."""
+    ends = np.zeros(len(snapshot.nodes) + 1, np.int64)
+    np.add.at(ends, snapshot.topology.start[domains], 1)
+    np.add.at(ends, snapshot.topology.stop[domains], -1)
+    return np.asarray(np.cumsum(ends[:-1]) > 0)
 
 
 def _within_quota(host: Host, need: Need, surplus_limit: int | None) -> int:

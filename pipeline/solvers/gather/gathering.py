@@ -121,6 +121,11 @@ def first_of(need: Need, many: int) -> Need:
     )
 
 
+def of_some(need: Need, some: Bools) -> Need:
+    """The need for ``some`` (bool[K]) of its tasks, of which none belongs to the minimum."""
+    return need if some.all() else replace(need, tasks=need.tasks[some], shape=need.shape[some], part=need.part[some])
+
+
 def _packed(site: GatherSite, rows: Rows, start: int, stop: int) -> Rows | None:
     """int64[K]: a node for each of ``rows``, which lead the need's tasks."""
     need = all_of(first_of(site.need, len(rows)))

@@ -20,3 +20,15 @@ def test_a_task_that_no_node_takes_leaves_the_minimum_to_the_others(
     found = Outcome(cluster_file(TWO_BY_TWO, 2, [*low, job]), 2)
     assert found.bound.keys() == {"job-1", "job-2"}
     assert len(found.evicted) == (2 if full else 0)
+
+
+@pytest.mark.parametrize("wish", [{}, {"topology": {"preferred": "spine"}}, {"topology": {"required": "block"}}])
+def test_a_task_that_has_no_room_now_does_not_keep_those_waiting_that_start_by_themselves(wish: dict[str, Any]) -> None:
+    """A worker is restored although the larger task of the first rank is not; so is a task beyond the minimum."""
+    others = [running("other", ["n1"], 1, priority=2000), running("full", ["n2"], 3, priority=2000)]
+    lost = waiting("job", [3, 1, 1], min_available=3, started=1.0, **wish)
+    lost["tasks"][2] |= {"status": "Running", "node": "n1"}
+    assert Outcome(cluster_file({"s": {"b": ["n1", "n2"]}}, 3, [*others, lost])).bound == {"job-1": "n1"}
+    elastic = waiting("job", [1, 3, 1], min_available=1, **wish)
+    found = Outcome(cluster_file({"s": {"b": ["n1", "n2"]}}, 3, [*others, elastic]), 2)
+    assert found.bound == {"job-0": "n1", "job-2": "n1"}
