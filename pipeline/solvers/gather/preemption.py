@@ -5,11 +5,13 @@ whose return would leave the job placed returns. No room is made for a job that 
 anyway.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NONE, Rows, distinct, is_among
 from pipeline.cluster.cards import cards_for
-from pipeline.cluster.queue_tree import chain
+from pipeline.cluster.queue_tree import chain, in_common
 from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.rules.match_policy import to_make_room
 from pipeline.cluster.snapshot import Snapshot
@@ -56,14 +58,28 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     if not search.allowed.any(axis=1).all():
         return NoPlan(_explained(attempt, need, Reason.CONSTRAINTS))
     best, tried = _first_of(search, attempt)
-    if best is None and tried and differs_by_order(search):
-        best, otherwise = _first_of(replace(search, out_of_order=True), attempt)
-        tried = tried if best is None else otherwise
+    for other in _otherwise(search) if best is None and tried else ():
+        best, otherwise = _first_of(other, attempt)
+        if best is not None:
+            tried = otherwise
+            break
     if best is not None:
         return _plan(attempt, host, need, best, outdone, tuple(tried))
     reasons = {entry.reason for entry in tried}
     reason = next((one for one in CLOSEST if one in reasons), Reason.BOUND)
     return NoPlan(replace(_explained(attempt, need, reason), tried=tuple(tried)))
+
+
+def _otherwise(search: GatherSearch) -> Iterator[GatherSearch]:
+    """Other searches where none has been found: with quota freed anywhere below an ancestor, and in other orders."""
+    parent = search.snapshot.queues.parent
+    line = chain(parent, int(search.snapshot.podgroups.queue[search.need.podgroups[0]]))
+    wider = range(len(line) - 1, 0, -1) if (search.short > 0).any() else range(0)
+    common = in_common(parent, line[0])
+    searches = [search, *(replace(search, frees=common >= many) for many in wider)]
+    yield from searches[1:]
+    if differs_by_order(search):
+        yield from (replace(one, out_of_order=True) for one in searches)
 
 
 def _first_of(search: GatherSearch, attempt: Attempt) -> tuple[MadeRoom | None, list[DomainTried]]:
@@ -119,24 +135,11 @@ def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -
         existing=existing_of(snapshot, unit, need.tasks[: need.minimum]),
         candidate=host.candidates(preemptor),
         short=np.maximum(preemptor.request - host.headroom[queue], 0),
-        frees=_freeing(snapshot.queues.parent, host.headroom, queue),
+        frees=np.arange(len(snapshot.queues)) == queue,
         steps=steps_of(snapshot, unit),
         lost=lost_work(snapshot, attempt.now),
         queue_rank=host.price_rank(attempt.purpose, unit[0]),
     )
-
-
-def _freeing(parent: Ids, headroom: Longs, queue: int) -> Bools:
-    """bool[Q, R]: queues whose victims free what ``queue`` lacks: those below the widest one that leaves no more."""
-    limits = headroom == headroom[queue]
-    result, above = np.zeros_like(limits), np.ones(limits.shape[1], bool)
-    for one in chain(parent, queue):
-        above &= limits[one]
-        result[one] = above
-    for one in range(len(parent)):  # parents come before children
-        if parent[one] != NONE:
-            result[one] |= result[parent[one]]
-    return np.asarray(result)
 
 
 def _best_of(search: GatherSearch, domains: Rows, limit: int, tried: list[DomainTried]) -> MadeRoom | None:

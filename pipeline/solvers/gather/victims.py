@@ -79,7 +79,9 @@ def _hopeful(search: GatherSearch, pool: Pool, may: Bools, domain: int) -> bool:
 
 
 def _cheapest_of(search: GatherSearch, pool: Pool, domain: int, best: Harm | None) -> MadeRoom | Price | None:
-    """The cheapest room if any of the pool may leave."""
+    """The cheapest room if any of the pool may leave; None if all of it frees less quota than is lacked."""
+    if (quota_freed(search, pool).sum(axis=0) < search.short).any():
+        return None
     leaves_of = {leaves.tobytes(): (leaves, order) for order in pool.orders
                  for leaves in (leaving(search, pool, order, domain),)}  # fmt: skip
     priced = [(_priced(search, pool.rows[leaves], domain), leaves, order) for leaves, order in leaves_of.values()]

@@ -29,8 +29,8 @@ class GatherSearch:
         Tasks that may be victims, each looked at alone.
     short: int64[R]
         How much quota the gang lacks.
-    frees: bool[Q, R]
-        Queues whose victims free it.
+    frees: bool[Q]
+        Queues whose victims free it: its own, or all below one of its ancestors.
     steps
         The multiples in which domains take its tasks; None if any number will do.
     lost: float64[G]
@@ -69,7 +69,7 @@ def leaving(search: GatherSearch, pool: Pool, order: Longs, domain: int) -> Bool
 
 def quota_freed(search: GatherSearch, pool: Pool) -> Longs:
     """int64[C, R]: how much of the quota that the gang lacks each candidate frees."""
-    return np.where(search.frees[search.snapshot.queue_of(pool.rows)], _held(search, pool), 0)
+    return _held(search, pool) * search.frees[search.snapshot.queue_of(pool.rows)][:, None]
 
 
 def slots_suffice(search: GatherSearch, pool: Pool, leaves: Bools, domain: int) -> bool:
