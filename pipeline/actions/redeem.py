@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows
-from pipeline.cluster.rules.match_policy import to_start
+from pipeline.cluster.rules.match_policy import start_after, to_start
 from pipeline.cluster.rules.minima_met import is_pipelined
 from pipeline.cluster.rules.minimum import has_minimum, starts_with
 from pipeline.cluster.snapshot import Snapshot
@@ -63,9 +63,12 @@ def _promised_of(snapshot: Snapshot, gang_group: GangGroup, promised: Bools) -> 
 def _started(progress: Progress, gang_group: GangGroup, *, binding: bool) -> Progress:
     """Bind those whose room is idle; a gang waits until it can start with them."""
     snapshot = progress.snapshot
-    rows = _promised_of(snapshot, gang_group, _holds_promise(snapshot))
-    rows = rows[_idle(snapshot, rows)]
+    promised = _promised_of(snapshot, gang_group, _holds_promise(snapshot))
+    idle = _idle(snapshot, promised)
+    rows, rest = promised[idle], promised[~idle]
     if len(rows) == 0 or (binding and not _may_start(progress, gang_group, rows)):
+        return progress
+    if len(rest) and not start_after(snapshot, progress.policy.match_policy, gang_group, rows, rest):
         return progress
     node = snapshot.tasks.nominated[rows].astype(np.int64)
     card = snapshot.tasks.card[rows].astype(np.int64)

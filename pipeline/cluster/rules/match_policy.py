@@ -8,11 +8,11 @@ A policy is followed by looking at the snapshot with another minimum, for starti
 it can spare, and whether it is stale depend on its own minimum.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, sealed
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Rows, sealed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import MATCH_POLICY_NAMES, ONCE_SATISFIED, ONLY_WAITING, UNSTATED
 from pipeline.records import replace
@@ -32,6 +32,21 @@ def starts_freely(snapshot: Snapshot, otherwise: str) -> Bools:
     """bool[G]: podgroups that were satisfied once, if that is enough for them: each task starts by itself."""
     groups = snapshot.podgroups
     return np.asarray((stated_policy(groups.match_policy, otherwise) == ONCE_SATISFIED) & _has_run(snapshot))
+
+
+def start_after(snapshot: Snapshot, otherwise: str, podgroups: Sequence[int], begun: Rows, rest: Rows) -> bool:
+    """Whether waiting tasks ``rest`` of podgroups that start together can start by themselves once ``begun`` have.
+
+    Under ``only-waiting`` what has begun does not count any more: fewer than the minimum would wait without end. Both
+    are int64[K], task rows.
+    """
+    groups, counts, owner = snapshot.podgroups, snapshot.counts, snapshot.tasks.podgroup
+    anew = stated_policy(groups.match_policy[list(podgroups)], otherwise) == ONLY_WAITING
+    for podgroup in np.array(podgroups)[anew].tolist():
+        left = counts.pending[podgroup] + counts.waiting[podgroup] - np.count_nonzero(owner[begun] == podgroup)
+        if left > 0 and np.count_nonzero(owner[rest] == podgroup) < groups.min_available[podgroup]:
+            return False
+    return True
 
 
 def stated_policy(policy: Bytes, otherwise: str) -> Bytes:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.rules.match_policy import start_after
 from pipeline.cluster.rules.minimum import starts_with
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
@@ -169,6 +170,14 @@ def _commit(host: Host, podgroups: tuple[int, ...], need: Need, laid: Laid, acti
     starts = not host.binding or all(starts_with(snapshot, podgroup, need.tasks[now]) for podgroup in podgroups)
     bound = now if starts else np.zeros_like(now)
     promised = placed & ~bound
+    if (
+        starts
+        and promised.any()
+        and not start_after(
+            host.context.snapshot, host.context.policy.match_policy, podgroups, need.tasks[bound], need.tasks[promised]
+        )
+    ):
+        promised[:] = False  # they would wait for their room without end
     return statement(
         action,
         podgroups[0],

@@ -86,3 +86,25 @@ def test_what_one_member_of_a_gang_group_satisfied_is_satisfied_for_all() -> Non
     second = waiting("b", [1], namespace="other", **both) | {"min_available": 2}
     found = Outcome(cluster_file(TWO_BY_TWO, 1, [first, second]))
     assert found.bound.keys() == {"b-0"}
+
+
+@pytest.mark.parametrize("wish", [GATHERED, ANYWHERE])
+def test_under_only_waiting_no_task_is_promised_a_place_that_it_could_not_take_by_itself(wish: dict[str, Any]) -> None:
+    """Two places are free, one comes free: two tasks start, and the third never would."""
+    ending = running("ending", ["n3"], 1, priority=1000)
+    ending["tasks"][0] |= {"status": "Terminating", "gone_when_evicted": True}
+    job = waiting("job", [1] * 3, min_available=2, match_policy="only-waiting", **wish)
+    found = Outcome(cluster_file(TWO_BY_TWO, 1, [ending, filled(3), job]), 3)
+    assert (len(found.bound), found.nominated) == (2, {})
+
+
+@pytest.mark.parametrize("wish", [GATHERED, ANYWHERE])
+def test_under_only_waiting_promises_are_redeemed_together(wish: dict[str, Any]) -> None:
+    ending = running("ending", ["n3"], 1, priority=1000)
+    ending["tasks"][0] |= {"status": "Terminating", "gone_when_evicted": True}
+    job = waiting("job", [1] * 3, min_available=2, match_policy="only-waiting", **wish)
+    for task, node in zip(job["tasks"], ("n1", "n2", "n3"), strict=True):
+        task["nominated_node"] = node
+    case = cluster_file(TWO_BY_TWO, 1, [ending, filled(3), job])
+    assert Outcome(case).bound == {}
+    assert len(Outcome(case, 2).bound) == 3
