@@ -122,7 +122,7 @@ def first_of(need: Need, many: int) -> Need:
 
 
 def of_some(need: Need, some: Bools) -> Need:
-    """The need for ``some`` (bool[K]) of its tasks, of which none belongs to the minimum."""
+    """The need for ``some`` (bool[K]) of its tasks; none of them belongs to the minimum."""
     return need if some.all() else replace(need, tasks=need.tasks[some], shape=need.shape[some], part=need.part[some])
 
 

@@ -40,7 +40,7 @@ def in_multiples(host: Host, snapshot: Snapshot, podgroups: Sequence[int]) -> Ne
 
 
 def served(need: Need, allowed: Bools, room: Longs) -> Bools:
-    """bool[S]: shapes of the need of which some node takes a task.
+    """bool[S]: shapes of the need that some node takes.
 
     Parameters
     ----------
