@@ -6,11 +6,12 @@ of a map and may change from run to run.
 """
 
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Counts, Floats, Ids, Longs, Rows, total_rank
+from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.fairness.gate import QueueShares, Victims, may_reclaim, may_take
 from pipeline.cluster.queue_tree import is_parent, least_above
 from pipeline.cluster.resources import PODS
@@ -169,57 +170,99 @@ def _closed(queues: Queues) -> Bools:
     return np.asarray(is_parent(queues.parent) | (queues.state != OPEN))
 
 
-def _columns(snapshot: Snapshot) -> tuple[Longs, Longs, Ids, Counts, Ids, Ids, Longs]:
-    """In which order victims of podgroups (int64[G]) and tasks are looked at, and columns of both.
+class _Columns(NamedTuple):
+    """In which order victims of podgroups (int64[G]) and tasks (int64[T]) are looked at, and columns of both.
 
-    Podgroups come by queue, the least important and youngest first.
+    Podgroups come by queue, the least important and youngest first. ``least`` and ``part_least`` are what podgroups and
+    subgroups need; the subgroups of a podgroup begin at its ``part_start``.
     """
+
+    turn: Longs
+    order: Longs
+    podgroup: Ids
+    subgroup: Ids
+    queue_of: Ids
+    shape: Ids
+    request: Longs
+    least: Counts
+    part_start: Longs
+    part_least: Counts
+
+
+def _columns(snapshot: Snapshot) -> Plain:
     groups, tasks = snapshot.podgroups, snapshot.tasks
-    turn = total_rank(groups.queue, groups.priority, -groups.order)
-    return turn, tasks.order, tasks.podgroup, groups.min_available, groups.queue, tasks.shape, snapshot.shapes.request
+    return tuple(
+        _Columns(
+            total_rank(groups.queue, groups.priority, -groups.order), tasks.order, tasks.podgroup, tasks.subgroup,
+            groups.queue, tasks.shape, snapshot.shapes.request,
+            groups.min_available, snapshot.subgroup_start, snapshot.subgroups.min_available,
+        )
+    )  # fmt: skip
 
 
 @kernel
 def _lawful(
-    queues: QueueShares, queue: int, preemptible: bool, request: Floats,
-    rows: Rows, columns: tuple[Longs, Longs, Ids, Counts, Ids, Ids, Longs], multiplier: float,
-) -> bool:  # fmt: skip
-    """Whether a queue may take the victims ``rows``; see ``fairness.gate.may_take``. ``columns``: see `_columns`."""
-    turn, order, podgroup, least, queue_of, shape, held = columns
+    queues: QueueShares, queue: int, preemptible: bool, request: Floats, rows: Rows, plain: Plain, multiplier: float
+) -> bool:
+    """Whether a queue may take the victims ``rows``; see ``fairness.gate.may_take``. ``plain`` are ``_Columns``."""
+    columns = _Columns(*plain)
     key = np.empty(len(rows), np.int64)
     for at in range(len(rows)):
-        key[at] = turn[podgroup[rows[at]]] * len(order) + order[rows[at]]
-    ordered = rows[np.argsort(key)]
-    units = _units(podgroup[ordered], least, queue_of, shape[ordered], held)
+        key[at] = columns.turn[columns.podgroup[rows[at]]] * len(columns.order) + columns.order[rows[at]]
+    units = _units(rows[np.argsort(key)], columns)
     return may_take(queues, queue, request, preemptible, Victims(*units), multiplier)
 
 
 @linked
-def _units(owner: Ids, least: Counts, queue_of: Ids, shape: Ids, request: Longs) -> tuple[Rows, Longs, Floats]:
+def _units(rows: Rows, columns: _Columns) -> tuple[Rows, Longs, Floats]:
     """The queues, where the units of each begin, and what each unit holds; pods are not counted.
 
-    ``owner`` and ``shape`` are those of the victims, by queue and podgroup: the last ones of each go first.
+    ``rows`` are the victims by queue and podgroup: what the minima of each do not need goes first, task by task.
     """
-    queues, start = np.empty(len(owner), np.int64), np.empty(len(owner) + 1, np.int64)
-    held, units, found, first = np.zeros((len(owner), request.shape[1])), 0, 0, 0
-    while first < len(owner):
-        group, stop = owner[first], first
-        while stop < len(owner) and owner[stop] == group:
+    request, core = columns.request, np.zeros(len(rows), np.bool_)
+    queues, start = np.empty(len(rows), np.int64), np.empty(len(rows) + 1, np.int64)
+    held, units, found, first = np.zeros((len(rows), request.shape[1])), 0, 0, 0
+    while first < len(rows):
+        group, stop = columns.podgroup[rows[first]], first
+        while stop < len(rows) and columns.podgroup[rows[stop]] == group:
             stop += 1
-        if found == 0 or queues[found - 1] != queue_of[group]:
-            queues[found], start[found] = queue_of[group], units
+        if found == 0 or queues[found - 1] != columns.queue_of[group]:
+            queues[found], start[found] = columns.queue_of[group], units
             found += 1
-        core = first + min(stop - first, max(least[group], 0))
-        for task in range(core, stop):
-            held[units] += request[shape[task]]
-            units += 1
-        for task in range(first, core):
-            held[units] += request[shape[task]]
-        units += core > first
+        needed = _needed(group, rows[first:stop], columns, core[first:stop])
+        for at in range(first, stop):
+            if not core[at]:
+                held[units] += request[columns.shape[rows[at]]]
+                units += 1
+        for at in range(first, stop):
+            if core[at]:
+                held[units] += request[columns.shape[rows[at]]]
+        units += needed > 0
         first = stop
     start[found] = units
     held[:, PODS] = 0.0
     return queues[:found], start[: found + 1], held[:units]
+
+
+@linked
+def _needed(group: int, rows: Rows, columns: _Columns, core: Bools) -> int:
+    """How many victims make up the minima of a podgroup: the first of each subgroup, then of all. Fills ``core``."""
+    begin, end, count = columns.part_start[group], columns.part_start[group + 1], 0
+    if begin < end:
+        lacks = columns.part_least[begin:end].copy()
+        for at in range(len(rows)):
+            part = columns.subgroup[rows[at]] - begin
+            if part >= 0 and lacks[part] > 0:
+                lacks[part] -= 1
+                core[at] = True
+                count += 1
+    for at in range(len(rows)):
+        if count >= columns.least[group]:
+            break
+        if not core[at]:
+            core[at] = True
+            count += 1
+    return count
 
 
 def _left(bound: Longs, held: Longs) -> Longs:

@@ -174,3 +174,19 @@ def test_the_minimum_of_a_gang_is_one_victim_and_its_surplus_goes_first():
     singles = host(queues, [group("one", "a", running=4, min_available=1), waits], 5)
     assert singles.validate_set(asking(singles, 2), rows[:1])
     assert not singles.validate_set(asking(singles, 2), rows)
+
+
+def test_the_minima_of_subgroups_are_one_victim_together_and_their_surplus_goes_first():
+    """Above its share by one: all that the subgroups need may go at once, also if the podgroup states no minimum."""
+    queues, waits = [queue("a", 3), queue("b", 2)], group("two", "b", waiting=9)
+    parts = [{"name": "s0", "min_available": 2}, {"name": "s1", "min_available": 2}]
+    whole = group("one", "a", running=4, min_available=0, subgroups=parts)
+    for at, task in enumerate(whole["tasks"]):
+        task["subgroup"] = f"s{at % 2}"
+    asked = host(queues, [whole, waits], 5)
+    rows = np.flatnonzero(asked.context.snapshot.tasks.node >= 0)
+    assert asked.validate_set(asking(asked, 2), rows)
+    parts[1]["min_available"] = 1
+    asked = host(queues, [whole, waits], 5)
+    assert asked.validate_set(asking(asked, 2), rows[[1]])
+    assert not asked.validate_set(asking(asked, 2), rows)
