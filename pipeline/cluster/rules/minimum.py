@@ -180,6 +180,22 @@ def subgroups_reach(minima: Minima, have: Have, group: int) -> bool:
     return bool(_tree(minima, group, have.leaf[first:stop])[1][stop - first] >= 0)
 
 
+def of_use(snapshot: Snapshot, podgroup: int, leaf: Counts) -> Bools:
+    """bool[P]: which subgroups of a podgroup are whole, as are those above; ``leaf`` int32[P] is what leaves have."""
+    return np.asarray(_of_use(snapshot.once(towards_all)[0], podgroup, leaf))
+
+
+@kernel
+def _of_use(needs: Plain, podgroup: int, leaf: Counts) -> Bools:
+    minima = Minima(*needs)
+    whole, first = _tree(minima, podgroup, leaf)[0], minima.part_start[podgroup]
+    for at in range(len(whole)):  # parents come before children
+        above = minima.parent[first + at]
+        if above != NONE:
+            whole[at] &= whole[above - first]
+    return whole
+
+
 @kernel
 def _of_placed(podgroup: int, placed: Rows, nominated: Ids, plain: Plain) -> tuple[Ids, Ids]:
     """Roles and subgroups, int32[K] each, of the tasks of one podgroup that count once more when they are ``placed``.

@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Longs, Rows, distinct, is_among
 from pipeline.cluster.counted.task_index import joined_runs
 from pipeline.cluster.rules.minima_met import is_ready
-from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.rules.minimum import Have, has_minimum, of_use, towards_all
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
@@ -189,16 +189,15 @@ def _spared(snapshot: Snapshot, rows: Rows, owner: Rows) -> tuple[Rows, Bools]:
 
 
 def _given_up(snapshot: Snapshot, group: int, rows: Rows) -> Rows:
-    """int64[K]: tasks without which the podgroup keeps its minima, in order; the fullest part loses tasks first."""
+    """int64[K]: tasks without which the podgroup keeps its minima, in order."""
     if not has_minimum(snapshot, group):
         return NO_ROWS
+    first, stop = snapshot.subgroup_start[group : group + 2].tolist()
+    have = Have(*snapshot.once(towards_all)[1]).leaf[first:stop].copy()
     after, left, given = WhatIf.of(snapshot), rows, list[int]()
-    part, active = snapshot.tasks.subgroup, snapshot.subgroup_counts.ready.astype(np.int64)
-    least = np.maximum(snapshot.subgroups.min_available, 1)
     while len(left):
-        mine = part[left]
-        full = np.where(mine == NONE, 0.0, active[mine] / least[mine] if len(active) else 0.0)
-        for at in np.lexsort((np.arange(len(left)), -mine, -full)).tolist():
+        part = snapshot.tasks.subgroup[left].astype(np.int64)
+        for at in _in_turn(snapshot, group, have, np.where(part == NONE, NONE, part - first)).tolist():
             without = after.evicting(left[at : at + 1])
             if has_minimum(without, group):
                 break
@@ -206,7 +205,22 @@ def _given_up(snapshot: Snapshot, group: int, rows: Rows) -> Rows:
             break
         after = without
         given.append(int(left[at]))
-        if mine[at] != NONE:
-            active[mine[at]] -= 1
+        if part[at] != NONE:
+            have[part[at] - first] -= 1
         left = np.delete(left, at)
     return np.array(given, np.int64)
+
+
+def _in_turn(snapshot: Snapshot, group: int, have: Counts, part: Rows) -> Rows:
+    """int64[K]: the order in which tasks go; ``part`` int64[K] are their subgroups, which ``have`` int32[P] tasks.
+
+    First those that are of no use, since their subgroup or one above it is not whole: so one subgroup goes before a
+    second one breaks. Then those that their subgroup can spare, of the fullest first; then those that break one.
+    """
+    inside = part != NONE
+    if not inside.any():
+        return np.arange(len(part))
+    least = snapshot.subgroups.min_available[snapshot.subgroup_start[group] :][: len(have)]
+    full = np.where(inside, have[part] / np.maximum(least[part], 1), 0.0)
+    harm = np.where(inside, of_use(snapshot, group, have)[part] * (1 + (have[part] <= least[part])), 2)
+    return np.lexsort((np.arange(len(part)), -part, -full, harm))

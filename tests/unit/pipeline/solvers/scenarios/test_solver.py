@@ -36,6 +36,22 @@ def test_what_a_podgroup_can_spare_goes_before_any_podgroup_breaks() -> None:
     assert done(asked(cluster([{"gpu": 4}], [*low, gang(1, gpu=2, priority=1)])))[0] == [1, 3]
 
 
+def test_one_subgroup_goes_before_a_second_one_breaks() -> None:
+    """Four replicas of two tasks, of which two must be whole: room for two tasks costs one replica."""
+    tasks = [Task(0, gpu=1, subgroup=at // 2) for at in range(8)]
+    replicas = Gang(tasks, 0, subgroups=[(NONE, 2, NONE)] * 4, min_subgroups=2)
+    for asks, victims in ((1, [7]), (2, [6, 7]), (3, [5, 6, 7])):
+        assert done(asked(cluster([{"gpu": 8}], [replicas, gang(1, gpu=asks, priority=1)])))[0] == victims
+
+
+def test_what_is_below_a_broken_subgroup_goes_before_another_one_breaks() -> None:
+    """Three replicas, each of a part of one task and a part of two; one of them is enough."""
+    parts = [(NONE, 0, NONE)] * 3 + [(at // 2, 1 + at % 2, NONE) for at in range(6)]
+    tasks = [Task(0, gpu=1, subgroup=3 + 2 * replica + part) for replica in range(3) for part in (0, 1, 1)]
+    replicas = Gang(tasks, 0, subgroups=parts, min_subgroups=1)
+    assert done(asked(cluster([{"gpu": 9}], [replicas, gang(1, gpu=3, priority=1)])))[0] == [6, 7, 8]
+
+
 def test_a_gang_goes_whole() -> None:
     state = cluster([{"gpu": 2}] * 2, [gang(2, [0, 1], gpu=2), gang(1, gpu=2, priority=1)])
     assert done(asked(state))[0] == [0, 1]
