@@ -3,13 +3,14 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Longs, Rows, none_last
+from pipeline.cluster.rules.reaching import minimum_of
 from pipeline.cluster.snapshot import Snapshot
 
 
 def turn_of(snapshot: Snapshot, podgroup: int) -> Longs:
     """int64[R]: requests of the tasks that its minima lack; if they lack none, of one task.
 
-    A podgroup with subgroups asks for what every one of them lacks (notes on KAI, 1.1).
+    A podgroup with subgroups asks for what every one of them lacks (notes on KAI, 1.1), as far as it needs them.
     """
     rows = snapshot.pending(podgroup)
     if len(rows) == 0:
@@ -23,13 +24,8 @@ def turn_of(snapshot: Snapshot, podgroup: int) -> Longs:
 
 
 def _lacking(snapshot: Snapshot, podgroup: int, rows: Rows) -> Rows:
-    first, stop = int(snapshot.subgroup_start[podgroup]), int(snapshot.subgroup_start[podgroup + 1])
+    if snapshot.subgroup_start[podgroup] < snapshot.subgroup_start[podgroup + 1]:
+        return rows[minimum_of(snapshot, podgroup, rows)[0]]
     have = snapshot.counts
-    if first == stop:
-        missing = int(snapshot.podgroups.min_available[podgroup] - have.ready[podgroup] - have.waiting[podgroup])
-        return rows[: max(0, missing)]
-    leaf, found = snapshot.subgroup_counts, [rows[:0]]
-    for part in range(first, stop):
-        missing = int(snapshot.subgroups.min_available[part] - leaf.ready[part] - leaf.waiting[part])
-        found.append(rows[snapshot.tasks.subgroup[rows] == part][: max(0, missing)])
-    return np.concatenate(found)
+    missing = int(snapshot.podgroups.min_available[podgroup] - have.ready[podgroup] - have.waiting[podgroup])
+    return rows[: max(0, missing)]

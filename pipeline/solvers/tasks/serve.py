@@ -12,6 +12,7 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows
 from pipeline.cluster.resources import fits
 from pipeline.cluster.rules.anti_affinity import concerns
+from pipeline.cluster.rules.reaching import minimum_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
@@ -20,7 +21,6 @@ from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import asked, feasible, leftover
-from pipeline.placement.minima import minimum_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose

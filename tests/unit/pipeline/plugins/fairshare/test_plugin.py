@@ -190,3 +190,14 @@ def test_the_minima_of_subgroups_are_one_victim_together_and_their_surplus_goes_
     asked = host(queues, [whole, waits], 5)
     assert asked.validate_set(asking(asked, 2), rows[[1]])
     assert not asked.validate_set(asking(asked, 2), rows)
+
+
+def test_a_podgroup_that_needs_some_of_its_subgroups_asks_for_no_more_of_them_in_its_turn():
+    """One of two replicas is enough, and within what its queue deserves; so it is served before the other queue."""
+    replicas = [{"name": f"s{at}", "min_available": 2} for at in range(2)]
+    one = group("one", "a", waiting=4, min_available=0, subgroups=replicas, min_subgroups=1)
+    for at, task in enumerate(one["tasks"]):
+        task["subgroup"] = f"s{at // 2}"
+    other = group("two", "b", waiting=1, gpus=2)
+    document = file([queue("a", 2), queue("b", 0, priority=1)], [one, other], 2)
+    assert bound(document) == ["one-w0", "one-w1"]
