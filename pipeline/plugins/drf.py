@@ -113,9 +113,10 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
         left, request = self._state.held_of(owners), self._base.shapes.request[tasks.shape[rows]]
         result = np.zeros(len(rows), bool)
         for position, at in enumerate(owner.tolist()):
-            left[at] -= request[position]
-            theirs = float(self._share(left[at]))
+            theirs = float(self._share(left[at] - request[position]))
             result[position] = mine < theirs or abs(mine - theirs) <= _EQUAL
+            if result[position]:  # what stays takes nothing from its podgroup
+                left[at] -= request[position]
         return result
 
     def _reclaimable(self, preemptor: Preemptor, rows: Rows) -> Bools:

@@ -65,6 +65,14 @@ def test_drf_lets_the_poorer_podgroup_take_from_the_richer_of_equal_priority() -
     assert host.task_victims(preemptor, rows, ExtensionPoint.PREEMPTABLE).tolist() == [True, True, True, False]
 
 
+def test_drf_charges_a_podgroup_only_for_tasks_that_may_go() -> None:
+    # Without its 4 the richer podgroup would hold 1 against 2; without its 1 it holds 4.
+    rich = Gang([Task(0, cpu=4), Task(0, cpu=1)], 0)
+    poor = Gang([Task(0, cpu=1), Task(cpu=1)], 2)
+    host, preemptor = asked(cluster([{"cpu": 6}], [rich, poor]), ["drf"], 3)
+    assert host.task_victims(preemptor, np.array([0, 1]), ExtensionPoint.PREEMPTABLE).tolist() == [False, True]
+
+
 def by_task(state: Snapshot, chosen: Policy, podgroup: int, action: str = "preempt") -> Plan | NoPlan:
     purpose = Purpose.PREEMPT if action == "preempt" else Purpose.RECLAIM
     return propose(Attempt(state, chosen, purpose, (podgroup,), None, 0.0, action))
