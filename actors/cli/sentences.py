@@ -68,6 +68,7 @@ _OBSTACLES = {
     Cause.SHIELDED: _STAY + ": shielded",
     Cause.BREAKS: _STAY + ": the podgroup would fall below its minimum",
     Cause.QUOTA: _STAY + ": queue {queue} would hold less than it deserves",
+    Cause.POORER: _STAY + ": who holds them would have a smaller dominant share than who asks for the room",
     Cause.BUDGET: "disruption budget {budget} covers {wanted:g} {covered} that might go, and lets {found:g} go: "
     "raise what it allows",
     Cause.WINDOW: "{whose} lost {found:g} of the {wanted:g} tasks that may be evicted within {what}{until}, "

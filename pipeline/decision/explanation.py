@@ -220,6 +220,7 @@ class Cause(StrEnum):
     SHIELDED = "shielded"
     BREAKS = "their podgroups would break"
     QUOTA = "their queues may not spare them"
+    POORER = "their holders would have the smaller share"
     BUDGET = "a disruption budget protects them"
     WINDOW = "no more may be evicted in this time"
     TOGETHER = "not lawful together"

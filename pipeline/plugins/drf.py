@@ -31,7 +31,7 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
     hierarchical shares, and in reclaim a task may go only if its queue still comes after the preemptor's.
     """
 
-    PROTECTS = Protects.SHARES
+    PROTECTS = Protects.DOMINANT_SHARES
     JOB_ORDER_FOLLOWS = Follows.SHARE
     QUEUE_ORDER_FOLLOWS = Follows.SHARE
     SWITCHES = (HIERARCHY,)

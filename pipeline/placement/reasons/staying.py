@@ -16,6 +16,7 @@ _SHIELDS = {
     Protects.PRIORITY: Cause.PRIORITY, Protects.CRITICAL: Cause.CRITICAL, Protects.RUNTIME: Cause.YOUNG,
     Protects.COOL_DOWN: Cause.COOLING, Protects.PACE: Cause.WINDOW,
 }  # fmt: skip
+_QUOTAS = {Protects.MINIMA: Cause.BREAKS, Protects.DOMINANT_SHARES: Cause.POORER}
 #: At most this many queues or budgets are named of each plugin.
 _NAMED = 4
 #: Reasons that say what each candidate alone leaves: only those that may not go at all come into it.
@@ -158,8 +159,7 @@ def _of_quota(asked: Question, plugin: str, protects: Protects, refused: Rows) -
         for queue, many in sorted(zip(queues.tolist(), count.tolist(), strict=True), key=lambda one: -one[1])[:_NAMED]:
             yield Obstacle(Cause.QUOTA, plugin, int(queue), found=many)
     else:
-        cause = Cause.BREAKS if protects is Protects.MINIMA else Cause.TOGETHER
-        yield Obstacle(cause, plugin, found=len(refused))
+        yield Obstacle(_QUOTAS.get(protects, Cause.TOGETHER), plugin, found=len(refused))
 
 
 def _budgets(asked: Question, plugin: str, refused: Rows) -> Iterator[Obstacle]:

@@ -44,6 +44,20 @@ def test_running_tasks_that_stay_are_counted_by_the_first_cause(more: dict[str, 
     assert {"cause": cause, "found": 2.0} in found["preempt"]
 
 
+def test_a_podgroup_that_drf_keeps_as_rich_is_not_told_of_what_queues_deserve() -> None:
+    tier = [
+        {"name": "drf", "enabled": {"*": True, "hierarchy": False}},
+        {"name": "gang", "enabled": {"*": True, "preemptable": False}},
+    ]
+    found = told(
+        *(job(f"equal{at}", 4, f"n{at}") for at in range(2)), job("want", 8),
+        policy={"profile": "volcano", "actions": ["preempt"], "tiers": [tier]},
+    )["preempt"]  # fmt: skip
+    poorer = "their holders would have the smaller share"
+    assert {"cause": poorer, "plugin": "drf", "found": 2.0} in found
+    assert not any("queue" in one for one in found)
+
+
 def test_each_task_that_stays_counts_once_though_rules_are_about_podgroups_and_about_tasks() -> None:
     mixed = job("mixed", 1, "n0")
     mixed["tasks"] = [
