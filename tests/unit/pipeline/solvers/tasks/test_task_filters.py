@@ -73,6 +73,13 @@ def test_drf_charges_a_podgroup_only_for_tasks_that_may_go() -> None:
     assert host.task_victims(preemptor, np.array([0, 1]), ExtensionPoint.PREEMPTABLE).tolist() == [False, True]
 
 
+def test_only_the_plugin_priority_keeps_a_task_from_work_of_higher_priority() -> None:
+    state = cluster([{"cpu": 4}], [gang(3, 0, cpu=1, minimum=0, priority=5), gang(1, cpu=1, priority=1)])
+    for plugins, may in ((["drf"], True), (["drf", "priority"], False)):
+        host, preemptor = asked(state, plugins, 3)
+        assert host.task_candidates(preemptor, all_of(state), ExtensionPoint.PREEMPTABLE)[:3].tolist() == [may] * 3
+
+
 def by_task(state: Snapshot, chosen: Policy, podgroup: int, action: str = "preempt") -> Plan | NoPlan:
     purpose = Purpose.PREEMPT if action == "preempt" else Purpose.RECLAIM
     return propose(Attempt(state, chosen, purpose, (podgroup,), None, 0.0, action))
