@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from actors.benchmarks.file_measurements import FILE_MEASUREMENTS
 from actors.benchmarks.live import LIVE_MEASUREMENTS
 from actors.benchmarks.mixed_measurements import MIXED_MEASUREMENTS
 from actors.benchmarks.peers import peer_measurements
+from actors.benchmarks.plotting.plots import draw
 from actors.benchmarks.process_measurements import PROCESS_MEASUREMENTS
 from actors.benchmarks.state_measurements import STATE_MEASUREMENTS
 from actors.benchmarks.stream_measurements import STREAM_MEASUREMENTS
@@ -38,16 +40,21 @@ BENCHMARKS = {
 }
 
 
-def run(only: tuple[str, ...], *, as_json: bool, peers: Path | None = None) -> int:
+def run(only: tuple[str, ...], *, as_json: bool, peers: Path | None = None, plots: Path | None = None) -> int:
     """Measure the benchmarks in ``only``, or all, and print the figures; the exit code.
 
-    ``only`` may name the beginning of several. ``peers`` is the folder with the fleets of other schedulers.
+    ``only`` may name the beginning of several. ``peers`` is the folder with the fleets of other schedulers; plots of
+    what was measured go to the folder ``plots``.
 
     Raises
     ------
     SettingsRefused
-        For a name that is not a benchmark.
+        For a name that is not a benchmark, and where plots are asked for and cannot be drawn.
     """
+    if plots is not None and not plots.is_dir():
+        raise SettingsRefused(f"--plots: expected a folder, found {plots}")
+    if plots is not None and find_spec("matplotlib") is None:
+        raise SettingsRefused("--plots: expected Matplotlib, a development dependency, which is not installed")
     every = BENCHMARKS | peer_measurements(peers)
     unknown = [name for name in only if not _named(every, name)]
     if unknown:
@@ -63,6 +70,8 @@ def run(only: tuple[str, ...], *, as_json: bool, peers: Path | None = None) -> i
     if as_json:
         report = {"machine": about, "benchmarks": results}
         say(msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n")
+    if plots is not None:
+        draw(results, plots)
     return 0
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import cycle
 
 import numpy as np
 
-from actors.benchmarks.figures import FEW, RUNS, Figure, digits, generated_fleet, timed
+from actors.benchmarks.figures import FEW, RUNS, Figure, NotAvailable, attempt_on, digits, generated_fleet, timed
 from actors.configuration.profiles import load_profile
 from actors.fleets.generated import NOW, GangSpec
 from pipeline.cluster.arrays import NONE, Rows, frozen
@@ -20,10 +21,12 @@ from pipeline.cluster.updates.copy_on_write import picked
 from pipeline.cluster.updates.events import CURRENT, EVICTED, Changes, NodesRelaid, TaskNews
 from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.what_if import WhatIf
+from pipeline.decision.plan import Plan
 from pipeline.placement.need import need_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
+from pipeline.propose import propose
 
 #: Longer than any fetch within one machine takes.
 _FETCH_LIMIT_S = 30.0
@@ -151,10 +154,35 @@ def _node_join() -> Figure:
     return timed(join, RUNS, nodes=count, tasks=len(snapshot.tasks))
 
 
+def _memory() -> Figure:
+    """Bytes for each of a million tasks: of a snapshot with its totals and its index.
+
+    ``decided``: with what a decision leaves behind for the next one. ``peak``: the most that there was in between.
+    """
+    fleet = generated_fleet(100_000, GangSpec())
+    data = b"".join(encode(fleet.snapshot))
+    tracemalloc.start()  # NumPy reports what it allocates
+    try:
+        snapshot = decode(data)
+        snapshot.packed()
+        held = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        made = propose(replace(attempt_on(fleet), snapshot=snapshot))
+        decided, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    if not isinstance(made, Plan):
+        raise NotAvailable("the generated fleet has no plan for its gang")
+    parts = {"snapshot": held, "decided": decided, "peak": peak}
+    also = {f"{name}_bytes_per_task": digits((len(data) + more) / len(snapshot.tasks)) for name, more in parts.items()}
+    return Figure(None, None, 1, {"tasks": len(snapshot.tasks), **also})
+
+
 STATE_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
     "fold_10k": _fold_10k,
     "snapshot_1m": _snapshot_1m,
     "publish": _publish,
     "what_if": _what_if,
     "node_join": _node_join,
+    "memory": _memory,
 }

@@ -1,0 +1,1 @@
+"""What is made of figures: budgets to compare them with, and plots."""
