@@ -135,14 +135,23 @@ class Floor:
             self.settle_needed([child for child in inner if self._leading(child)], first, last)
         sparing = not surplus and (self.thrifty or self.need.parts[part].subgroup != NONE)
         placed, leading = int((self.placement.node[self._wanted(part)] != NONE).sum()), self._leading(part)
-        for task in self.order[self.need.part[self.order] == part].tolist():
-            # As many tasks as the podgroup's minimum needs of it, and at least the part's own minimum.
-            if sparing and placed >= leading and self._whole(part):
-                return
-            if self.most is not None and int((self.placement.node != NONE).sum()) >= self.most:
-                return
-            if self.placement.node[task] == NONE:
-                placed += self.placement.place(task, first, last, self.closest)
+        mine = self.order[(self.need.part[self.order] == part) & (self.placement.node[self.order] == NONE)]
+        for run in self.placement.runs(mine):
+            begin = 0
+            while begin < len(run):
+                # As many tasks as the podgroup's minimum needs of it, and at least the part's own minimum.
+                if sparing and placed >= leading and self._whole(part):
+                    return
+                step = max(leading - placed, 1) if sparing else len(run)
+                if self.most is not None:
+                    step = min(step, self.most - int((self.placement.node != NONE).sum()))
+                if step <= 0:
+                    return
+                some = run[begin : begin + step]
+                found = self.placement.place_alike(some, first, last, self.closest)
+                placed, begin = placed + found, begin + len(some)
+                if found < len(some):  # then others like them find no node either
+                    break
 
     def _whole(self, part: int) -> bool:
         row, placed = self.need.parts[part], self.need.tasks[self.placement.node != NONE]

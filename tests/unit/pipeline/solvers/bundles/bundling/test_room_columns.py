@@ -6,10 +6,9 @@ import pytest
 from actors.benchmarks.figures import attempt_on
 from actors.fleets.generated import GangSpec, GeneratedFleet, generate
 from actors.fleets.mixed import with_anti_affinity, with_shapes
-from pipeline.cluster.arrays import NONE, Longs, Rows, frozen, with_rows
+from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
 from pipeline.cluster.rules.anti_affinity import exclusions
 from pipeline.cluster.rules.sparing import Asking, Entitled, no_quota, quota_of
-from pipeline.cluster.vocabulary import HOSTNAME, AntiAffinity, Constraint
 from pipeline.decision.plan import Plan
 from pipeline.placement.need import need_of
 from pipeline.propose import host_of, propose
@@ -19,28 +18,7 @@ from pipeline.solvers.bundles.bundling.room_columns import as_wide
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.search import search_of
-
-LABEL = ("app", "lone")
-
-
-def repelling_itself(fleet: GeneratedFleet, key: str = HOSTNAME) -> GeneratedFleet:
-    """The fleet with a gang whose tasks repel each other, and one of 40 tasks that run."""
-    snapshot, tasks = fleet.snapshot, fleet.snapshot.tasks
-    rows = np.flatnonzero(tasks.podgroup == fleet.gang)
-    repels = Constraint(anti_affinity=(AntiAffinity(key, (LABEL,)),))
-    constraint = snapshot.shapes.constraint.copy()
-    constraint[tasks.shape[rows[0]]] = 1
-    labels = with_rows(tasks.label_set, np.append(rows, np.flatnonzero(tasks.node != NONE)[::40]), 1)
-    return GeneratedFleet(
-        replace(
-            snapshot,
-            vocabulary=replace(snapshot.vocabulary, constraints=(Constraint(), repels), label_sets=((), (LABEL,))),
-            shapes=replace(snapshot.shapes, constraint=frozen(constraint, np.int32)),
-            tasks=replace(tasks, label_set=labels),
-            budgets=replace(snapshot.budgets, covers=frozen(np.zeros((0, 1, 2)), np.bool_)),
-        ),
-        fleet.gang,
-    )
+from tests.support.repelling import repelling_itself
 
 
 def fleet_of(kind: str, seed: int) -> GeneratedFleet:
