@@ -12,6 +12,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Codes, Floats, Ids, Longs, Rows
+from pipeline.cluster.rules.node_scores import ScoreTerms
 from pipeline.cluster.rules.quota import QueueLimits
 from pipeline.cluster.rules.sparing import Quota, TaskQuota
 from pipeline.plugins.plugin import Follows, Opinion, Preemptor
@@ -280,6 +281,13 @@ class ScoresNodes(Protocol):
         """float64[M], larger is better; ``used`` int64[M, R] is what tasks hold of the nodes ``rows`` then."""
 
 
+class TellsScores(Protocol):
+    """Scores of nodes that a solver can work out itself."""
+
+    def score_terms(self) -> ScoreTerms:
+        """What ``node_score`` follows from."""
+
+
 class ChoosesCards(Protocol):
     """Which card of a node a task gets."""
 
@@ -335,12 +343,13 @@ TASK_QUOTA_COLUMNS = Extension(CountsTasks, _BY_TASK)
 PACE = Extension(PacesEvictions, (ExtensionPoint.EVICTABLE, *_BY_TASK))
 PREDICATE = Extension(FiltersNodes, (ExtensionPoint.PREDICATE,))
 NODE_SCORE = Extension(ScoresNodes, (ExtensionPoint.NODE_ORDER,))
+SCORE_TERMS = Extension(TellsScores, (ExtensionPoint.NODE_ORDER,))
 CARD_CHOICE = Extension(ChoosesCards, (ExtensionPoint.NODE_ORDER,))
 DOMAIN_GRADIENT = Extension(OffersDomains, (ExtensionPoint.DOMAIN_GRADIENT,))
 
 EXTENSIONS: tuple[Extension[object], ...] = (
     JOB_ORDER, TASK_ORDER, QUEUE_ORDER, VICTIM_QUEUE_ORDER, VICTIM_TURNS, JOB_VALID, JOB_READY, JOB_PIPELINED,
     JOB_STARVING, JOB_ENQUEUED, ALLOCATABLE, LIMIT_COLUMNS, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE, SHIELD,
-    SHIELD_ANEW, BUNDLE_QUOTA, QUOTA_COLUMNS, VICTIM_SET, TASK_QUOTA, TASK_QUOTA_COLUMNS, PACE, PREDICATE, NODE_SCORE,
-    CARD_CHOICE, DOMAIN_GRADIENT,
+    SHIELD_ANEW, BUNDLE_QUOTA, QUOTA_COLUMNS, VICTIM_SET, TASK_QUOTA, TASK_QUOTA_COLUMNS, PACE, PREDICATE,
+    NODE_SCORE, SCORE_TERMS, CARD_CHOICE, DOMAIN_GRADIENT,
 )  # fmt: skip

@@ -23,6 +23,7 @@ from pipeline.cluster.arrays import (
 )
 from pipeline.cluster.cards import fits_card
 from pipeline.cluster.rules.match_policy import to_start
+from pipeline.cluster.rules.node_scores import ScoreTerms, summed
 from pipeline.cluster.rules.quota import QueueLimits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING
@@ -44,6 +45,7 @@ from pipeline.plugins.extension_points import (
     PREDICATE,
     PREEMPTIVE,
     QUEUE_ORDER,
+    SCORE_TERMS,
     TASK_ORDER,
     VICTIM_QUEUE_ORDER,
     VICTIM_TURNS,
@@ -268,6 +270,13 @@ class Host(VictimHost):
         for plugin in self._asked(NODE_SCORE):
             total += plugin.node_score(shape, used, rows)
         return total
+
+    def score_terms(self) -> ScoreTerms | None:
+        """What ``node_score`` follows from; None where it has to be asked."""
+        if self._answering(SCORE_TERMS) != self._answering(NODE_SCORE):
+            return None
+        resources = len(self._given.snapshot.vocabulary.resources)
+        return summed([plugin.score_terms() for plugin in self._asked(SCORE_TERMS)], resources)
 
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
         """int64[D]: domain rows offered by the first plugin with an opinion; None if none has one."""

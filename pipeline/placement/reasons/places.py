@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, frozen
 from pipeline.cluster.resources import slots
-from pipeline.cluster.rules.anti_affinity import concerned, exclusions
+from pipeline.cluster.rules.anti_affinity import concerns, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.cluster.vocabulary import HARD_EFFECTS
@@ -198,9 +198,9 @@ def _bindings(asked: Question, allowed: Bools) -> Iterator[tuple[Cause, Obstacle
     """What binds the tasks beside slots."""
     snapshot, need = asked.snapshot, asked.need
     rows = need.tasks[: need.minimum]
-    kinds = snapshot.shapes.constraint[snapshot.tasks.shape[rows]], snapshot.tasks.label_set[rows]
-    if concerned(snapshot, *kinds).any():
-        found = exclusions(snapshot, *kinds, asked.candidates).excluded[0]
+    if concerns(snapshot, rows):
+        constraint = snapshot.shapes.constraint[snapshot.tasks.shape[rows[:1]]]
+        found = exclusions(snapshot, constraint, snapshot.tasks.label_set[rows[:1]], asked.candidates).excluded[0]
         yield Cause.REPELLED, Obstacle(Cause.REPELLED, task=int(rows[0]), found=int((found & allowed[0]).sum()))
     carded = rows[snapshot.shapes.on_card[snapshot.tasks.shape[rows]] > 0]
     if len(carded):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.cluster.arrays import Longs, Rows, distinct
-from pipeline.cluster.cards import best_card, freed_on_cards, slots_on_cards
+from pipeline.cluster.cards import best_card, slots_on_cards
 from pipeline.cluster.resources import fits, slots
 from pipeline.decision.price import overdrawing
 from pipeline.plugins.host import Host
@@ -18,6 +18,7 @@ from pipeline.solvers.tasks.candidates import preemptor_of, queue_ranks, takes
 from pipeline.solvers.tasks.present import Present
 from pipeline.solvers.tasks.rule import Place, Rule
 from pipeline.solvers.tasks.sweeping.columns import RANKED, UNSCORED, FixedColumns, Fleet, TaskKind, decide
+from pipeline.solvers.tasks.sweeping.following import freed
 from pipeline.solvers.tasks.sweeping.one_node import (
     MAKES_ROOM,
     WITHHELD,
@@ -66,6 +67,8 @@ class KindSearch:
         self._shape, self._queue = int(snapshot.tasks.shape[task]), int(snapshot.queue_of(np.array([task]))[0])
         #: Where the last task had no place, and what was remembered before it was searched for.
         self._failed: tuple[Region, tuple[int, int, int]] | None = None
+        #: After how many decisions slots were counted last, and what they were.
+        self._slots: tuple[int, Longs, Longs] | None = None
         #: Whether plugins have to be asked node by node, whatever the room of the queue.
         self._by_node = not counted or (rule.simulated and len(snapshot.budgets) > 0)
         #: Whether queues lose in an order that changes with every decision.
@@ -86,10 +89,10 @@ class KindSearch:
             most //= 2
         return most
 
-    def place(self, tasks: Rows, region: Region) -> None:
+    def place(self, tasks: Rows, region: Region, *, all_or_none: bool = False) -> None:
         """Decide where the tasks go within nodes ``start:stop``, as far as there are places for them.
 
-        Of several tasks, those behind one without a place are searched for as well.
+        Of several tasks, those behind one without a place are searched for as well, unless that one is enough to fail.
         """
         free, evicts, ranked = self._free(), takes(self._present.host, self._preemptor), _nothing()
         asks = self._by_node or not free
@@ -109,10 +112,10 @@ class KindSearch:
                 ranked = self._scored()
             elif why == NOWHERE:
                 if asks and evicts:
-                    self._ask(int(tasks[0]), region)
+                    self._ask(int(tasks[0]))
                 if done == 0:
                     self._failed = region, before
-                tasks = tasks[1:]
+                tasks = tasks[1:] if not all_or_none else tasks[:0]
 
     @property
     def _remembered(self) -> tuple[int, int, int]:
@@ -140,22 +143,19 @@ class KindSearch:
         return bool(fits(self._preemptor.request, self._present.host.headroom[self._queue]))
 
     def _scored(self) -> Rows:
-        """Score the nodes that need it; those (int64[M]) that are to be ranked anew, unless all were ranked here."""
-        fleet, many, order = self._fleet, self._columns.many, self._columns.order
+        """Score the nodes that need it; which these are, int64[M]."""
+        fleet, many = self._fleet, self._columns.many
         nodes = distinct(self._columns.unscored[: many[UNSCORED]])
         used = self._snapshot.nodes.allocatable[nodes] - np.minimum(fleet.idle[nodes], fleet.future[nodes])
         score = self._host.node_score(self._shape, used, nodes)
         self._columns.score[nodes], self._columns.scored[nodes], many[UNSCORED] = score, True, 0
-        if many[RANKED]:
-            return nodes
-        order[: len(nodes)], many[RANKED] = nodes[np.argsort(-score, kind="stable")], len(nodes)
-        return _nothing()
+        return nodes
 
     # -- node by node ------------------------------------------------------------------------------------------
 
-    def _ask(self, task: int, region: Region) -> None:
+    def _ask(self, task: int) -> None:
         """Decide on a node about whose candidates plugins are asked, if there is one; see ``sweep``."""
-        places = self._asked_places(task, region)
+        places = self._asked_places(task)
         if self._rule.simulated:
             costs = ((self._loss(place), place) for place, _ in zip(places, range(COMPARED), strict=False))
             found = min(costs, key=lambda one: one[0], default=None)
@@ -165,9 +165,9 @@ class KindSearch:
         if place is not None:
             decide(self._present.decisions, task, place.node, place.card, place.victims, place.released)
 
-    def _asked_places(self, task: int, region: Region) -> Iterator[Place]:
+    def _asked_places(self, task: int) -> Iterator[Place]:
         kind, present = self._columns, self._present
-        for node in self._hopeful(region).tolist():
+        for node in self._hopeful().tolist():
             rows, released, case = case_of(self._facts, self._fleet, kind, node, False)
             asked = AskedNode(present.host, present.state, self._preemptor, self._rule.point, case, rows, released)
             verdict, gone = leaving(asked, np.arange(len(rows)), kind.sets)
@@ -182,12 +182,12 @@ class KindSearch:
                 card = best_card(kind.part, cards_without(case, gone), kind.spreads)
                 yield Place(task, node, card, np.sort(rows[gone]), released)
 
-    def _hopeful(self, region: Region) -> Rows:
-        """int64[M]: nodes on which there could be room, the best first."""
+    def _hopeful(self) -> Rows:
+        """int64[M]: nodes of the region that was swept last on which there could be room, the best first."""
         kind = self._columns
         nodes = kind.order[: kind.many[RANKED]]
-        nodes = nodes[kind.hopeful[nodes] & ~kind.withheld[nodes] & (nodes >= region[0]) & (nodes < region[1])]
-        headroom = self._present.host.headroom[self._queue] + self._freed[0][nodes]
+        nodes = nodes[kind.hopeful[nodes] & ~kind.withheld[nodes]]
+        headroom = self._present.host.headroom[self._queue] + freed(self._facts, self._fleet, kind)[0][nodes]
         return nodes[fits(self._preemptor.request, headroom)]
 
     def _loss(self, place: Place) -> tuple[Any, ...]:
@@ -199,29 +199,27 @@ class KindSearch:
 
     def slots(self) -> tuple[Longs, Longs]:
         """How many tasks of the kind each node takes now, and once every candidate has gone: int64[N] each."""
+        if self._slots is None or self._slots[0] != self._present.many:
+            self._slots = self._present.many, *self._counted_slots()
+        return self._slots[1:]
+
+    def _counted_slots(self) -> tuple[Longs, Longs]:
         # For no task: what was decided since is followed, and nothing else.
         sweep(
             self._facts, self._fleet, self._columns, self._present.decisions,
             _nothing(), (0, 0), False, False, _nothing(),
         )  # fmt: skip
         request, part, fleet = self._preemptor.request, self._columns.part, self._fleet
-        freed, freed_cards = self._freed if takes(self._present.host, self._preemptor) else (0, 0)
-        now, later = slots(request, fleet.future), slots(request, fleet.future + freed)
+        room, cards = fleet.future, fleet.cards
+        if takes(self._present.host, self._preemptor):
+            more, more_cards = freed(self._facts, fleet, self._columns)
+            room, cards = room + more, cards + more_cards
+        now, later = slots(request, fleet.future), slots(request, room)
         if part:
             now = np.minimum(now, slots_on_cards(part, fleet.cards))
-            later = np.minimum(later, slots_on_cards(part, fleet.cards + freed_cards))
+            later = np.minimum(later, slots_on_cards(part, cards))
         allowed = self._columns.allowed
         return np.where(allowed, now, 0), np.where(allowed, later, 0)
-
-    @property
-    def _freed(self) -> tuple[Longs, Longs]:
-        """int64[N, R] and int64[N, D]: what all candidates of each node hold, of its cards too, and nominations."""
-        kind, fleet, tasks, shapes = self._columns, self._fleet, self._snapshot.tasks, self._snapshot.shapes
-        freed, cards = np.zeros_like(fleet.future), np.zeros_like(fleet.cards)
-        for rows in (np.flatnonzero(kind.may & ~fleet.gone), kind.releasable[kind.released_from >= 0]):
-            self._snapshot.add_requests(rows, freed, self._snapshot.place_of(rows))
-            freed_on_cards(tasks, shapes, rows, 0, cards)
-        return freed, cards
 
 
 def _nothing() -> Rows:

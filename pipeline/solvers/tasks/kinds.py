@@ -8,6 +8,7 @@ from pipeline.cluster.arrays import NONE, Bools, Rows, frozen
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.anti_affinity import repulsion_of_kind
 from pipeline.cluster.rules.minimum import Have, Minima, towards_start
+from pipeline.cluster.rules.node_scores import summed
 from pipeline.cluster.rules.quota import QueueLimits
 from pipeline.cluster.rules.sparing import TaskQuota, task_quota
 from pipeline.cluster.snapshot import Snapshot
@@ -63,6 +64,7 @@ def facts_of(snapshot: Snapshot) -> FixedColumns:
     return FixedColumns(
         there.start, there.task, tasks.podgroup, tasks.shape, tasks.card, tasks.role, tasks.subgroup, tasks.priority,
         tasks.created, tasks.label_set, groups.queue, groups.namespace, shapes.request, shapes.on_card, minima,
+        snapshot.nodes.allocatable,
     )  # fmt: skip
 
 
@@ -115,7 +117,7 @@ def kind_of(
     shape, queue = int(snapshot.tasks.shape[task]), int(snapshot.queue_of(np.array([task]))[0])
     counted, bound = quota or task_quota(), limits or _no_limits()
     closed = limits is not None and bool(limits.closed[queue])  # it may take nothing, whatever goes
-    rows, many = releasable(host, task, rule), np.zeros(5, np.int64)
+    rows, many, terms = releasable(host, task, rule), np.zeros(5, np.int64), host.score_terms()
     many[FOLLOWED] = NONE
     return TaskKind(
         request=snapshot.shapes.request[shape].copy(),
@@ -139,9 +141,12 @@ def kind_of(
         hopeful=np.zeros(nodes, bool),
         withheld=withheld.of(host, task, rule),
         sets=withheld.sets,
+        terms=summed([], snapshot.shapes.request.shape[1]) if terms is None else terms,
+        told=terms is not None,
         score=np.zeros(nodes),
         scored=np.zeros(nodes, bool),
         order=np.empty(nodes, np.int64),
+        region=np.zeros(2, np.int64),
         unscored=np.empty(nodes + decisions, np.int64),
         releasable=rows,
         released_from=snapshot.tasks.nominated[rows].astype(np.int64),

@@ -13,6 +13,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.topology import Topology
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.domains import domains_of
@@ -63,15 +64,23 @@ def _of_podgroups(attempt: Attempt, host: Host, snapshot: Snapshot) -> list[tupl
     """The widest of the domains that the plugins offer; domains inside them add nothing."""
     if (snapshot.podgroups.required_level[list(attempt.podgroups)] == NONE).all():
         return [(0, len(snapshot.nodes))]
-    topology, widest = snapshot.topology, list[tuple[int, int]]()
+    topology = snapshot.topology
     offered = domains_of(host, attempt.podgroups, attempt.purpose)
     if attempt.domains is not None:
         offered = offered[is_among(offered, attempt.domains)]
-    for domain in offered[np.argsort(-topology.tier[offered], kind="stable")].tolist():
-        start, stop = int(topology.start[domain]), int(topology.stop[domain])
-        if start < stop and not any(first <= start and stop <= last for first, last in widest):
-            widest.append((start, stop))
-    return widest
+    offered = offered[topology.start[offered] < topology.stop[offered]]
+    offered = offered[~_inside_others(topology, offered)]
+    offered = offered[np.argsort(-topology.tier[offered], kind="stable")]
+    return list(zip(topology.start[offered].tolist(), topology.stop[offered].tolist(), strict=True))
+
+
+def _inside_others(topology: Topology, domains: Rows) -> Bools:
+    """bool[len(domains)]: those that lie in another one of them."""
+    mine, inside = np.zeros(len(topology), bool), np.zeros(len(topology), bool)
+    mine[domains] = True
+    for _ in range(topology.levels):  # from the root down
+        inside = (mine | inside)[topology.parent] & (topology.parent != NONE)
+    return inside[domains]
 
 
 def _parts(snapshot: Snapshot, task: int) -> list[tuple[int, Bools]]:

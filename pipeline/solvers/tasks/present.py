@@ -1,5 +1,7 @@
 """What a search has decided so far, and what plugins say of the state to which that leads."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows
@@ -58,7 +60,7 @@ class Present:
         """The decisions as places."""
         made, many = self.decisions, self.many
         victims, released = (
-            np.split(rows[: first[many]], first[1:many])
+            [rows[start:stop] for start, stop in pairwise(first[: many + 1].tolist())]
             for rows, first in ((made.victims, made.first_victim), (made.released, made.first_released))
         )
         rows = (column[:many].tolist() for column in (made.task, made.node, made.card))

@@ -6,13 +6,15 @@ Tasks of one kind are swept together where nothing has to be asked in between.
 
 from functools import cached_property
 
+import numpy as np
+
 from pipeline.cluster.arrays import Rows, comparable
 from pipeline.cluster.rules.sparing import TaskQuota
 from pipeline.decision.attempt import Attempt
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
 from pipeline.solvers.tasks.candidates import order_of, preemptor_of
-from pipeline.solvers.tasks.kind_search import KindSearch
+from pipeline.solvers.tasks.kind_search import KindSearch, Region
 from pipeline.solvers.tasks.kinds import Withheld, alike, facts_of, fleet_of, kind_of
 from pipeline.solvers.tasks.pinned_regions import RegionCapacity, is_hard, regions
 from pipeline.solvers.tasks.present import Present
@@ -43,6 +45,8 @@ class TaskSearch:
         self._fleet = fleet_of(host, self._quota(int(tasks[0]), rules[0]), self._limits)
         self._kinds = dict[tuple[Rule, tuple[int, ...]], KindSearch]()
         self._hard = is_hard(self._snapshot, attempt.podgroups)
+        #: The only region that is open to tasks of a subgroup.
+        self._pinned = dict[int, Region]()
         #: Keys of podgroups that change with what podgroups hold.
         orders = enumerate(host.job_orders)
         self._changing = [at for at, one in orders if one.JOB_ORDER_FOLLOWS in (Follows.SHARE, Follows.SURPLUS)]
@@ -81,9 +85,9 @@ class TaskSearch:
         """Search for the tasks at positions ``first:last``; whether none that a required level binds has no place."""
         before, at = self._present.many, first
         while at < last:
-            found = self._present.many
+            found, first_of_these = self._present.many, at
             at += self._next(at, last)
-            if self._hard and self._present.many == found:
+            if self._hard and self._present.many - found < at - first_of_these:
                 return False
         if last - first > 1:
             self._stop_where_none_starves(before, int(self._tasks[last - 1]))
@@ -95,23 +99,43 @@ class TaskSearch:
             self._reorder()
         key = alike(self._snapshot, self._tasks[at:last])
         if self._hard or len(self._rules) > 1:
-            self._place(at, key[:-1])
-            return 1
+            return self._place(at, key)
         kind = self._kind(int(self._tasks[at]), self._rules[0], key[:-1])
         many = 1 if self._changing else kind.together(key[-1])
         kind.place(self._tasks[at : at + many], (0, len(self._snapshot.nodes)))
         return many
 
-    def _place(self, at: int, key: tuple[int, ...]) -> None:
-        """The first place for one task, by one rule after the other, each over all regions that are open to it."""
+    def _place(self, at: int, key: tuple[int, ...]) -> int:
+        """The first place for a task, by one rule after the other, each over all regions that are open to it.
+
+        If only one region is, it is the only one for those that follow in the same part of the gang, and those like it
+        are searched for with it. Returns how many were searched for.
+        """
         waiting, found = self._tasks[at : max(self._missing, at + 1)], self._present.many
+        part = self._snapshot.tasks.subgroup[waiting[: key[-1]]]
         for rule in self._rules:
-            kind = self._kind(int(waiting[0]), rule, key)
-            capacity = RegionCapacity(kind.slots, waiting)
-            for region in regions(self._attempt, self._present.host, self._present.state, int(waiting[0]), capacity):
+            kind = self._kind(int(waiting[0]), rule, key[:-1])
+            if int(part[0]) in self._pinned:
+                in_part = int(np.argmin(np.append(part == part[0], False)))
+                many = 1 if self._changing else kind.together(in_part)
+                kind.place(waiting[:many], self._pinned[int(part[0])], all_or_none=self._hard)
+                return many
+            for region in self._regions(kind, waiting):
                 kind.place(waiting[:1], region)
                 if self._present.many > found:
-                    return
+                    return 1
+        return 1
+
+    def _regions(self, kind: KindSearch, waiting: Rows) -> list[Region]:
+        """Regions that are open to the next task; if there is only one, no place that is taken opens another.
+
+        Unless the gang's own tasks go for it, which may be what keeps it where it is.
+        """
+        host, state, task = self._present.host, self._present.state, int(waiting[0])
+        found = list(regions(self._attempt, host, state, task, RegionCapacity(kind.slots, waiting)))
+        if len(found) == 1 and len(self._rules) == 1:
+            self._pinned[int(self._snapshot.tasks.subgroup[task])] = found[0]
+        return found
 
     def _kind(self, task: int, rule: Rule, key: tuple[int, ...]) -> KindSearch:
         if (rule, key) not in self._kinds:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs, Rows
 from pipeline.cluster.rules.minimum import Have, Minima
+from pipeline.cluster.rules.node_scores import ScoreTerms
 from pipeline.cluster.rules.sparing import Asking, Entitled
 from pipeline.kernels import inlined, shared
 from pipeline.solvers.tasks.sweeping.victim_order import VictimOrder
@@ -28,6 +29,8 @@ class FixedColumns(NamedTuple):
         Tasks by the node that they hold.
     minima
         What podgroups need.
+    allocatable: int64[N, R]
+        Of nodes.
     The others are columns of tasks, podgroups (``queue``, ``namespace``) and shapes (``asks``, ``on_card``).
     """
 
@@ -46,6 +49,7 @@ class FixedColumns(NamedTuple):
     asks: Longs
     on_card: Longs
     minima: Minima
+    allocatable: Longs
 
 
 class Decisions(NamedTuple):
@@ -132,12 +136,15 @@ class TaskKind(NamedTuple):
         FULL, LATER or NOW; whether there would be room without all candidates and released nominations.
     withheld: bool[N], sets: int64[1]
         See ``kinds.Withheld``.
+    terms, told
+        What scores of nodes follow from, and whether it is told; if not, they are asked for.
     score: float64[N], scored: bool[N]
         How well the task goes on a node, and whether that is up to date.
-    order: int64[N]
-        The nodes that matter (``fits`` or ``hopeful``), best first, as many as ``many[RANKED]``.
+    order: int64[N], region: int64[2]
+        The nodes of a region (start, stop) that matter (``fits`` or ``hopeful``), best first, as many as
+        ``many[RANKED]``.
     unscored: int64[N]
-        Nodes whose score is asked for, as many as ``many[UNSCORED]``.
+        Nodes that need a score, as many as ``many[UNSCORED]``.
     releasable, released_from: int64[W]
         Tasks that lose their nominations in a simulation, and the nodes that they are promised (NONE: not any more).
     repels: uint8[A, T], domain: int64[A, N], repelled: int64[N]
@@ -168,9 +175,12 @@ class TaskKind(NamedTuple):
     hopeful: Bools
     withheld: Bools
     sets: Longs
+    terms: ScoreTerms
+    told: bool
     score: Floats
     scored: Bools
     order: Rows
+    region: Longs
     unscored: Rows
     releasable: Rows
     released_from: Rows

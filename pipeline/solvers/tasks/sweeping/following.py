@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
 from pipeline.cluster.rules.minimum import parts_reach
 from pipeline.cluster.rules.sparing import Entitled, charge
-from pipeline.kernels import inlined, linked
+from pipeline.kernels import inlined, kernel, linked
 from pipeline.solvers.tasks.sweeping.columns import (
     FITTING_LATER,
     FITTING_NOW,
@@ -170,3 +170,17 @@ def free_on(asks: Longs, on_card: Longs, shape: Ids, card: Ids, rows: Rows, room
             room[r] += asks[shape[row], r]
         if card[row] != NONE:
             cards[card[row]] += on_card[shape[row]]
+
+
+@kernel
+def freed(facts: FixedColumns, fleet: Fleet, kind: TaskKind) -> tuple[Longs, Longs]:
+    """int64[N, R] and int64[N, D]: what all candidates of each node hold, of its cards too, and nominations."""
+    room, cards, released = np.zeros_like(fleet.future), np.zeros_like(fleet.cards), kind.releasable
+    for node in range(len(room)):
+        some = candidates_on(facts.start, facts.resident, kind.may, fleet.gone, node)
+        free_on(facts.asks, facts.on_card, facts.shape, facts.card, some, room[node], cards[node])
+    for at in range(len(released)):
+        node, one = kind.released_from[at], released[at : at + 1]
+        if node != NONE:
+            free_on(facts.asks, facts.on_card, facts.shape, facts.card, one, room[node], cards[node])
+    return room, cards

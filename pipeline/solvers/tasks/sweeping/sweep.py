@@ -4,14 +4,15 @@ Free room comes first. Then the nodes whose candidates could free enough, best-s
 counted along a node's candidates in victim order, and the first node on which room can be made is taken. In a
 simulation the nodes are compared by what they lose.
 
-What a decision changes is followed (`following`), and nothing else is looked at again. Scores are the plugins' and not
-known here; the sweep stops where a node that matters needs a new one.
+What a decision changes is followed (`following`), and nothing else is looked at again. Scores are the plugins'; where
+these do not tell what they follow from, the sweep stops if a node that matters needs a new one.
 """
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bytes, Floats, Ids, Longs, Rows
 from pipeline.cluster.cards import best_card
+from pipeline.cluster.rules.node_scores import score_of
 from pipeline.kernels import inlined, kernel, linked
 from pipeline.solvers.tasks.sweeping.columns import (
     FITTING_LATER,
@@ -46,6 +47,8 @@ from pipeline.solvers.tasks.sweeping.victim_order import in_victim_order
 COMPARED = 100
 #: Why a sweep ends: all tasks have a place; a node needs a score; the next task has no place.
 DONE, ASKS_SCORES, NOWHERE = range(3)
+#: If more nodes than these have new scores, all are ranked anew.
+_ONE_BY_ONE = 4
 
 
 @kernel
@@ -65,25 +68,27 @@ def sweep(
     ranked: int64[M]
         Nodes with a new score.
     """
-    if len(ranked):
-        _rank(kind.order, kind.score, kind.many, ranked)
     at = 0
     while True:
         follow(facts, fleet, kind, decisions)
         if at == len(tasks):
             return at, DONE
         if kind.many[UNSCORED] > 0:
-            return at, ASKS_SCORES
+            if not kind.told:
+                return at, ASKS_SCORES
+            ranked = _scored(facts, fleet, kind)
+        _rank(kind, ranked, region)
+        ranked = kind.order[:0]
         node, short = NONE, _is_short(kind.request, kind.ceiling, kind.above, fleet.held)
         if free and not short:
-            node = _free_node(kind.order, kind.fits, kind.repelled, kind.many, region)
+            node = _free_node(kind.order, kind.fits, kind.repelled, kind.many)
         if node != NONE:
             there = fleet.cards[node]
             if kind.fits[node] == NOW:
                 there = np.minimum(fleet.idle_cards[node], there)
             no_victims = kind.releasable[:0]
             decide(decisions, tasks[at], node, best_card(kind.part, there, kind.spreads), no_victims, no_victims)
-        elif not evicts or not _made(facts, fleet, kind, decisions, tasks[at], region, short):
+        elif not evicts or not _made(facts, fleet, kind, decisions, tasks[at], short):
             return at, NOWHERE
         at += 1
 
@@ -99,14 +104,14 @@ def _is_short(request: Longs, ceiling: Longs, above: Rows, held: Longs) -> bool:
 
 
 @inlined
-def _free_node(order: Rows, fits: Bytes, repelled: Longs, many: Longs, region: tuple[int, int]) -> int:
+def _free_node(order: Rows, fits: Bytes, repelled: Longs, many: Longs) -> int:
     """The best node that takes the task without victims: of those that do so now, else of the others; or NONE."""
     later = NONE
     if many[FITTING_NOW] + many[FITTING_LATER] == 0:
         return later
     for at in range(many[RANKED]):
         node = order[at]
-        if fits[node] == FULL or repelled[node] > 0 or not region[0] <= node < region[1]:
+        if fits[node] == FULL or repelled[node] > 0:
             continue
         if fits[node] == NOW or many[FITTING_NOW] == 0:
             return int(node)
@@ -115,24 +120,55 @@ def _free_node(order: Rows, fits: Bytes, repelled: Longs, many: Longs, region: t
     return later
 
 
-@inlined
-def _rank(order: Rows, score: Floats, many: Longs, ranked: Rows) -> None:
+@linked
+def _scored(facts: FixedColumns, fleet: Fleet, kind: TaskKind) -> Rows:
+    """Score the nodes that need it; returns them, int64[M]."""
+    nodes, many = np.empty(kind.many[UNSCORED], np.int64), 0
+    for at in range(len(nodes)):
+        node = kind.unscored[at]
+        if not kind.scored[node]:  # it may be among them twice
+            used = facts.allocatable[node] - np.minimum(fleet.idle[node], fleet.future[node])
+            kind.score[node] = score_of(kind.terms, kind.request, used, facts.allocatable[node])
+            kind.scored[node], nodes[many] = True, node
+            many += 1
+    kind.many[UNSCORED] = 0
+    return nodes[:many]
+
+
+@linked
+def _rank(kind: TaskKind, ranked: Rows, region: tuple[int, int]) -> None:
+    """Bring the order up to date: for another region as a whole, else where nodes have new scores."""
+    if kind.region[0] != region[0] or kind.region[1] != region[1] or len(ranked) > _ONE_BY_ONE:
+        kind.region[0], kind.region[1] = region
+        start, stop = region
+        nodes = start + np.flatnonzero((kind.fits[start:stop] != FULL) | kind.hopeful[start:stop])
+        kind.order[: len(nodes)] = nodes[np.argsort(-kind.score[nodes], kind="mergesort")]
+        kind.many[RANKED] = len(nodes)
+    elif len(ranked) > 0:
+        _move(kind.order, kind.score, kind.many, ranked, region)
+
+
+@linked
+def _move(order: Rows, score: Floats, many: Longs, ranked: Rows, region: tuple[int, int]) -> None:
     """Put some nodes where they belong in the order, after their scores have changed."""
     kept = 0
     for at in range(many[RANKED]):
-        if not (ranked == order[at]).any():
-            order[kept] = order[at]
-            kept += 1
+        stays = True
+        for node in ranked:
+            stays &= node != order[at]
+        order[kept] = order[at]
+        kept += stays
     for node in ranked:
         at = kept
-        while at > 0:
-            other = order[at - 1]
-            if score[other] > score[node] or (score[other] == score[node] and other < node):
-                break
-            order[at] = other
-            at -= 1
-        order[at] = node
-        kept += 1
+        if region[0] <= node < region[1]:
+            while at > 0:
+                other = order[at - 1]
+                if score[other] > score[node] or (score[other] == score[node] and other < node):
+                    break
+                order[at] = other
+                at -= 1
+            order[at] = node
+            kept += 1
     many[RANKED] = kept
 
 
@@ -140,10 +176,7 @@ def _rank(order: Rows, score: Floats, many: Longs, ranked: Rows) -> None:
 
 
 @linked
-def _made(
-    facts: FixedColumns, fleet: Fleet, kind: TaskKind, decisions: Decisions,
-    task: int, region: tuple[int, int], short: bool,
-) -> bool:  # fmt: skip
+def _made(facts: FixedColumns, fleet: Fleet, kind: TaskKind, decisions: Decisions, task: int, short: bool) -> bool:
     """Decide on a node on which room is made for a task, if there is one; ``short``: its queue needs room as well.
 
     The first one on which it can be, or, of those compared, the one that loses least.
@@ -153,7 +186,7 @@ def _made(
     least = loss(0, victims, facts.priority, facts.created, NONE)
     for at in range(kind.many[RANKED]):
         node = kind.order[at]
-        if not kind.hopeful[node] or kind.withheld[node] or not region[0] <= node < region[1]:
+        if not kind.hopeful[node] or kind.withheld[node]:
             continue
         rows, unpromised, case = case_of(facts, fleet, kind, node, short)
         verdict, gone = _verdict(case, kind.sets, kind.simulated, facts.priority[rows])
