@@ -199,6 +199,13 @@ class FiltersBundles(Protocol):
         """
 
 
+class NamesLosers(Protocol):
+    """Queues that a quota lets lose something, whatever the order of candidates."""
+
+    def may_lose(self, preemptor: Preemptor) -> Bools:
+        """bool[Q]: the others lose nothing."""
+
+
 class CountsQuotas(Protocol):
     """A quota that solvers can count themselves, where no other plugin has one."""
 
@@ -336,6 +343,7 @@ FAIR_SHARE = Extension(SharesFairly, ())
 SHIELD = Extension(ShieldsTasks, (ExtensionPoint.EVICTABLE, *_BY_TASK))
 SHIELD_ANEW = Extension(ShieldsAnew, (ExtensionPoint.EVICTABLE, *_BY_TASK))
 BUNDLE_QUOTA = Extension(FiltersBundles, (ExtensionPoint.EVICTABLE,))
+LOSERS = Extension(NamesLosers, (ExtensionPoint.EVICTABLE,))
 QUOTA_COLUMNS = Extension(CountsQuotas, (ExtensionPoint.EVICTABLE,))
 VICTIM_SET = Extension(ValidatesVictims, (ExtensionPoint.EVICTABLE,))
 TASK_QUOTA = Extension(FiltersTasks, _BY_TASK)
@@ -350,6 +358,6 @@ DOMAIN_GRADIENT = Extension(OffersDomains, (ExtensionPoint.DOMAIN_GRADIENT,))
 EXTENSIONS: tuple[Extension[object], ...] = (
     JOB_ORDER, TASK_ORDER, QUEUE_ORDER, VICTIM_QUEUE_ORDER, VICTIM_TURNS, JOB_VALID, JOB_READY, JOB_PIPELINED,
     JOB_STARVING, JOB_ENQUEUED, ALLOCATABLE, LIMIT_COLUMNS, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE, SHIELD,
-    SHIELD_ANEW, BUNDLE_QUOTA, QUOTA_COLUMNS, VICTIM_SET, TASK_QUOTA, TASK_QUOTA_COLUMNS, PACE, PREDICATE,
+    SHIELD_ANEW, BUNDLE_QUOTA, LOSERS, QUOTA_COLUMNS, VICTIM_SET, TASK_QUOTA, TASK_QUOTA_COLUMNS, PACE, PREDICATE,
     NODE_SCORE, SCORE_TERMS, CARD_CHOICE, DOMAIN_GRADIENT,
 )  # fmt: skip

@@ -16,6 +16,7 @@ from pipeline.kernels import in_halves, kernel
 from pipeline.plugins.asked import AskedPlugins
 from pipeline.plugins.extension_points import (
     BUNDLE_QUOTA,
+    LOSERS,
     PACE,
     QUOTA_COLUMNS,
     SHIELD,
@@ -142,6 +143,13 @@ class VictimHost(AskedPlugins):
             return [one.bundle_quota_filter(preemptor, rows[at], unit[at]) for one in plugins]
 
         return agreed(said, len(rows), unit)
+
+    def may_lose(self, preemptor: Preemptor) -> Bools:
+        """bool[Q]: queues that may lose something by all quotas, as far as these tell."""
+        may = np.ones(len(self._given.snapshot.queues), bool)
+        for plugin in self._asked(LOSERS):
+            may &= plugin.may_lose(preemptor)
+        return may
 
     def bundle_quota(self, preemptor: Preemptor) -> Quota | None:
         """The only quota for this preemptor, where it can be counted in columns; else the filter has to be asked."""

@@ -49,6 +49,10 @@ def test_the_place_of_a_gang_of_equal_tasks_is_the_best_there_is(
     assert (np.bincount(nodes, minlength=len(cores)) <= cores).all()
 
 
+def children_of(tree: Tree, vertex: int) -> list[int]:
+    return [int(row) for row in tree.child[tree.child_start[vertex] : tree.child_start[vertex + 1]]]
+
+
 def _slots(tree: Tree, slots: np.ndarray, vertex: int) -> int:
     first, stop = tree.slice(vertex)
     return int(slots[first:stop].sum())
@@ -69,13 +73,13 @@ def _climb(tree: Tree, slots: np.ndarray, vertex: int) -> list[int]:
 
 
 def _child(tree: Tree, vertex: int, nodes: np.ndarray) -> list[int]:
-    children = tree.children(vertex).tolist() or [vertex]
+    children = children_of(tree, vertex) or [vertex]
     return [next(c for c in children if _holds(tree, c, np.array([node]))) for node in nodes.tolist()]
 
 
 def _fewest(tree: Tree, slots: np.ndarray, vertex: int, tasks: int) -> int:
     """The fewest children of a vertex that have slots enough, by trying all sets of them."""
-    children = tree.children(vertex).tolist() or [vertex]
+    children = children_of(tree, vertex) or [vertex]
     return next(
         many
         for many in range(1, len(children) + 1)

@@ -43,15 +43,19 @@ def test_a_gang_that_goes_in_multiples_has_the_best_place_there_is(
     assert tree.tier[chosen] == lowest
     best = min(climb(tree, takes, v) for v in fitting if tree.tier[v] == lowest)
     assert climb(tree, takes, chosen) == best
-    children = tree.children(chosen).tolist()
+    children = children_of(tree, chosen)
     assert (count[children] > 0).sum() == fewest([takes[c] for c in children], tasks)
+
+
+def children_of(tree: Tree, vertex: int) -> list[int]:
+    return [int(row) for row in tree.child[tree.child_start[vertex] : tree.child_start[vertex + 1]]]
 
 
 def every_number(tree: Tree, slots: list[int], own: list[int]) -> Takes:
     """All numbers of tasks that each vertex can take, so that every domain in it has a multiple of its own."""
     takes: Takes = [set() for _ in tree.parent]
     for vertex in np.argsort(tree.tier, kind="stable").tolist():
-        children = tree.children(vertex).tolist() if vertex < tree.domains else []
+        children = children_of(tree, vertex) if vertex < tree.domains else []
         sums = {0} if children else set(range(slots[vertex - tree.domains] + 1)) if vertex >= tree.domains else {0}
         for child in children:
             sums = {one + more for one in sums for more in takes[child]}

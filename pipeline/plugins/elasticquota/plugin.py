@@ -12,6 +12,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Ids, Longs, Rows
 from pipeline.cluster.queue_tree import chain, is_parent, least_above, with_descendants
+from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import never_evicted
 from pipeline.cluster.rules.requests import asking, lasting_requests
 from pipeline.cluster.tables import OPEN
@@ -23,6 +24,7 @@ from pipeline.plugins.extension_points import (
     FiltersBundles,
     LimitsLastingWork,
     LimitsQueues,
+    NamesLosers,
     OrdersQueues,
     SharesFairly,
     ShieldsTasks,
@@ -41,6 +43,7 @@ class ElasticQuota(
     SharesFairly,
     ShieldsTasks,
     FiltersBundles,
+    NamesLosers,
     ValidatesVictims,
 ):
     """Runtime quota of queues: which may take, which may be taken from, and how much."""
@@ -125,6 +128,12 @@ class ElasticQuota(
         queues = Held(terms.parent, used, runtime, self._floor, terms.bound, own, preemptor.request > 0)
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
         return overused(snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]], unit, queues)
+
+    def may_lose(self, preemptor: Preemptor) -> Bools:
+        """bool[Q]: in reclaim, queues that hold more than their runtime quota of anything that is asked for."""
+        over = (self._state.allocated > self._runtime) & self._terms.bound & (preemptor.request > 0)
+        over[:, PODS] = False
+        return np.asarray(over.any(axis=1) | (preemptor.purpose is not Purpose.RECLAIM))
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the preemptor's queue and ancestors stay within their quotas, and other queues keep their base.

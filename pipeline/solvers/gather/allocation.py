@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Rows, distinct, sealed
+from pipeline.cluster.arrays import Bools, Rows, distinct
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.resources import fits
 from pipeline.cluster.rules.minimum import starts_with
@@ -18,6 +18,7 @@ from pipeline.solvers.gather.gathering import Gathered, GatherSite, first_of, ga
 from pipeline.solvers.gather.multiples import steps_of
 from pipeline.solvers.gather.needs import served, within_reach
 from pipeline.solvers.gather.offers import existing_of
+from pipeline.solvers.gather.tree import tree_of
 
 
 def allocate(
@@ -41,8 +42,10 @@ def allocate(
     allowed = host.allowed(need.shapes)
     existing, steps = existing_of(snapshot, podgroups, need.tasks[:0]), steps_of(snapshot, podgroups)
     future = snapshot.room.future
-    for room in (sealed(np.minimum(snapshot.room.idle, future)), future):
-        site = GatherSite(snapshot, need, room, allowed, existing, need.tasks[:0], steps)
+    for room in (np.minimum(snapshot.room.idle, future), future):
+        site = GatherSite(
+            snapshot, need, np.array(room), allowed, existing, need.tasks[:0], snapshot.once(tree_of), steps=steps
+        )
         found = _gathered(site, must(snapshot, podgroups))
         if found is not None:
             made = _committed(host, podgroups, found, action, now=room is not future)

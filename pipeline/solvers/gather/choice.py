@@ -4,59 +4,62 @@ Among vertices of one height the one with more existing tasks goes first, compar
 vertex above it; then the one with fewer slots, compared in the same way; then the first node.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.cluster.arrays import Bools, Ids, Longs, Rows
+from pipeline.kernels import inlined, kernel
 from pipeline.solvers.gather.offers import Offers
-from pipeline.solvers.gather.tree import Tree
+from pipeline.solvers.gather.tree import Tree, Vertices
 
 #: At most this many vertices of one height are tried; more than one only if tasks are not alike.
 _TRIALS = 16
 
 
-def candidates(tree: Tree, offers: Offers, outer: Rows) -> Iterator[int]:
-    """Vertices within the domains ``outer`` (int64[O], of one height) that could take all tasks, best first."""
-    may = offers.enough & _within(tree, outer)
-    vertices = np.flatnonzero(may)
-    tier = tree.tier[vertices]
-    for height in np.unique(tier).tolist():
-        left = vertices[tier == height]
-        for _ in range(_TRIALS):
-            if len(left) == 0:
-                break
-            best = _best(tree, offers, left)
-            yield best
-            left = left[left != best]
-
-
-def _within(tree: Tree, outer: Rows) -> Bools:
-    """bool[V]: vertices that lie in one of the domains, each of them included."""
+def within(tree: Tree, outer: Rows) -> Bools:
+    """bool[V]: vertices that lie in one of the domains ``outer`` (int64[O], of one height), each of them included."""
     start, stop = tree.topology.start[outer], tree.topology.stop[outer]
     order = np.argsort(start, kind="stable")
     order = order[start[order] < stop[order]]
     if len(order) == 0:
         return np.zeros(len(tree.parent), bool)
-    nodes = np.arange(len(tree.parent) - tree.domains)
-    first = np.concatenate([tree.topology.start, nodes])
-    last = np.concatenate([tree.topology.stop, nodes + 1])
+    first, last = tree.vertices.first, tree.vertices.last
     at = order[np.maximum(np.searchsorted(start[order], first, side="right") - 1, 0)]
     inside = (start[at] <= first) & (last <= stop[at]) & (first < last)
     return np.asarray(inside & (tree.tier <= tree.tier[outer].max()))
 
 
-def _best(tree: Tree, offers: Offers, vertices: Rows) -> int:
-    """The first of some vertices by the order of this module: one pass for each criterion over those that are left."""
-    for numbers, sign in ((offers.existing, -1), (offers.slots, 1)):
-        above = vertices
-        for _ in range(tree.topology.levels + 2):
-            mine = sign * numbers[above]
-            keep = mine == mine.min()
-            vertices, above = vertices[keep], tree.parent[above[keep]]
-    return int(vertices[0])
+@kernel
+def best_first(tree: Vertices, offers: Offers, may: Bools) -> Rows:
+    """int64[C]: vertices that could take all tasks, of those that may (bool[V]), in the order of this module."""
+    heights = int(tree.tier[0]) + 1
+    found, many = np.empty(heights * _TRIALS, np.int64), 0
+    left = may.copy()
+    for height in range(heights):
+        for _ in range(_TRIALS):
+            best = -1
+            for vertex in range(len(left)):
+                if not left[vertex] or not offers.enough[vertex] or tree.tier[vertex] != height:
+                    continue
+                if best < 0 or _precedes(tree.parent, offers.existing, offers.slots, vertex, best):
+                    best = vertex
+            if best < 0:
+                break
+            left[best], found[many] = False, best
+            many += 1
+    return found[:many]
 
 
-def in_dealing_order(offers: Offers, vertices: Longs) -> Rows:
-    """int64[C]: siblings in the order of filling: near existing tasks, then the largest, so that few are needed."""
-    return vertices[np.lexsort((vertices, -offers.slots[vertices], -offers.existing[vertices]))]
+@inlined
+def _precedes(parent: Ids, existing: Longs, slots: Longs, one: int, other: int) -> bool:
+    """Whether one of two vertices of the same height comes first; the one with the lower number has been seen."""
+    a, b = one, other
+    while a != b:
+        if existing[a] != existing[b]:
+            return bool(existing[a] > existing[b])
+        a, b = parent[a], parent[b]
+    a, b = one, other
+    while a != b:
+        if slots[a] != slots[b]:
+            return bool(slots[a] < slots[b])
+        a, b = parent[a], parent[b]
+    return False

@@ -1,97 +1,139 @@
 """Tasks in rank order dealt to the nodes of one vertex: the fullest child first, down to the nodes."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.kernels import kernel
-from pipeline.placement.layout.packing import place_classes
-from pipeline.solvers.gather.choice import in_dealing_order
-from pipeline.solvers.gather.multiples import Steps
+from pipeline.cluster.arrays import NONE, Longs, Rows
+from pipeline.kernels import kernel, linked
+from pipeline.placement.layout.packing import placed_classes
 from pipeline.solvers.gather.offers import Kinds, Offers
-from pipeline.solvers.gather.tree import Tree
+from pipeline.solvers.gather.tree import Vertices
 
 
-def dealt(
-    tree: Tree, offers: Offers, kinds: Kinds, room: Longs, vertex: int, steps: Steps | None = None
-) -> Rows | None:
-    """int64[K]: the node of each task, in rank order; None if they do not fit the vertex together.
+@kernel
+def dealt(tree: Vertices, offers: Offers, kinds: Kinds, room: Longs, vertex: int, by_tier: Longs) -> Rows:
+    """int64[K]: the node of each task, in rank order; none if they do not fit the vertex together.
 
     Neighbours in rank share a node, then a block, then a spine. If the tasks are not alike, a node takes the next one
     in rank as long as it fits; if that leaves tasks without a node, a node takes any that fit; if that does too, kinds
     are packed, and only tasks of one kind are in the order of rank.
+
+    ``by_tier``: see `Steps`; no entries if any number of tasks will do.
     """
-    for choosy in (False, True)[: len(kinds.count)]:
-        placed = np.full(len(kinds.rows), NONE, np.int64)
-        for nodes, most in _batches(tree, offers, vertex, len(placed), steps):
-            if _deal(nodes, most, kinds.kind, kinds.request, kinds.allowed[:, nodes], room[nodes], placed, choosy):
+    nodes, most = _in_dealing_order(tree, offers, vertex, len(kinds.kind), by_tier)
+    tasks = np.argsort(kinds.kind, kind="mergesort")  # by kind, then in rank order
+    begins = np.cumsum(kinds.many) - kinds.many
+    for attempt in range(min(2, len(kinds.many))):
+        placed, dealt_of, done = np.empty(len(kinds.kind), np.int64), np.zeros(len(kinds.many), np.int64), 0
+        for at in range(len(nodes)):
+            done += _deal(nodes[at], most[at], kinds, room, tasks, begins, dealt_of, placed, attempt == 1)
+            if done == len(placed):
                 return placed
-    return _packed(tree, kinds, room, vertex) if len(kinds.count) > 1 else None
+    return _packed(tree, kinds, room, vertex) if len(kinds.many) > 1 else kinds.rows[:0].copy()
 
 
-def _batches(tree: Tree, offers: Offers, vertex: int, many: int, steps: Steps | None) -> Iterator[tuple[Rows, Longs]]:
-    """The nodes of a vertex that offer slots, in the order in which they are filled, neighbours together.
+@linked
+def _in_dealing_order(tree: Vertices, offers: Offers, vertex: int, many: int, by_tier: Longs) -> tuple[Rows, Longs]:
+    """The nodes of a vertex that offer slots, in the order in which they are filled, and how many tasks each takes.
 
-    With each batch how many of ``many`` tasks a node takes at most: all of them unless there are ``steps``.
+    Neighbours are together: siblings near existing tasks first, then the largest, so that few are needed.
     """
-    if vertex >= tree.domains:
-        yield np.array([vertex - tree.domains]), np.array([many])
-        return
-    children = tree.children(vertex)
-    ordered = in_dealing_order(offers, children[offers.slots[children] > 0])
-    most = np.full(len(ordered), many)
-    if steps is not None:
-        step = np.asarray(steps.by_tier, np.int64)[tree.tier[ordered]]
-        for at, child in enumerate(ordered.tolist()):
-            most[at] = min(many, int(offers.slots[child])) // step[at] * step[at]
-            many -= int(most[at])
-        ordered, most = ordered[most > 0], most[most > 0]
-    if (ordered >= tree.domains).all():
-        yield ordered - tree.domains, most
-        return
-    for child, share in zip(ordered.tolist(), most.tolist(), strict=True):
-        yield from _batches(tree, offers, child, share, steps)
+    nodes = np.empty(tree.last[vertex] - tree.first[vertex], np.int64)
+    most, found = np.empty(len(nodes), np.int64), 0
+    waiting, share, depth = np.empty(len(tree.parent), np.int64), np.empty(len(tree.parent), np.int64), 1
+    waiting[0], share[0] = vertex, many
+    while depth > 0:
+        depth -= 1
+        here, left = waiting[depth], share[depth]
+        if here >= tree.domains:
+            nodes[found], most[found] = here - tree.domains, left
+            found += 1
+            continue
+        children = _siblings(tree, offers, here)
+        shares = np.full(len(children), left, np.int64)
+        for at in range(len(children) if len(by_tier) else 0):
+            step = by_tier[tree.tier[children[at]]]
+            shares[at] = min(left, offers.slots[children[at]]) // step * step
+            left -= shares[at]
+        for at in range(len(children) - 1, -1, -1):  # the first one is looked at next
+            if shares[at] > 0:
+                waiting[depth], share[depth] = children[at], shares[at]
+                depth += 1
+    return nodes[:found], most[:found]
 
 
-@kernel
+@linked
+def _siblings(tree: Vertices, offers: Offers, vertex: int) -> Rows:
+    """int64[C]: the children of a vertex that offer slots, in the order of filling."""
+    result, many = np.empty(tree.child_start[vertex + 1] - tree.child_start[vertex], np.int64), 0
+    for at in range(tree.child_start[vertex], tree.child_start[vertex + 1]):
+        child = tree.child[at]
+        if offers.slots[child] <= 0:
+            continue
+        place = many
+        while place > 0:
+            other = result[place - 1]
+            mine, theirs = offers.existing[child], offers.existing[other]
+            if mine < theirs or (mine == theirs and offers.slots[child] <= offers.slots[other]):
+                break
+            result[place] = other
+            place -= 1
+        result[place] = child
+        many += 1
+    return result[:many]
+
+
+@linked
 def _deal(
-    nodes: Rows, most: Longs, kind: Longs, request: Longs, allowed: Bools, left: Longs, placed: Rows, choosy: bool
-) -> bool:
-    """Fill the nodes in order, each with ``most`` tasks at most; returns whether all tasks are placed.
+    node: int, most: int, kinds: Kinds, room: Longs, tasks: Rows, begins: Longs, dealt_of: Longs, placed: Rows,
+    choosy: bool,
+) -> int:  # fmt: skip
+    """Fill a node with ``most`` tasks at most; returns how many it takes.
 
-    ``placed`` takes the nodes, NONE: not yet.
+    Parameters
+    ----------
+    tasks: int64[K], begins: int64[M]
+        Tasks by kind and rank, and where each kind begins among them.
+    dealt_of: int64[M], placed: int64[K]
+        How many of each kind have a node, the first ones; and which. Both are written.
+    choosy
+        Whether the next task in rank that fits is taken, and not only the next one if it fits.
     """
-    first = 0
-    for at in range(len(nodes)):
-        here = 0
-        while first < len(placed) and placed[first] != NONE:
-            first += 1
-        for task in range(first, len(placed)):
-            if here >= most[at]:
-                break
-            if placed[task] != NONE:
+    left, here, fits = room[node].copy(), 0, kinds.allowed[:, node].copy()
+    while here < most:
+        kind = NONE
+        for other in range(len(dealt_of)):
+            if dealt_of[other] == kinds.many[other] or (choosy and not fits[other]):
                 continue
-            fits = allowed[kind[task], at]
-            for r in range(request.shape[1]):
-                fits &= request[kind[task], r] <= 0 or request[kind[task], r] <= left[at, r]
-            if fits:
-                placed[task] = nodes[at]
-                left[at] -= request[kind[task]]
-                here += 1
-            elif not choosy:
-                break
-    while first < len(placed) and placed[first] != NONE:
-        first += 1
-    return first == len(placed)
+            if kind == NONE or tasks[begins[other] + dealt_of[other]] < tasks[begins[kind] + dealt_of[kind]]:
+                kind = other
+        if kind == NONE:
+            break
+        for r in range(len(left)):
+            fits[kind] &= kinds.request[kind, r] <= 0 or kinds.request[kind, r] <= left[r]
+        if fits[kind]:
+            placed[tasks[begins[kind] + dealt_of[kind]]] = node
+            left -= kinds.request[kind]
+            dealt_of[kind] += 1
+            here += 1
+        elif not choosy:
+            break
+    return here
 
 
-def _packed(tree: Tree, kinds: Kinds, room: Longs, vertex: int) -> Rows | None:
-    start, stop = tree.slice(vertex)
-    taken = place_classes(kinds.request, kinds.count, kinds.allowed[:, start:stop], room[start:stop])
-    if (taken.sum(axis=1) < kinds.count).any():
-        return None
-    placed = np.empty(len(kinds.rows), np.int64)
-    for kind in range(len(kinds.count)):
-        placed[kinds.kind == kind] = start + np.repeat(np.arange(stop - start), taken[kind])
+@linked
+def _packed(tree: Vertices, kinds: Kinds, room: Longs, vertex: int) -> Rows:
+    """int64[K]: a node for each task if kinds are packed, one after the other; none if they do not fit."""
+    start, stop = tree.first[vertex], tree.last[vertex]
+    allowed = np.ascontiguousarray(kinds.allowed[:, start:stop])
+    taken = placed_classes(kinds.request, kinds.many, allowed, room[start:stop])
+    placed, at = np.empty(len(kinds.kind), np.int64), np.zeros(len(kinds.many), np.int64)
+    for kind in range(len(kinds.many)):
+        if taken[kind].sum() < kinds.many[kind]:
+            return placed[:0]
+    for task in range(len(placed)):
+        kind = kinds.kind[task]
+        while taken[kind, at[kind]] == 0:
+            at[kind] += 1
+        taken[kind, at[kind]] -= 1
+        placed[task] = start + at[kind]
     return placed

@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.rules.anti_affinity import concerned
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need, all_of
 from pipeline.records import replace
-from pipeline.solvers.gather.choice import candidates
+from pipeline.solvers.gather.choice import best_first, within
 from pipeline.solvers.gather.dealing import dealt
 from pipeline.solvers.gather.multiples import Steps
-from pipeline.solvers.gather.offers import kinds_of, offers_of
-from pipeline.solvers.gather.tree import tree_of
+from pipeline.solvers.gather.offers import Kinds, kinds_of, offers_of
+from pipeline.solvers.gather.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class GatherSite:
         Existing tasks, near which it should be.
     leaving: int64[V]
         Victims.
+    tree, first
+        The tree over these nodes, which are those from ``first`` on.
     steps
         The multiples in which domains take its tasks; None if any number will do.
     """
@@ -41,6 +43,8 @@ class GatherSite:
     allowed: Bools
     existing: Longs
     leaving: Rows
+    tree: Tree
+    first: int = 0
     steps: Steps | None = None
 
 
@@ -70,30 +74,37 @@ def in_rank_order(snapshot: Snapshot, rows: Rows) -> Rows:
 
 
 def gathered(site: GatherSite, rows: Rows, outer: Rows) -> Gathered | None:
-    """Gather the tasks ``rows`` of the need within one of the domains ``outer`` (of one height); None if it cannot be.
+    """Gather the tasks ``rows`` of the need in one of the domains ``outer`` (of one height); None if it cannot be."""
+    kinds = kinds_of(site.snapshot, in_rank_order(site.snapshot, rows), site.allowed, site.need.shapes)
+    return gathered_in(
+        site, rows, kinds, within(site.tree, outer), entangled=is_entangled(site.snapshot, site.need, rows)
+    )
+
+
+def gathered_in(site: GatherSite, rows: Rows, kinds: Kinds, may: Bools, *, entangled: bool) -> Gathered | None:
+    """Gather the tasks ``rows`` in one of the vertices that may take them (bool[V]); ``kinds`` are in rank order.
 
     Tasks that repel one another, hold cards or have parts with a layer of their own are packed in the vertex, not dealt
     out in rank order.
     """
-    snapshot, tree = site.snapshot, site.snapshot.once(tree_of)
-    kinds = kinds_of(snapshot, in_rank_order(snapshot, rows), site.allowed, site.need.shapes)
-    if site.steps is not None and len(rows) % site.steps.whole:
+    tree, steps = site.tree, site.steps
+    if steps is not None and len(rows) % steps.whole:
         return None
-    offers = offers_of(tree, kinds, site.room, site.existing, site.steps)
-    entangled = is_entangled(snapshot, site.need, rows)
-    for vertex in candidates(tree, offers, outer):
+    offers = offers_of(tree, kinds, site.room, site.existing, steps)
+    by_tier = np.array([] if steps is None else steps.by_tier, np.int64)
+    for vertex in best_first(tree.vertices, offers, may).tolist():
         if entangled:
             order, node = rows, _packed(site, rows, *tree.slice(vertex))
         else:
-            order, node = kinds.rows, dealt(tree, offers, kinds, site.room, vertex, site.steps)
-        if node is not None and (site.steps is None or site.steps.kept(tree, node)):
-            return Gathered(order, node, int(tree.tier[vertex]))
+            order, node = kinds.rows, dealt(tree.vertices, offers, kinds, site.room, vertex, by_tier)
+        if len(node) and (steps is None or steps.kept(tree, node)):
+            return Gathered(order, site.first + node, int(tree.tier[vertex]))
     return None
 
 
 def most(site: GatherSite, rows: Rows, outer: Rows) -> int:
     """How many of the tasks ``rows`` one of the domains offers slots for, at most."""
-    tree = site.snapshot.once(tree_of)
+    tree = site.tree
     kinds = kinds_of(site.snapshot, in_rank_order(site.snapshot, rows), site.allowed, site.need.shapes)
     slots = offers_of(tree, kinds, site.room, site.existing, site.steps).slots[outer]
     many = min(int(slots.max(initial=0)), len(rows))
@@ -126,7 +137,9 @@ def of_some(need: Need, some: Bools) -> Need:
     return need if some.all() else replace(need, tasks=need.tasks[some], shape=need.shape[some], part=need.part[some])
 
 
-def _packed(site: GatherSite, rows: Rows, start: int, stop: int) -> Rows | None:
-    """int64[K]: a node for each of ``rows``, which lead the need's tasks."""
-    need = all_of(first_of(site.need, len(rows)))
-    return pack(need, site.allowed[:, start:stop], site.room[start:stop], start, stop, site.snapshot, site.leaving)
+def _packed(site: GatherSite, rows: Rows, start: int, stop: int) -> Rows:
+    """int64[K]: a node of the site for each of ``rows``, which lead the need's tasks; none if they do not fit."""
+    need, first = all_of(first_of(site.need, len(rows))), site.first
+    allowed, room = site.allowed[:, start:stop], site.room[start:stop]
+    found = pack(need, allowed, room, first + start, first + stop, site.snapshot, site.leaving)
+    return NO_ROWS if found is None else found - first

@@ -6,20 +6,20 @@ kind, each as if it were alone, and then by placing them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.placement.layout.packing import node_slots
+from pipeline.kernels import kernel, linked
+from pipeline.placement.layout.packing import node_slots, slots_at
 from pipeline.solvers.gather.multiples import Steps
-from pipeline.solvers.gather.tree import Tree
+from pipeline.solvers.gather.tree import Tree, Vertices
 
 
-@dataclass(frozen=True)
-class Kinds:
+class Kinds(NamedTuple):
     """Tasks that are to be gathered, in rank order.
 
     Attributes
@@ -28,8 +28,8 @@ class Kinds:
         Task rows.
     kind: int64[K]
         The kind of each task; kinds are numbered in the order of first occurrence.
-    request: int64[M, R], count: int64[M]
-        Of each kind.
+    request: int64[M, R], many: int64[M]
+        What each kind asks for, and how many tasks are of it.
     allowed: bool[M, N]
         Nodes that each kind may use.
     """
@@ -37,15 +37,12 @@ class Kinds:
     rows: Rows
     kind: Longs
     request: Longs
-    count: Longs
+    many: Longs
     allowed: Bools
 
-    def first(self, many: int) -> "Kinds":
-        """The same of the first ``many`` tasks."""
-        kind = self.kind[:many]
-        kinds = int(kind.max(initial=-1)) + 1
-        count = np.bincount(kind, minlength=kinds)
-        return Kinds(self.rows[:many], kind, self.request[:kinds], count, self.allowed[:kinds])
+    def on(self, start: int, stop: int) -> "Kinds":
+        """The same on some of the nodes."""
+        return self._replace(allowed=np.ascontiguousarray(self.allowed[:, start:stop]))
 
 
 def kinds_of(snapshot: Snapshot, rows: Rows, allowed: Bools, shapes: Rows) -> Kinds:
@@ -60,8 +57,7 @@ def kinds_of(snapshot: Snapshot, rows: Rows, allowed: Bools, shapes: Rows) -> Ki
     return Kinds(rows, kind, snapshot.shapes.request[shapes[used]], count, allowed[used])
 
 
-@dataclass(frozen=True)
-class Offers:
+class Offers(NamedTuple):
     """What the vertices of a tree offer a gang.
 
     Attributes
@@ -78,34 +74,51 @@ class Offers:
 
 
 def offers_of(tree: Tree, kinds: Kinds, room: Longs, existing: Longs, steps: Steps | None) -> Offers:
-    """What is offered by nodes with ``room`` (int64[N, R]) on which ``existing`` tasks (int64[N]) are."""
-    found = _offered(tree, kinds, room, existing)
+    """What nodes with ``room`` (int64[N, R], not read-only) offer, on which ``existing`` tasks (int64[N]) are."""
+    found = offered(tree.vertices, kinds, room, existing)
     if steps is None:
         return found
     slots = steps.summed(tree, found.slots[tree.domains :])
     return Offers(slots, found.existing, found.enough & (slots >= len(kinds.rows)))
 
 
-def _offered(tree: Tree, kinds: Kinds, room: Longs, existing: Longs) -> Offers:
-    alone = [_alone(kinds, kind, room) for kind in range(len(kinds.count))]
-    enough = np.logical_and.reduce([tree.summed(one) >= many for one, many in zip(alone, kinds.count, strict=True)])
-    if len(alone) == 1:
-        return Offers(tree.summed(alone[0]), tree.summed(existing), np.asarray(enough))
-    left, together = np.maximum(room, 0), np.zeros(len(room), np.int64)
+@kernel
+def offered(tree: Vertices, kinds: Kinds, room: Longs, existing: Longs) -> Offers:
+    """What is offered if a domain takes any number of tasks."""
+    alone, _ = node_slots(kinds.request, kinds.many, kinds.allowed, 0, room)
+    together = alone[0] if len(alone) == 1 else _together(kinds, room)
+    slots, enough = _summed(tree, together), np.ones(len(tree.parent), np.bool_)
     for kind in range(len(alone)):
-        here = _alone(kinds, kind, left)
-        left = left - here[:, None] * kinds.request[kind]
-        together += here
-    enough = enough & (tree.summed(together) >= 1)
-    enough[tree.domains :] &= together == len(kinds.rows)
-    return Offers(tree.summed(together), tree.summed(existing), np.asarray(enough))
+        here = _summed(tree, alone[kind])
+        for vertex in range(len(here)):
+            enough[vertex] &= here[vertex] >= kinds.many[kind]
+    for vertex in range(len(slots) if len(alone) > 1 else 0):
+        enough[vertex] &= slots[vertex] >= (1 if vertex < tree.domains else len(kinds.kind))
+    return Offers(slots, _summed(tree, existing), enough)
 
 
-def _alone(kinds: Kinds, kind: int, room: Longs) -> Longs:
-    """int64[N]: how many tasks of one kind each node takes, no more than there are."""
-    alone = slice(kind, kind + 1)
-    slots, _ = node_slots(kinds.request[alone], kinds.count[alone], kinds.allowed[alone], 0, room)
-    return np.asarray(slots[0])
+@linked
+def _together(kinds: Kinds, room: Longs) -> Longs:
+    """int64[N]: how many tasks each node takes if it is filled with one kind after the other."""
+    left, together = np.maximum(room, 0), np.zeros(len(room), np.int64)
+    for kind in range(len(kinds.many)):
+        for n in range(len(room)):
+            if kinds.allowed[kind, n]:
+                here = slots_at(kinds.request, kind, left, n, kinds.many[kind])
+                left[n] -= here * kinds.request[kind]
+                together[n] += here
+    return together
+
+
+@linked
+def _summed(tree: Vertices, per_node: Longs) -> Longs:
+    """int64[V]: the sum over the nodes of each vertex."""
+    upto, result = np.zeros(len(per_node) + 1, np.int64), np.empty(len(tree.parent), np.int64)
+    for n in range(len(per_node)):
+        upto[n + 1] = upto[n] + per_node[n]
+    for vertex in range(len(result)):
+        result[vertex] = upto[tree.last[vertex]] - upto[tree.first[vertex]]
+    return result
 
 
 def existing_of(snapshot: Snapshot, podgroups: Sequence[int], besides: Rows) -> Longs:

@@ -5,7 +5,7 @@ whose return would leave the job placed returns. No room is made for a job that 
 anyway.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -45,7 +45,8 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
 
     Layers are tried from the narrowest preferred one to the required one. In the first layer that can take the job, the
     domain that loses least is taken, and among equals the one with the fewest slots beyond the job. If none can, and a
-    quota decided who may go, the layers are tried again with the quota counted off along other orders.
+    quota decided who may go, the layers are tried again with the quota counted off along other orders, unless queues
+    may lose too little in any order.
     """
     need = in_multiples(host, to_make_room(attempt.snapshot, attempt.policy.match_policy), attempt.podgroups)
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
@@ -58,7 +59,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     if not search.allowed.any(axis=1).all():
         return NoPlan(_explained(attempt, need, Reason.CONSTRAINTS))
     best, tried = _first_of(search, attempt)
-    for other in _otherwise(search) if best is None and tried else ():
+    for other in _otherwise(search, tried) if best is None and tried else ():
         best, otherwise = _first_of(other, attempt)
         if best is not None:
             tried = otherwise
@@ -70,15 +71,18 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     return NoPlan(replace(_explained(attempt, need, reason), tried=tuple(tried)))
 
 
-def _otherwise(search: GatherSearch) -> Iterator[GatherSearch]:
-    """Other searches where none has been found: with quota freed anywhere below an ancestor, and in other orders."""
+def _otherwise(search: GatherSearch, tried: Sequence[DomainTried]) -> Iterator[GatherSearch]:
+    """Other searches where none has been found: with quota freed anywhere below an ancestor, and in other orders.
+
+    In other orders only where queues may lose enough in any of the domains that were ``tried``.
+    """
     parent = search.snapshot.queues.parent
     line = chain(parent, int(search.snapshot.podgroups.queue[search.need.podgroups[0]]))
     wider = range(len(line) - 1, 0, -1) if (search.short > 0).any() else range(0)
     common = in_common(parent, line[0])
     searches = [search, *(replace(search, frees=common >= many) for many in wider)]
     yield from searches[1:]
-    if differs_by_order(search):
+    if any(search.lawful[one.domain] for one in tried) and differs_by_order(search):
         yield from (replace(one, out_of_order=True) for one in searches)
 
 
@@ -149,13 +153,13 @@ def _best_of(search: GatherSearch, domains: Rows, limit: int, tried: list[Domain
     compared before the rest, one in which more important ones must leave need not be searched any more.
     """
     best: MadeRoom | None = None
-    for domain, slots, highest in hopeful(search, domains, limit):
+    for domain, slots, highest, lawful in hopeful(search, domains, limit):
         by_priority = search.queue_rank is None and (best is None or best.price.budgets_violated == 0)
         if best is not None and by_priority and highest > best.price.highest_priority:
             tried.append(DomainTried(domain, Reason.COSTLIER, reachable=slots))
             continue
         harm = None if best is None else harm_of(best.price)
-        found = cheapest_in(search, domain, highest if by_priority else ANY_PRIORITY, harm)
+        found = cheapest_in(search, domain, highest if by_priority else ANY_PRIORITY, harm) if lawful else None
         if found is None:
             tried.append(DomainTried(domain, Reason.UNPLACEABLE, reachable=slots))
             continue

@@ -6,16 +6,20 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.solvers.gather.leaving.search import GatherSearch
-from pipeline.solvers.gather.offers import kinds_of, offers_of
+from pipeline.solvers.gather.offers import Kinds, kinds_of, offers_of
 from pipeline.solvers.gather.tree import tree_of
 
 
 class Prospect(NamedTuple):
-    """A domain that could take a gang: its slots if all candidates left, and the priority up to which they must."""
+    """A domain that could take a gang: its slots if all candidates left, and the priority up to which they must.
+
+    ``lawful``: see `GatherSearch`.
+    """
 
     domain: int
     slots: int
     highest: int
+    lawful: bool
 
 
 def hopeful(search: GatherSearch, domains: Rows, limit: int) -> list[Prospect]:
@@ -27,7 +31,8 @@ def hopeful(search: GatherSearch, domains: Rows, limit: int) -> list[Prospect]:
     rows = np.flatnonzero(search.candidate)
     node, priority = snapshot.tasks.node[rows], snapshot.podgroups.priority[snapshot.tasks.podgroup[rows]]
     free = snapshot.room.future.copy()
-    slots, enough = _slots(search, free)
+    kinds = kinds_of(snapshot, need.tasks[: need.minimum], search.allowed, need.shapes)
+    slots, enough = _slots(search, kinds, free)
     missing = np.maximum(need.minimum - slots[domains], 0)
     level = np.where(enough[domains], np.iinfo(np.int64).min, np.iinfo(np.int64).max)
     for value in np.unique(priority).tolist():
@@ -35,18 +40,17 @@ def hopeful(search: GatherSearch, domains: Rows, limit: int) -> list[Prospect]:
             break
         leaving = priority == value
         snapshot.add_requests(rows[leaving], free, node[leaving])
-        slots, enough = _slots(search, free)
+        slots, enough = _slots(search, kinds, free)
         level = np.where((level == np.iinfo(np.int64).max) & enough[domains], value, level)
     reachable = np.flatnonzero(level < np.iinfo(np.int64).max)
     order = np.lexsort((domains[reachable], slots[domains[reachable]], missing[reachable], level[reachable]))
     chosen = reachable[order[: limit or len(order)]]
     chosen = chosen[np.lexsort((domains[chosen], slots[domains[chosen]], level[chosen]))]
-    return [Prospect(int(domains[at]), int(slots[domains[at]]), int(level[at])) for at in chosen.tolist()]
+    columns = domains[chosen], slots[domains[chosen]], level[chosen], search.lawful[domains[chosen]]
+    return [Prospect(*one) for one in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def _slots(search: GatherSearch, room: Longs) -> tuple[Longs, Bools]:
+def _slots(search: GatherSearch, kinds: Kinds, room: Longs) -> tuple[Longs, Bools]:
     """int64[V] slots of each vertex, and bool[V] whether it could take the whole gang."""
-    snapshot, need = search.snapshot, search.need
-    kinds = kinds_of(snapshot, need.tasks[: need.minimum], search.allowed, need.shapes)
-    offers = offers_of(snapshot.once(tree_of), kinds, room, search.existing, search.steps)
+    offers = offers_of(search.snapshot.once(tree_of), kinds, room, search.existing, search.steps)
     return offers.slots, offers.enough

@@ -4,6 +4,8 @@ The figures of a vertex are sums over its nodes. Domains are slices of nodes, so
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,9 +15,21 @@ from pipeline.cluster.topology import ROOT, Topology
 from pipeline.kernels import kernel
 
 
+class Vertices(NamedTuple):
+    """A tree for kernels; ``first``, ``last`` int64[V] are the nodes of each vertex, the others are those of `Tree`."""
+
+    domains: int
+    parent: Ids
+    tier: Ids
+    first: Longs
+    last: Longs
+    child_start: Longs
+    child: Rows
+
+
 @dataclass(frozen=True)
 class Tree:
-    """The tree of a snapshot's topology.
+    """The tree of a topology.
 
     Attributes
     ----------
@@ -40,9 +54,13 @@ class Tree:
         """How many of the vertices are domains."""
         return len(self.topology)
 
-    def children(self, vertex: int) -> Rows:
-        """int64[C]: the vertices below one."""
-        return self.child[self.child_start[vertex] : self.child_start[vertex + 1]]
+    @cached_property
+    def vertices(self) -> Vertices:
+        """The same for kernels."""
+        nodes = np.arange(len(self.parent) - self.domains)
+        first = sealed(np.concatenate([self.topology.start, nodes]))
+        last = sealed(np.concatenate([self.topology.stop, nodes + 1]))
+        return Vertices(self.domains, self.parent, self.tier, first, last, self.child_start, self.child)
 
     def slice(self, vertex: int) -> tuple[int, int]:
         """The rows of the nodes of a vertex: the first, and the one after the last."""
@@ -59,7 +77,29 @@ class Tree:
 
 def tree_of(snapshot: Snapshot) -> Tree:
     """The tree of a snapshot; ask for it with ``Snapshot.once``."""
-    topology, nodes = snapshot.topology, len(snapshot.nodes)
+    return tree_over(snapshot.topology, len(snapshot.nodes))
+
+
+def below(tree: Tree, domain: int) -> Tree:
+    """The tree of one domain, without domains that have no nodes; its nodes are numbered from its first."""
+    topology = tree.topology
+    start, stop = topology.start[domain], topology.stop[domain]
+    inside = (topology.start >= start) & (topology.stop <= stop) & (topology.start < topology.stop)
+    inside &= topology.tier < topology.tier[domain]
+    rows = np.append(domain, np.flatnonzero(inside))  # parents stay before their children
+    number = np.full(len(topology), NONE, np.int32)
+    number[rows] = np.arange(len(rows))
+    parent = number[topology.parent[rows]]
+    parent[0] = NONE
+    part = Topology(
+        topology.levels, sealed(topology.level[rows]), sealed(parent),
+        sealed(topology.start[rows] - start), sealed(topology.stop[rows] - start),
+    )  # fmt: skip
+    return tree_over(part, int(stop - start))
+
+
+def tree_over(topology: Topology, nodes: int) -> Tree:
+    """The tree of a topology over ``nodes`` nodes."""
     holder = _holders(topology.start, topology.stop, nodes)
     parent = np.concatenate([np.where(topology.parent == NONE, ROOT, topology.parent), holder]).astype(np.int32)
     tier = np.concatenate([topology.tier, np.zeros(nodes, np.int32)]).astype(np.int32)

@@ -6,10 +6,17 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows, is_among
 from pipeline.decision.price import Price, Work, price_of
-from pipeline.solvers.gather.gathering import Gathered, GatherSite, gathered
+from pipeline.solvers.gather.gathering import Gathered, GatherSite, gathered_in
 from pipeline.solvers.gather.leaving.out_of_order import permitted, permitted_otherwise
 from pipeline.solvers.gather.leaving.pool import Pool, of_some, pool_of
-from pipeline.solvers.gather.leaving.search import GatherSearch, leaving, quota_freed, slots_suffice
+from pipeline.solvers.gather.leaving.search import (
+    GatherArea,
+    GatherSearch,
+    area_of,
+    leaving,
+    quota_freed,
+    slots_suffice,
+)
 
 Harm = tuple[int, int, int, int, Work, Work, int]
 #: Where slots do not decide, at most this many units are tried by themselves.
@@ -49,47 +56,46 @@ def cheapest_in(search: GatherSearch, domain: int, highest: int, best: Harm | No
     -------
     The price alone where it is not below ``best``; None if the gang cannot have it there.
     """
+    area = area_of(search, domain)
     for limit in dict.fromkeys((highest, ANY_PRIORITY)):
-        found = _cheapest(search, domain, limit, best)
+        found = _cheapest(search, area, limit, best)
         if found is not None:
             return found
     return None
 
 
-def _cheapest(search: GatherSearch, domain: int, highest: int, best: Harm | None) -> MadeRoom | Price | None:
+def _cheapest(search: GatherSearch, area: GatherArea, highest: int, best: Harm | None) -> MadeRoom | Price | None:
     """The same among candidates of podgroups whose priority is at most ``highest``."""
-    snapshot = search.snapshot
-    start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
-    pool = pool_of(snapshot, search.candidate, start, stop, search.preemptor.request, highest)
+    pool = pool_of(search.snapshot, search.candidate, area.start, area.stop, search.preemptor, highest)
     may = permitted(search, pool)
     if not search.out_of_order:
-        return _cheapest_of(search, of_some(pool, may), domain, best) if _hopeful(search, pool, may, domain) else None
+        return _cheapest_of(search, area, of_some(pool, may), best) if _hopeful(search, area, pool, may) else None
     found: MadeRoom | Price | None = None
-    for some in () if may.all() else permitted_otherwise(search, pool, domain):
-        one = _cheapest_of(search, of_some(pool, some), domain, best)
+    for some in () if may.all() else permitted_otherwise(search, area, pool):
+        one = _cheapest_of(search, area, of_some(pool, some), best)
         if isinstance(one, MadeRoom):
             best = harm_of(one.price)
         found = one if isinstance(one, MadeRoom) or found is None else found
     return found
 
 
-def _hopeful(search: GatherSearch, pool: Pool, may: Bools, domain: int) -> bool:
+def _hopeful(search: GatherSearch, area: GatherArea, pool: Pool, may: Bools) -> bool:
     """Whether slots suffice if all leave that may; known to be so where no quota says who may."""
-    return bool(may.all()) or slots_suffice(search, pool, may, domain)
+    return bool(may.all()) or slots_suffice(search, area, pool, may)
 
 
-def _cheapest_of(search: GatherSearch, pool: Pool, domain: int, best: Harm | None) -> MadeRoom | Price | None:
+def _cheapest_of(search: GatherSearch, area: GatherArea, pool: Pool, best: Harm | None) -> MadeRoom | Price | None:
     """The cheapest room if any of the pool may leave; None if all of it frees less quota than is lacked."""
     if (quota_freed(search, pool).sum(axis=0) < search.short).any():
         return None
     leaves_of = {leaves.tobytes(): (leaves, order) for order in pool.orders
-                 for leaves in (leaving(search, pool, order, domain),)}  # fmt: skip
-    priced = [(_priced(search, pool.rows[leaves], domain), leaves, order) for leaves, order in leaves_of.values()]
+                 for leaves in (leaving(search, area, pool, order),)}  # fmt: skip
+    priced = [(_priced(search, pool.rows[leaves], area.domain), leaves, order) for leaves, order in leaves_of.values()]
     found: Price | None = None
     for price, leaves, order in sorted(priced, key=lambda one: harm_of(one[0])):
         if best is not None and harm_of(price) >= best:
             return found if found is not None else price
-        room = _made(search, pool, order, leaves, domain)
+        room = _made(search, area, pool, order, leaves)
         if room is not None and search.host.validate_set(search.preemptor, room.victims):
             if best is None or harm_of(room.price) < best:
                 return room
@@ -97,31 +103,31 @@ def _cheapest_of(search: GatherSearch, pool: Pool, domain: int, best: Harm | Non
     return found
 
 
-def _made(search: GatherSearch, pool: Pool, order: Rows, leaves: Bools, domain: int) -> MadeRoom | None:
+def _made(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leaves: Bools) -> MadeRoom | None:
     """The victims that remain if candidates return in one order, ``leaves`` if all may, and where the gang is gathered.
 
     If all tasks are alike, slots decide which may return. Else the gang is gathered to be sure, and fewer return until
     it can be gathered: those up to one in the order, and then others by themselves.
     """
     low, high, best = 0, len(order), None
-    placed = _gathered(search, pool, leaves, domain)
+    placed = _gathered(search, area, pool, leaves)
     while placed is None and low < high:  # at most this many may return
         half = (low + high) // 2
-        leaves = leaving(search, pool, order[:half], domain)
-        found = _gathered(search, pool, leaves, domain)
+        leaves = leaving(search, area, pool, order[:half])
+        found = _gathered(search, area, pool, leaves)
         best = (leaves, found) if found is not None else best
         low, high = (half + 1, high) if found is not None else (low, half)
     if placed is None:
         if best is None:
             return None
-        leaves, placed = _fewer(search, pool, order, *best, domain)
+        leaves, placed = _fewer(search, area, pool, order, *best)
     assert placed is not None
     victims = _used(search, pool.rows[leaves], placed)
-    return MadeRoom(victims, placed, _priced(search, victims, domain))
+    return MadeRoom(victims, placed, _priced(search, victims, area.domain))
 
 
 def _fewer(
-    search: GatherSearch, pool: Pool, order: Rows, leaves: Bools, placed: Gathered, domain: int
+    search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leaves: Bools, placed: Gathered
 ) -> tuple[Bools, Gathered]:
     """The same, where units return by themselves too, in their order, while the gang can still be gathered."""
     freed, tried = quota_freed(search, pool), 0
@@ -133,7 +139,7 @@ def _fewer(
         if (freed[fewer].sum(axis=0) < search.short).any():
             continue
         tried += 1
-        found = _gathered(search, pool, fewer, domain)
+        found = _gathered(search, area, pool, fewer)
         if found is not None:
             leaves, placed = fewer, found
     return leaves, placed
@@ -143,12 +149,16 @@ def _priced(search: GatherSearch, victims: Rows, domain: int) -> Price:
     return price_of(search.snapshot, victims, search.preemptor.request, search.lost, search.queue_rank, domain)
 
 
-def _gathered(search: GatherSearch, pool: Pool, leaves: Bools, domain: int) -> Gathered | None:
-    snapshot, need = search.snapshot, search.need
-    room = snapshot.room.future.copy()
-    snapshot.add_requests(pool.rows[leaves], room, pool.node[leaves])
-    site = GatherSite(snapshot, need, room, search.allowed, search.existing, pool.rows[leaves], search.steps)
-    return gathered(site, need.tasks[: need.minimum], np.array([domain]))
+def _gathered(search: GatherSearch, area: GatherArea, pool: Pool, leaves: Bools) -> Gathered | None:
+    snapshot, need, here = search.snapshot, search.need, slice(area.start, area.stop)
+    room = snapshot.room.future[here].copy()
+    snapshot.add_requests(pool.rows[leaves], room, pool.node[leaves] - area.start)
+    site = GatherSite(
+        snapshot, need, room, area.wanted.allowed, search.existing[here], pool.rows[leaves],
+        area.tree, area.start, search.steps,
+    )  # fmt: skip
+    anywhere = np.ones(len(area.tree.parent), bool)
+    return gathered_in(site, need.tasks[: need.minimum], area.kinds, anywhere, entangled=area.entangled)
 
 
 def _used(search: GatherSearch, victims: Rows, placed: Gathered) -> Rows:

@@ -15,7 +15,7 @@ from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
 from pipeline.decision.price import in_units, needed_by
 from pipeline.policy import Purpose
 from pipeline.solvers.gather.leaving.pool import Pool
-from pipeline.solvers.gather.leaving.search import GatherSearch, leaving, slots_brought, slots_suffice
+from pipeline.solvers.gather.leaving.search import GatherArea, GatherSearch, leaving, slots_brought, slots_suffice
 
 #: Amounts and efficiencies are equal that agree in this many decimals.
 _DECIMALS = 6
@@ -43,32 +43,32 @@ def differs_by_order(search: GatherSearch) -> bool:
     return bool(search.host.bundle_quota_filter(search.preemptor, rows).any())
 
 
-def permitted_otherwise(search: GatherSearch, pool: Pool, domain: int) -> list[Bools]:
+def permitted_otherwise(search: GatherSearch, area: GatherArea, pool: Pool) -> list[Bools]:
     """Sets of candidates (bool[C]) that quotas permit along other orders and that leave slots enough; each once."""
-    sets = (*_needed(search, pool, domain), *_by_slots(search, pool, domain))
+    sets = (*_needed(search, area, pool), *_by_slots(search, area, pool))
     distinct = {some.tobytes(): some for some in sets}
-    return [some for some in distinct.values() if slots_suffice(search, pool, some, domain)]
+    return [some for some in distinct.values() if slots_suffice(search, area, pool, some)]
 
 
-def _needed(search: GatherSearch, pool: Pool, domain: int) -> Iterator[Bools]:
+def _needed(search: GatherSearch, area: GatherArea, pool: Pool) -> Iterator[Bools]:
     """What has to go by each order of return if no quota is asked, where quotas permit that with the biggest last."""
     _, unit = np.unique(_places(pool), return_inverse=True)
     held = _held(search, pool)
     for order in pool.orders:
-        leaves = leaving(search, pool, order, domain)
+        leaves = leaving(search, area, pool, order)
         size = np.bincount(unit, weights=held * leaves)[unit]
         along = np.lexsort((unit, size))
         if _asked(search, pool, along[leaves[along]])[leaves].all():
             yield leaves
 
 
-def _by_slots(search: GatherSearch, pool: Pool, domain: int) -> Iterator[Bools]:
+def _by_slots(search: GatherSearch, area: GatherArea, pool: Pool) -> Iterator[Bools]:
     """What is permitted among units that bring slots by themselves.
 
     Those first that bring all that is missing; then in the usual order, and by slots for what they hold, of these the
     smallest first, both with the last unit of each queue left out for one that brings what is missing.
     """
-    slots, missing = slots_brought(search, pool, domain)
+    slots, missing = slots_brought(search, area, pool)
     if not slots.any():
         return
     unit, some = _Unit(slots, _places(pool)), slots > 0

@@ -13,6 +13,7 @@ from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, dense_rank
 from pipeline.cluster.rules.minima_met import is_pipelined
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, needed_by
+from pipeline.plugins.plugin import Preemptor
 
 #: The part of its gang that a task belongs to: the minimum, beyond it, or a gang that is broken already.
 _CORE, _SURPLUS, _BROKEN = range(3)
@@ -28,6 +29,8 @@ class Pool:
         Task rows.
     node: int64[C]
         The node that each runs on.
+    held: int64[C, R]
+        What each holds.
     unit: int64[C]
         Candidates with one number stay together; NONE: each by itself.
     orders
@@ -36,26 +39,30 @@ class Pool:
 
     rows: Rows
     node: Rows
+    held: Longs
     unit: Longs
     orders: tuple[Rows, ...]
 
 
-def pool_of(snapshot: Snapshot, candidate: Bools, start: int, stop: int, requested: Longs, highest: int) -> Pool:
+def pool_of(snapshot: Snapshot, candidate: Bools, start: int, stop: int, gang: Preemptor, highest: int) -> Pool:
     """The candidates on nodes ``start:stop`` whose podgroups' priority is at most ``highest``.
 
     Parameters
     ----------
     candidate: bool[T]
         Tasks that may be victims, each looked at alone.
-    requested: int64[R]
-        What the preemptor asks for, the unit of work.
+    gang
+        What it asks for is the unit of work.
     """
     tasks = snapshot.tasks
     at = snapshot.occupancy.start
     rows = np.sort(snapshot.occupancy.task[at[start] : at[stop]])
     rows = rows[candidate[rows] & (snapshot.podgroups.priority[tasks.podgroup[rows]] <= highest)]
     part, unit = _parts(snapshot, rows)
-    return Pool(rows, tasks.node[rows].astype(np.int64), unit, _orders(snapshot, rows, part, unit, requested))
+    return Pool(
+        rows, tasks.node[rows].astype(np.int64), snapshot.shapes.request[tasks.shape[rows]], unit,
+        _orders(snapshot, rows, part, unit, gang.request),
+    )  # fmt: skip
 
 
 def of_some(pool: Pool, some: Bools) -> Pool:
@@ -64,7 +71,7 @@ def of_some(pool: Pool, some: Bools) -> Pool:
         return pool
     at = np.cumsum(some) - 1
     orders = tuple(at[order[some[order]]] for order in pool.orders)
-    return Pool(pool.rows[some], pool.node[some], pool.unit[some], orders)
+    return Pool(pool.rows[some], pool.node[some], pool.held[some], pool.unit[some], orders)
 
 
 def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:

@@ -1,6 +1,7 @@
 """The input of a search for victims, and what the kernels of reprieve say about candidates in one of its domains."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -9,9 +10,12 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
+from pipeline.solvers.gather.gathering import in_rank_order, is_entangled
 from pipeline.solvers.gather.leaving.pool import Pool
 from pipeline.solvers.gather.leaving.reprieve import Brought, Wanted, brought, reprieved, suffices
 from pipeline.solvers.gather.multiples import Steps
+from pipeline.solvers.gather.offers import Kinds, kinds_of, offers_of
+from pipeline.solvers.gather.tree import Tree, below, tree_of
 
 
 @dataclass(frozen=True)
@@ -58,43 +62,94 @@ class GatherSearch:
         """The snapshot that is searched."""
         return self.host.context.snapshot
 
+    @cached_property
+    def kinds(self) -> Kinds:
+        """The gang's tasks in rank order."""
+        rows = in_rank_order(self.snapshot, self.need.tasks[: self.need.minimum])
+        return kinds_of(self.snapshot, rows, self.allowed, self.need.shapes)
 
-def leaving(search: GatherSearch, pool: Pool, order: Longs, domain: int) -> Bools:
+    @cached_property
+    def lawful(self) -> Bools:
+        """bool[D]: domains with slots for each kind of task if all candidates leave whose queues may lose anything.
+
+        In the others quotas permit too little in whatever order they are counted off.
+        """
+        snapshot, tree = self.snapshot, self.snapshot.once(tree_of)
+        may = self.host.may_lose(self.preemptor) if self.host.has_quota(self.preemptor) else np.ones(1, bool)
+        if may.all():
+            return np.ones(tree.domains, bool)
+        free, rows = snapshot.room.future.copy(), np.flatnonzero(self.candidate)
+        rows = rows[may[snapshot.queue_of(rows)]]
+        snapshot.add_requests(rows, free, snapshot.tasks.node[rows])
+        return offers_of(tree, self.kinds, free, self.existing, None).enough[: tree.domains]
+
+    @cached_property
+    def entangled(self) -> bool:
+        """Whether anything besides slots decides where its tasks fit."""
+        return is_entangled(self.snapshot, self.need, self.need.tasks[: self.need.minimum])
+
+
+@dataclass(frozen=True)
+class GatherArea:
+    """A domain that is searched for room: its nodes, numbered from its first, and what the gang asks of them.
+
+    Attributes
+    ----------
+    domain, start, stop
+        Its row, and the rows of its nodes.
+    tree
+        The domains and nodes in it.
+    kinds
+        The gang's tasks, in rank order.
+    wanted
+        What must remain possible.
+    entangled
+        Whether anything besides slots decides where its tasks fit.
+    """
+
+    domain: int
+    start: int
+    stop: int
+    tree: Tree
+    kinds: Kinds
+    wanted: Wanted
+    entangled: bool
+
+
+def area_of(search: GatherSearch, domain: int) -> GatherArea:
+    """A domain as the kernels know it."""
+    topology, need = search.snapshot.topology, search.need
+    start, stop = int(topology.start[domain]), int(topology.stop[domain])
+    allowed = np.ascontiguousarray(search.allowed[:, start:stop])
+    return GatherArea(
+        domain, start, stop, below(search.snapshot.once(tree_of), domain), search.kinds.on(start, stop),
+        Wanted(need.request, need.count, allowed, search.short), search.entangled,
+    )  # fmt: skip
+
+
+def leaving(search: GatherSearch, area: GatherArea, pool: Pool, order: Longs) -> Bools:
     """bool[C]: which leave if only those in ``order`` (int64[K]) may return."""
-    start = int(search.snapshot.topology.start[domain])
-    wanted, left = _wanted(search, domain)
-    held, order = _held(search, pool), np.ascontiguousarray(order)
-    return reprieved(wanted, left, pool.node - start, held, quota_freed(search, pool), pool.unit, order)
+    left, order = _room(search, area), np.ascontiguousarray(order)
+    freed = quota_freed(search, pool)
+    return reprieved(area.wanted, left, pool.node - area.start, pool.held, freed, pool.unit, order)
 
 
 def quota_freed(search: GatherSearch, pool: Pool) -> Longs:
     """int64[C, R]: how much of the quota that the gang lacks each candidate frees."""
-    return _held(search, pool) * search.frees[search.snapshot.queue_of(pool.rows)][:, None]
+    return np.asarray(pool.held * search.frees[search.snapshot.queue_of(pool.rows)][:, None])
 
 
-def slots_suffice(search: GatherSearch, pool: Pool, leaves: Bools, domain: int) -> bool:
+def slots_suffice(search: GatherSearch, area: GatherArea, pool: Pool, leaves: Bools) -> bool:
     """Whether the domain has slots for each kind of the gang's tasks once ``leaves`` (bool[C]) of the pool are gone."""
-    start = int(search.snapshot.topology.start[domain])
-    return suffices(*_wanted(search, domain), pool.node - start, _held(search, pool), leaves)
+    return suffices(area.wanted, _room(search, area), pool.node - area.start, pool.held, leaves)
 
 
-def slots_brought(search: GatherSearch, pool: Pool, domain: int) -> Brought:
+def slots_brought(search: GatherSearch, area: GatherArea, pool: Pool) -> Brought:
     """The slots that each unit of the candidates brings if it alone leaves, and how many are missing."""
-    start = int(search.snapshot.topology.start[domain])
-    wanted, left = _wanted(search, domain)
-    order = np.ascontiguousarray(pool.orders[0])
-    return brought(wanted, left, pool.node - start, _held(search, pool), pool.unit, order)
+    left, order = _room(search, area), np.ascontiguousarray(pool.orders[0])
+    return brought(area.wanted, left, pool.node - area.start, pool.held, pool.unit, order)
 
 
-def _wanted(search: GatherSearch, domain: int) -> tuple[Wanted, Longs]:
-    """What the domain must be able to take, and the room of its nodes beside candidates (int64[n, R], a copy)."""
-    snapshot, need = search.snapshot, search.need
-    start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
-    allowed = np.ascontiguousarray(search.allowed[:, start:stop])
-    return Wanted(need.request, need.count, allowed, search.short), snapshot.room.future[start:stop].copy()
-
-
-def _held(search: GatherSearch, pool: Pool) -> Longs:
-    """int64[C, R]: what the candidates hold."""
-    snapshot = search.snapshot
-    return np.ascontiguousarray(snapshot.shapes.request[snapshot.tasks.shape[pool.rows]])
+def _room(search: GatherSearch, area: GatherArea) -> Longs:
+    """int64[n, R]: the room of the domain's nodes beside candidates, a copy."""
+    return search.snapshot.room.future[area.start : area.stop].copy()
