@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Codes, Floats, Ids, Longs, Rows
 from pipeline.cluster.rules.node_scores import ScoreTerms
-from pipeline.cluster.rules.quota import QueueLimits
+from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.rules.sparing import Quota, TaskQuota
 from pipeline.plugins.plugin import Follows, Opinion, Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
@@ -55,6 +55,13 @@ class OrdersVictimQueues(Protocol):
 
     def victim_queue_order(self, queue: int) -> Key:
         """Key[Q], for a preemptor of ``queue``."""
+
+
+class TellsLosingOrder(Protocol):
+    """An order of queues to take from that a solver can work out itself."""
+
+    def losing_order(self, queue: int) -> LosingOrder | None:
+        """What ``queue_order`` and ``victim_queue_order`` come to together; None where they have to be asked."""
 
 
 class InterleavesVictims(Protocol):
@@ -328,6 +335,7 @@ JOB_ORDER = Extension(OrdersJobs, (ExtensionPoint.JOB_ORDER,))
 TASK_ORDER = Extension(OrdersTasks, (ExtensionPoint.TASK_ORDER,))
 QUEUE_ORDER = Extension(OrdersQueues, (ExtensionPoint.QUEUE_ORDER,))
 VICTIM_QUEUE_ORDER = Extension(OrdersVictimQueues, (ExtensionPoint.VICTIM_QUEUE_ORDER,))
+LOSING_ORDER = Extension(TellsLosingOrder, (ExtensionPoint.QUEUE_ORDER,))
 VICTIM_TURNS = Extension(InterleavesVictims, (ExtensionPoint.QUEUE_ORDER,))
 JOB_VALID = Extension(ValidatesJobs, (ExtensionPoint.JOB_VALID,))
 JOB_READY = Extension(ReadiesJobs, (ExtensionPoint.JOB_READY,))
@@ -356,8 +364,8 @@ CARD_CHOICE = Extension(ChoosesCards, (ExtensionPoint.NODE_ORDER,))
 DOMAIN_GRADIENT = Extension(OffersDomains, (ExtensionPoint.DOMAIN_GRADIENT,))
 
 EXTENSIONS: tuple[Extension[object], ...] = (
-    JOB_ORDER, TASK_ORDER, QUEUE_ORDER, VICTIM_QUEUE_ORDER, VICTIM_TURNS, JOB_VALID, JOB_READY, JOB_PIPELINED,
-    JOB_STARVING, JOB_ENQUEUED, ALLOCATABLE, LIMIT_COLUMNS, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE, SHIELD,
-    SHIELD_ANEW, BUNDLE_QUOTA, LOSERS, QUOTA_COLUMNS, VICTIM_SET, TASK_QUOTA, TASK_QUOTA_COLUMNS, PACE, PREDICATE,
-    NODE_SCORE, SCORE_TERMS, CARD_CHOICE, DOMAIN_GRADIENT,
+    JOB_ORDER, TASK_ORDER, QUEUE_ORDER, VICTIM_QUEUE_ORDER, LOSING_ORDER, VICTIM_TURNS, JOB_VALID, JOB_READY,
+    JOB_PIPELINED, JOB_STARVING, JOB_ENQUEUED, ALLOCATABLE, LIMIT_COLUMNS, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE,
+    SHIELD, SHIELD_ANEW, BUNDLE_QUOTA, LOSERS, QUOTA_COLUMNS, VICTIM_SET, TASK_QUOTA, TASK_QUOTA_COLUMNS, PACE,
+    PREDICATE, NODE_SCORE, SCORE_TERMS, CARD_CHOICE, DOMAIN_GRADIENT,
 )  # fmt: skip

@@ -79,11 +79,8 @@ class Gang(
 @kernel
 def _spared(owner: Ids, ready: Counts, least: Counts) -> Bools:
     """bool[C]: tasks of ``owner`` (with ``ready`` tasks each) that go with those before them and leave the minimum."""
-    result = np.empty(len(owner), np.bool_)
-    order = np.argsort(owner, kind="mergesort")
-    taken = 0
-    for at in range(len(order)):
-        task = order[at]
-        taken = taken + 1 if at and owner[task] == owner[order[at - 1]] else 0
-        result[task] = ready[task] - taken > least[owner[task]]
+    result, taken = np.empty(len(owner), np.bool_), np.zeros(len(least), np.int64)
+    for at in range(len(owner)):
+        result[at] = ready[at] - taken[owner[at]] > least[owner[at]]
+        taken[owner[at]] += 1
     return result

@@ -24,7 +24,7 @@ from pipeline.cluster.arrays import (
 from pipeline.cluster.cards import fits_card
 from pipeline.cluster.rules.match_policy import to_start
 from pipeline.cluster.rules.node_scores import ScoreTerms, summed
-from pipeline.cluster.rules.quota import QueueLimits
+from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.plugins.extension_points import (
@@ -40,6 +40,7 @@ from pipeline.plugins.extension_points import (
     JOB_VALID,
     LASTING,
     LIMIT_COLUMNS,
+    LOSING_ORDER,
     NODE_SCORE,
     OVERUSED,
     PREDICATE,
@@ -104,6 +105,12 @@ class Host(VictimHost):
             keys = [plugin.victim_queue_order(queue) for plugin in self._asked(VICTIM_QUEUE_ORDER)]
             self._victim_ranks[queue] = sealed(dense_rank(*keys, -self.queue_rank))
         return self._victim_ranks[queue]
+
+    def losing_order(self, queue: int) -> LosingOrder | None:
+        """What ``victim_queue_rank`` follows from, in columns; None where it has to be asked."""
+        told, one = self._asked(LOSING_ORDER), self._answering(LOSING_ORDER)
+        alone = len(told) == 1 and self._answering(QUEUE_ORDER) == self._answering(VICTIM_QUEUE_ORDER) == one
+        return told[0].losing_order(queue) if alone else None
 
     def price_rank(self, purpose: Purpose, podgroup: int) -> Longs | None:
         """int64[G]: for a price, the rank of each podgroup's queue if ``podgroup`` reclaims; None for other purposes.

@@ -10,7 +10,7 @@ from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING, PHASE_RUNNING, Queues
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, linked
 
 
 class QueueLimits(NamedTuple):
@@ -30,6 +30,49 @@ class QueueLimits(NamedTuple):
     ceiling: Longs
     held: Longs
     closed: Bools
+
+
+class LosingOrder(NamedTuple):
+    """From which queue to take first, where that follows from what queues hold, for a solver that counts it itself.
+
+    Attributes
+    ----------
+    first, last: int64[Q]
+        Keys before and after the part that is used of what a queue deserves, the lower, the earlier; ``last`` tells all
+        apart. The more is used, the earlier.
+    deserved: int64[Q, R]
+    bare: bool[Q]
+        Queues that deserve nothing that counts; they are used up.
+    """
+
+    first: Longs
+    deserved: Longs
+    bare: Bools
+    last: Longs
+
+
+@linked
+def rank_losers(order: LosingOrder, held: Longs, rank: Longs) -> None:
+    """Write the rank of each queue into ``rank`` int64[Q] by what it holds, int64[Q, R]: which is taken from first."""
+    used, sorted_queues = np.ones(len(rank)), np.empty(len(rank), np.int64)
+    for queue in range(len(rank)):
+        if not order.bare[queue]:
+            used[queue] = 0.0
+            for r in range(held.shape[1]):
+                if order.deserved[queue, r] > 0:
+                    used[queue] = max(used[queue], held[queue, r] / order.deserved[queue, r])
+    for queue in range(len(rank)):
+        at = queue
+        while at > 0:
+            other = sorted_queues[at - 1]
+            key = (order.first[other], -used[other], order.last[other])
+            if key <= (order.first[queue], -used[queue], order.last[queue]):
+                break
+            sorted_queues[at] = other
+            at -= 1
+        sorted_queues[at] = queue
+    for at in range(len(rank)):
+        rank[sorted_queues[at]] = at
 
 
 def flat_ceilings(queues: Queues, whole: Longs) -> Longs:

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, dense_rank, total_rank
 from pipeline.cluster.queue_tree import chain, in_common, least_above, with_descendants
 from pipeline.cluster.resources import PODS
-from pipeline.cluster.rules.quota import QueueLimits, committed, least_of
+from pipeline.cluster.rules.quota import LosingOrder, QueueLimits, committed, least_of
 from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, TaskQuota, quota_of, spared, task_quota
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.arguments import COUNT, SWITCH
@@ -31,6 +31,7 @@ from pipeline.plugins.extension_points import (
     OrdersVictimQueues,
     SharesFairly,
     ShieldsTasks,
+    TellsLosingOrder,
     ValidatesVictims,
 )
 from pipeline.plugins.plugin import Context, Follows, Opinion, Plugin, Preemptor, Protects
@@ -38,8 +39,8 @@ from pipeline.policy import HIERARCHY, PluginSetting, Purpose
 
 
 class Capacity(
-    Plugin, OrdersQueues, OrdersVictimQueues, LimitsQueues, CountsLimits, AllowsReclaim, AdmitsJobs, SharesFairly,
-    ShieldsTasks, FiltersBundles, CountsQuotas, FiltersTasks, CountsTasks, ValidatesVictims,
+    Plugin, OrdersQueues, OrdersVictimQueues, TellsLosingOrder, LimitsQueues, CountsLimits, AllowsReclaim, AdmitsJobs,
+    SharesFairly, ShieldsTasks, FiltersBundles, CountsQuotas, FiltersTasks, CountsTasks, ValidatesVictims,
 ):  # fmt: skip
     """Quota of queues: which may take, which may be taken from, and how much."""
 
@@ -99,6 +100,15 @@ class Capacity(
         if not self._tree or queue == NONE:
             return np.zeros(len(self._queues), np.int64)
         return np.asarray(-in_common(self._shares.parent, queue))
+
+    def losing_order(self, queue: int) -> LosingOrder | None:
+        """The same in columns; none in a tree, where ancestors are compared."""
+        shares, queues = self._shares, self._queues
+        if shares.inner.any():
+            return None
+        first = dense_rank(self.victim_queue_order(queue), queues.priority.astype(np.int64))
+        last = -total_rank(shares.bare.astype(np.int64), queues.created, queues.order)
+        return LosingOrder(first, shares.deserved, shares.bare, last)
 
     # -- queues that may take ----------------------------------------------------------------------------------
 

@@ -150,13 +150,22 @@ def _priced(search: GatherSearch, victims: Rows, domain: int) -> Price:
 
 
 def _gathered(search: GatherSearch, area: GatherArea, pool: Pool, leaves: Bools) -> Gathered | None:
+    """Where the gang goes if the candidates ``leaves`` leave."""
+    rows = pool.rows[leaves]
+    victims = rows.tobytes()
+    if victims not in area.known:
+        area.known[victims] = _gathered_without(search, area, rows, pool.node[leaves])
+    return area.known[victims]
+
+
+def _gathered_without(search: GatherSearch, area: GatherArea, rows: Rows, node: Rows) -> Gathered | None:
+    """Where the gang goes without the tasks ``rows``, which run on ``node`` (int64[V] each)."""
     snapshot, need, here = search.snapshot, search.need, slice(area.start, area.stop)
     room = snapshot.room.future[here].copy()
-    snapshot.add_requests(pool.rows[leaves], room, pool.node[leaves] - area.start)
+    snapshot.add_requests(rows, room, node - area.start)
     site = GatherSite(
-        snapshot, need, room, area.wanted.allowed, search.existing[here], pool.rows[leaves],
-        area.tree, area.start, search.steps,
-    )  # fmt: skip
+        snapshot, need, room, area.wanted.allowed, search.existing[here], rows, area.tree, area.start, search.steps
+    )
     anywhere = np.ones(len(area.tree.parent), bool)
     return gathered_in(site, need.tasks[: need.minimum], area.kinds, anywhere, entangled=area.entangled)
 

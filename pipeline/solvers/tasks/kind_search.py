@@ -71,9 +71,10 @@ class KindSearch:
         self._slots: tuple[int, Longs, Longs] | None = None
         #: Whether plugins have to be asked node by node, whatever the room of the queue.
         self._by_node = not counted or (rule.simulated and len(snapshot.budgets) > 0)
-        #: Whether queues lose in an order that changes with every decision.
+        #: Whether queues lose in an order that changes with every decision and has to be asked.
         self._queues_follow = (
             rule.purpose is Purpose.RECLAIM
+            and not columns.ranks
             and host.queue_order_follows(Follows.SHARE)
             and len(distinct(snapshot.queue_of(np.flatnonzero(columns.may)))) > 1
         )

@@ -9,11 +9,12 @@ from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.anti_affinity import repulsion_of_kind
 from pipeline.cluster.rules.minimum import Have, Minima, towards_start
 from pipeline.cluster.rules.node_scores import summed
-from pipeline.cluster.rules.quota import QueueLimits
+from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.rules.sparing import TaskQuota, task_quota
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
+from pipeline.policy import Purpose
 from pipeline.solvers.tasks.candidates import may_go, queue_ranks, releasable
 from pipeline.solvers.tasks.rule import Rule
 from pipeline.solvers.tasks.sweeping.columns import FOLLOWED, Decisions, FixedColumns, Fleet, TaskKind
@@ -96,6 +97,13 @@ def _no_limits() -> QueueLimits:
     return QueueLimits(frozen([], np.int32), amounts, amounts, frozen([], np.bool_))
 
 
+def _copied(order: LosingOrder | None) -> LosingOrder:
+    """The order, in memory of one kind; no queues if it is not told."""
+    none = np.zeros(0, np.int64)
+    order = order or LosingOrder(none, none.reshape(0, 0), none.astype(bool), none)
+    return LosingOrder(order.first.copy(), order.deserved.copy(), order.bare.copy(), order.last.copy())
+
+
 def kind_of(
     host: Host, task: int, rule: Rule, order: VictimOrder, quota: TaskQuota | None, limits: QueueLimits | None,
     withheld: Withheld, decisions: int,
@@ -119,6 +127,8 @@ def kind_of(
     closed = limits is not None and bool(limits.closed[queue])  # it may take nothing, whatever goes
     rows, many, terms = releasable(host, task, rule), np.zeros(5, np.int64), host.score_terms()
     many[FOLLOWED] = NONE
+    follows = rule.purpose is Purpose.RECLAIM and limits is not None
+    losing = host.losing_order(queue) if follows else None
     return TaskKind(
         request=snapshot.shapes.request[shape].copy(),
         part=int(snapshot.shapes.on_card[shape]),
@@ -134,6 +144,8 @@ def kind_of(
         asking=counted.queues.asking,
         covers=counted.covers,
         limited=limits is not None,
+        ranks=losing is not None,
+        losing=_copied(losing),
         parent=frozen(bound.parent, np.int32),
         ceiling=frozen(bound.ceiling, np.int64),
         above=np.array([] if limits is None else chain(bound.parent, queue), np.int64),

@@ -1,6 +1,6 @@
 """The input of a search for victims, and what the kernels of reprieve say about candidates in one of its domains."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +10,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
-from pipeline.solvers.gather.gathering import in_rank_order, is_entangled
+from pipeline.solvers.gather.gathering import Gathered, in_rank_order, is_entangled
 from pipeline.solvers.gather.leaving.pool import Pool
 from pipeline.solvers.gather.leaving.reprieve import Brought, Wanted, brought, reprieved, suffices
 from pipeline.solvers.gather.multiples import Steps
@@ -105,6 +105,8 @@ class GatherArea:
         What must remain possible.
     entangled
         Whether anything besides slots decides where its tasks fit.
+    known
+        Where the gang goes without some victims, by their rows: orders of return come to the same sets.
     """
 
     domain: int
@@ -114,6 +116,7 @@ class GatherArea:
     kinds: Kinds
     wanted: Wanted
     entangled: bool
+    known: dict[bytes, Gathered | None] = field(default_factory=dict)
 
 
 def area_of(search: GatherSearch, domain: int) -> GatherArea:

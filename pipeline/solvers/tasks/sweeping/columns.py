@@ -12,6 +12,7 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs, Rows
 from pipeline.cluster.rules.minimum import Have, Minima
 from pipeline.cluster.rules.node_scores import ScoreTerms
+from pipeline.cluster.rules.quota import LosingOrder
 from pipeline.cluster.rules.sparing import Asking, Entitled
 from pipeline.kernels import inlined, shared
 from pipeline.solvers.tasks.sweeping.victim_order import VictimOrder
@@ -130,6 +131,8 @@ class TaskKind(NamedTuple):
         See ``Budgets``.
     limited, parent, ceiling
         Whether limits of queues are counted, and ``QueueLimits``.
+    ranks, losing
+        Whether the order of queues to take from is counted, and from what it follows.
     above: int64[A]
         The task's queue and its ancestors, itself first; none if limits are not counted.
     fits: uint8[N], hopeful: bool[N]
@@ -168,6 +171,8 @@ class TaskKind(NamedTuple):
     asking: Asking
     covers: Bools
     limited: bool
+    ranks: bool
+    losing: LosingOrder
     parent: Ids
     ceiling: Longs
     above: Rows

@@ -13,6 +13,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bytes, Floats, Ids, Longs, Rows
 from pipeline.cluster.cards import best_card
 from pipeline.cluster.rules.node_scores import score_of
+from pipeline.cluster.rules.quota import rank_losers
 from pipeline.kernels import inlined, kernel, linked
 from pipeline.solvers.tasks.sweeping.columns import (
     FITTING_LATER,
@@ -77,6 +78,8 @@ def sweep(
             if not kind.told:
                 return at, ASKS_SCORES
             ranked = _scored(facts, fleet, kind)
+        if kind.ranks:
+            rank_losers(kind.losing, fleet.held, kind.victim_order.queue_rank)
         _rank(kind, ranked, region)
         ranked = kind.order[:0]
         node, short = NONE, _is_short(kind.request, kind.ceiling, kind.above, fleet.held)

@@ -41,6 +41,21 @@ def test_searching_for_tasks_together_finds_the_places_that_one_by_one_does(
         assert np.array_equal(getattr(alone.statement, column), getattr(together.statement, column))
 
 
+def test_queues_that_are_ranked_in_the_sweep_lose_in_the_order_that_plugins_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fleet = generate(256, GangSpec(64, 1, "pod"), seed=3, rigidify=0.0, queues=8)
+    attempt = replace(attempt_on(fleet, Purpose.RECLAIM), policy=load_profile("volcano"))
+    counted = propose(attempt)
+    monkeypatch.setattr(Host, "losing_order", lambda _self, _queue: None)
+    asked = propose(attempt)
+    assert isinstance(counted, Plan)
+    assert isinstance(asked, Plan)
+    assert counted.price == asked.price
+    for column in ("evictions", "nominated", "nominated_node"):
+        assert np.array_equal(getattr(counted.statement, column), getattr(asked.statement, column))
+
+
 def test_what_candidates_hold_is_counted_node_by_node() -> None:
     fleet = fleet_with("cards")
     snapshot, rule = fleet.snapshot, Rule(Purpose.PREEMPT, (fleet.gang,))
