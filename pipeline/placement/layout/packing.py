@@ -218,14 +218,14 @@ def fits(request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
     return len(other) > 0 and _fits_in_order(other, request, count, allowed, room)
 
 
-def _checked(request: Longs, count: Longs, allowed: Bools, room: Longs) -> tuple[Longs, Bools, Longs]:
+def _checked(request: Longs, count: Longs, allowed: Bools, room: Longs) -> tuple[Longs, Longs, Bools, Longs]:
     """Refuse columns that do not go together: kernels do not check their bounds."""
     shapes, nodes = allowed.shape
     if request.shape != (shapes, room.shape[1]) or count.shape != (shapes,) or len(room) != nodes:
         found = f"request {request.shape}, count {count.shape}, allowed {allowed.shape}, room {room.shape}"
         raise ValueError(f"expected request [S, R], count [S], allowed [S, n], room [n, R]; found {found}")
-    # One memory layout, so that one compiled specialisation serves all calls.
-    return np.ascontiguousarray(request), np.ascontiguousarray(allowed), np.ascontiguousarray(room)
+    # Memory of one layout, and none that is read-only, so that one compiled specialisation serves all calls.
+    return np.array(request, order="C"), np.array(count), np.array(allowed, order="C"), np.ascontiguousarray(room)
 
 
 def place_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) -> Longs:
@@ -246,5 +246,5 @@ def place_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) -> 
     -------
     int64[S, n]; as many tasks as could be placed.
     """
-    request, allowed, room = _checked(request, count, allowed, room)
+    request, count, allowed, room = _checked(request, count, allowed, room)
     return placed_classes(request, count, allowed, room)

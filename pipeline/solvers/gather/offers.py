@@ -54,7 +54,7 @@ def kinds_of(snapshot: Snapshot, rows: Rows, allowed: Bools, shapes: Rows) -> Ki
     used = shape[first[order]]
     kind = np.argsort(order)[kind]
     count = np.bincount(kind, minlength=len(used))
-    return Kinds(rows, kind, snapshot.shapes.request[shapes[used]], count, allowed[used])
+    return Kinds(rows.copy(), kind, snapshot.shapes.request[shapes[used]], count, allowed[used])
 
 
 class Offers(NamedTuple):
