@@ -19,7 +19,7 @@ from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.scenarios.moves import moving
 from pipeline.solvers.scenarios.returning import _gone, together
-from pipeline.solvers.scenarios.units import VictimUnits, _above_minimum, _units_within
+from pipeline.solvers.scenarios.units import VictimUnits, _units_within
 from tests.support.brute_force import attempt_of, crowded
 from tests.support.every_scenario import contended
 
@@ -146,7 +146,7 @@ def test_surplus_goes_task_by_task_and_the_rest_of_a_podgroup_only_if_all_of_it_
         expected += [([one], group, False) for one in mine[:spare]]
         if len(mine) == running[group] and mine[spare:]:
             expected.append((mine[spare:], group, True))
-    surplus = _above_minimum(owner, running, least, reached)
+    surplus = np.concatenate([np.arange(size[group]) < (running - least)[group] * reached[group] for group in range(4)])
     columns = _units_within(rows, owner, surplus, running)
     found = listed(VictimUnits(*columns, np.arange(len(columns[-1]))))
     assert [unit[:3] for unit in found] == expected

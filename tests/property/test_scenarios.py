@@ -23,8 +23,8 @@ from pipeline.propose import propose
 from pipeline.solvers.scenarios.accumulating import Scenario
 from pipeline.solvers.scenarios.asking import asked_for
 from pipeline.solvers.scenarios.law import Law
-from pipeline.solvers.scenarios.node_slice import NodeSlice
 from pipeline.solvers.scenarios.proof import breaks_least
+from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import units_of
 from tests.support.builders import Gang, Task, cluster
 from tests.support.scenarios import SCENARIOS

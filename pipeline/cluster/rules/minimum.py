@@ -180,14 +180,9 @@ def subgroups_reach(minima: Minima, have: Have, group: int) -> bool:
     return bool(_tree(minima, group, have.leaf[first:stop])[1][stop - first] >= 0)
 
 
-def of_use(snapshot: Snapshot, podgroup: int, leaf: Counts) -> Bools:
+@linked
+def of_use(minima: Minima, podgroup: int, leaf: Counts) -> Bools:
     """bool[P]: which subgroups of a podgroup are whole, as are those above; ``leaf`` int32[P] is what leaves have."""
-    return np.asarray(_of_use(snapshot.once(towards_all)[0], podgroup, leaf))
-
-
-@kernel
-def _of_use(needs: Plain, podgroup: int, leaf: Counts) -> Bools:
-    minima = Minima(*needs)
     whole, first = _tree(minima, podgroup, leaf)[0], minima.part_start[podgroup]
     for at in range(len(whole)):  # parents come before children
         above = minima.parent[first + at]

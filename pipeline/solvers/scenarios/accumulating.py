@@ -9,7 +9,7 @@ from pipeline.cluster.arrays import NONE
 from pipeline.records import replace
 from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.law import Law
-from pipeline.solvers.scenarios.node_slice import NodeSlice
+from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import VictimUnits
 
 #: Letting units return in several orders is as much work as this many scenarios that are only counted.
@@ -32,6 +32,10 @@ class Scenario:
     def leading(self, count: int) -> VictimUnits:
         """The leading units."""
         return self.units.first(count)
+
+    def up_to(self, turn: int) -> "Scenario":
+        """With the units whose turn comes before this one."""
+        return replace(self, units=self.units.only(self.units.turn < turn))
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,8 @@ def accumulated(
     Each refusal is paid from the budget. ``spares``: whether units that are not lawful together are so once those that
     are not needed have returned; then they are enough as well.
     """
-    scenario = replace(scenario, units=scenario.units.only(scenario.units.turn < before))
-    while budget.spend():
+    scenario = scenario.up_to(before)
+    while budget.left >= 0:
         count = scenario.ground.reached(scenario.units)
         if count == NONE:
             return None
@@ -73,6 +77,7 @@ def accumulated(
                 return Reached(scenario, least)
         elif spares is not None and scenario.fits_without(count) and budget.spend(_SPARING) and spares(scenario, count):
             return Reached(scenario, count)
+        budget.spend()
         scenario = replace(scenario, units=_without(scenario, many))
     return None
 

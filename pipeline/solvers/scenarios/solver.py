@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, first_of
+from pipeline.cluster.cards import cards_for
 from pipeline.cluster.resources import fits
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
@@ -18,7 +19,6 @@ from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import Statement, statement, taking_back
-from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need
 from pipeline.placement.outranked import on, outranked, withdrawing, without
 from pipeline.placement.promises import moving_alone
@@ -26,16 +26,18 @@ from pipeline.placement.taken_again import taken_again
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Policy, Purpose
-from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
+from pipeline.records import replace
+from pipeline.solvers.scenarios.accumulating import Reached, accumulated
 from pipeline.solvers.scenarios.asking import asked_for
 from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.cheapest import cheapest, spares_lawfully
 from pipeline.solvers.scenarios.every_set import first_of_all
+from pipeline.solvers.scenarios.grounds import Grounds, grounds_of
 from pipeline.solvers.scenarios.law import Law, taken
 from pipeline.solvers.scenarios.moves.trying import WorkingScenario, outcome, tried
-from pipeline.solvers.scenarios.node_slice import NodeSlice
 from pipeline.solvers.scenarios.signatures import failed, signature_of
-from pipeline.solvers.scenarios.units import VictimUnits, units_of
+from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
+from pipeline.solvers.scenarios.units import units_of
 
 __all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point", "widest_dealt"]
 
@@ -105,13 +107,13 @@ def _searched(
         return Reason.NO_CANDIDATES  # room that is there already is for `allocate`
     if not _ever(law.takes, units.rows) or not _ever(law.allows, units.rows):
         return Reason.QUOTA
-    grounds, budget = _grounds(attempt, host, need), Budget(attempt.policy.search_budget)
-    found = _least(law, grounds, units, budget) if not law.settles else None
+    grounds, budget = grounds_of(attempt, law, need, units), Budget(attempt.policy.search_budget)
+    found = _least(grounds, budget) if not law.settles else None
     if found is None and law.moves_are_free:
         budget = Budget(attempt.policy.search_budget // _MOVING)
-        found = _moving(law, grounds, units, budget)
+        found = _moving(grounds, budget)
     if found is None and not law.settles:
-        found = _of_all(law, grounds, units)
+        found = _of_all(grounds)
     if found is not None:
         return found
     if budget.left < 0:
@@ -159,25 +161,11 @@ def _would_be_taken(host: Host, podgroups: tuple[int, ...], need: Need) -> bool:
     return False
 
 
-def _grounds(attempt: Attempt, host: Host, need: Need) -> list[NodeSlice]:
-    """Slices in which the need may lie, in order of preference."""
-    snapshot, topology = attempt.snapshot, attempt.snapshot.topology
-    offered = domains_of(host, attempt.podgroups, attempt.purpose) if attempt.domains is None else attempt.domains
-    allowed = host.allowed(need.shapes)
-    return [
-        NodeSlice(snapshot, need, allowed, domain, int(topology.start[domain]), int(topology.stop[domain]))
-        for domain in offered.tolist()
-    ]
-
-
-def _least(
-    law: Law, grounds: list[NodeSlice], units: VictimUnits, budget: Budget
-) -> tuple[NodeSlice, WorkingScenario] | None:
+def _least(grounds: Grounds, budget: Budget) -> tuple[NodeSlice, WorkingScenario] | None:
     """The slice of nodes for which the queue of victims is followed least far, and its scenario."""
-    best, before = list[Reached](), len(units)
-    for ground in grounds:
-        scenario = Scenario(ground, law, units.only(ground.useful(units)))
-        found = accumulated(scenario, before, budget, spares_lawfully)
+    best, before = list[Reached](), len(grounds.units)
+    for domain, lead in grounds.offered():
+        found = accumulated(grounds.scenario(domain), before, budget, spares_lawfully) if lead < before else None
         if found is not None:
             best, before = [found], found.turn
     for found in best:
@@ -186,39 +174,46 @@ def _least(
     return None
 
 
-def _moving(
-    law: Law, grounds: list[NodeSlice], units: VictimUnits, budget: Budget
-) -> tuple[NodeSlice, WorkingScenario] | None:
+def _moving(grounds: Grounds, budget: Budget) -> tuple[NodeSlice, WorkingScenario] | None:
     """The same where all victims must find other places."""
-    best, before = list[tuple[NodeSlice, WorkingScenario]](), len(units)
-    for ground in grounds:
-        useful = ground.useful(units) & (units.turn < before)
-        found = tried(Scenario(ground, law, units.only(useful)), budget)
+    best, before = list[tuple[NodeSlice, WorkingScenario]](), len(grounds.units)
+    for domain, lead in grounds.offered():
+        if lead >= before:
+            continue
+        scenario = grounds.scenario(domain)
+        found = tried(scenario.up_to(before), budget)
         if found is not None:
-            best, before = [(ground, found[1])], found[0]
+            best, before = [(scenario.ground, found[1])], found[0]
     return best[0] if best else None
 
 
-def _of_all(law: Law, grounds: list[NodeSlice], units: VictimUnits) -> tuple[NodeSlice, WorkingScenario] | None:
+def _of_all(grounds: Grounds) -> tuple[NodeSlice, WorkingScenario] | None:
     """The first slice of nodes with a set of few victims that is lawful as a whole, and its scenario."""
-    for ground in grounds:
-        made = first_of_all(Scenario(ground, law, units))
+    for domain, _ in grounds.offered():
+        scenario = replace(grounds.scenario(domain), units=grounds.units)
+        made = first_of_all(scenario)
         if made is not None:
-            return ground, made
+            return scenario.ground, made
     return None
 
 
 def _plan(attempt: Attempt, host: Host, need: Need, ground: NodeSlice, found: WorkingScenario) -> Plan:
-    tasks, victims = need.tasks[: need.minimum], found.victims
+    snapshot, victims = attempt.snapshot, found.victims
+    rows = np.concatenate([need.tasks[: need.minimum], victims.moved])
+    nodes = np.concatenate([found.places, victims.node])
     made = statement(
         attempt.asked_by,
         attempt.podgroups[0],
         purpose=attempt.purpose,
         evictions=victims.evicted,
-        nominated=np.concatenate([tasks, victims.moved]),
-        nominated_node=np.concatenate([found.places, victims.node]),
-    )
-    alone = moving_alone(attempt.snapshot, victims.lost)
+        nominated=rows,
+        nominated_node=nodes,
+        nominated_card=cards_for(
+            snapshot.tasks, snapshot.shapes, snapshot.card_room, (rows, nodes), victims.evicted,
+            spread=host.spreads_cards,
+        ),
+    )  # fmt: skip
+    alone = moving_alone(snapshot, victims.lost)
     made = taking_back(made, alone) if len(alone) else made
     price = _price(attempt, host, need, made, ground)
     expires_at = attempt.now + attempt.policy.plan_ttl_s

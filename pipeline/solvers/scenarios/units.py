@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import Bools, Counts, Longs, Rows
 from pipeline.cluster.counted.task_index import joined_runs
-from pipeline.cluster.rules.minima_met import is_ready
-from pipeline.cluster.rules.minimum import Have, has_minimum, of_use, towards_all
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
@@ -19,6 +17,7 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.records import replace
+from pipeline.solvers.scenarios.surplus_first import surplus_first
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def _rank_after(host: Host, spare: Rows) -> Longs:
 
 def _by_podgroup(snapshot: Snapshot, rows: Rows, owner: Rows) -> VictimUnits:
     """The units of each podgroup, surplus first, given its tasks in the order in which they go."""
-    rows, spare = _spared(snapshot, rows, owner)
+    rows, spare = surplus_first(snapshot, rows, owner)
     columns = _units_within(rows, owner, spare, snapshot.counts.running)
     return VictimUnits(*columns, np.arange(len(columns[-1])))
 
@@ -151,76 +150,3 @@ def _units_within(rows: Rows, owner: Rows, spare: Bools, running: Counts) -> tup
             tasks += 1
     start[units] = tasks
     return kept[:tasks], start[: units + 1], podgroup[:units], whole[:units]
-
-
-@kernel
-def _above_minimum(owner: Rows, ready: Counts, least: Counts, reached: Bools) -> Bools:
-    """bool[C]: the leading tasks of each podgroup, as many as it has above its minimum, if that is ``reached``."""
-    spare, at = np.zeros(len(owner), np.bool_), 0
-    while at < len(owner):
-        group, stop = owner[at], at
-        if reached[group]:
-            stop += ready[group] - least[group]
-        while at < len(owner) and owner[at] == group:
-            spare[at] = at < stop
-            at += 1
-    return spare
-
-
-def _spared(snapshot: Snapshot, rows: Rows, owner: Rows) -> tuple[Rows, Bools]:
-    """The tasks by podgroup, surplus first, in the order in which they go; and which are surplus.
-
-    ``rows`` int64[C] are sorted by podgroup (``owner``), the lowest priority first.
-    """
-    groups, ready = snapshot.podgroups, snapshot.counts.ready
-    spare = _above_minimum(owner, ready, groups.min_available, is_ready(snapshot))
-    if len(snapshot.roles) == 0 and len(snapshot.subgroups) == 0:
-        return rows, spare
-    bound = (np.diff(snapshot.role_start) > 0) & snapshot.roles_bind
-    inner = (np.diff(snapshot.subgroup_start) > 0) | bound
-    rows = rows.copy()
-    for group in distinct(owner[inner[owner]]).tolist():
-        first, stop = np.searchsorted(owner, [group, group + 1])
-        given = _given_up(snapshot, group, rows[first:stop])
-        rest = rows[first:stop][~is_among(rows[first:stop], given)]
-        rows[first:stop] = np.concatenate([given, rest])
-        spare[first:stop] = np.arange(stop - first) < len(given)
-    return rows, spare
-
-
-def _given_up(snapshot: Snapshot, group: int, rows: Rows) -> Rows:
-    """int64[K]: tasks without which the podgroup keeps its minima, in order."""
-    if not has_minimum(snapshot, group):
-        return NO_ROWS
-    first, stop = snapshot.subgroup_start[group : group + 2].tolist()
-    have = Have(*snapshot.once(towards_all)[1]).leaf[first:stop].copy()
-    after, left, given = WhatIf.of(snapshot), rows, list[int]()
-    while len(left):
-        part = snapshot.tasks.subgroup[left].astype(np.int64)
-        for at in _in_turn(snapshot, group, have, np.where(part == NONE, NONE, part - first)).tolist():
-            without = after.evicting(left[at : at + 1])
-            if has_minimum(without, group):
-                break
-        else:
-            break
-        after = without
-        given.append(int(left[at]))
-        if part[at] != NONE:
-            have[part[at] - first] -= 1
-        left = np.delete(left, at)
-    return np.array(given, np.int64)
-
-
-def _in_turn(snapshot: Snapshot, group: int, have: Counts, part: Rows) -> Rows:
-    """int64[K]: the order in which tasks go; ``part`` int64[K] are their subgroups, which ``have`` int32[P] tasks.
-
-    First those that are of no use, since their subgroup or one above it is not whole: so one subgroup goes before a
-    second one breaks. Then those that their subgroup can spare, of the fullest first; then those that break one.
-    """
-    inside = part != NONE
-    if not inside.any():
-        return np.arange(len(part))
-    least = snapshot.subgroups.min_available[snapshot.subgroup_start[group] :][: len(have)]
-    full = np.where(inside, have[part] / np.maximum(least[part], 1), 0.0)
-    harm = np.where(inside, of_use(snapshot, group, have)[part] * (1 + (have[part] <= least[part])), 2)
-    return np.lexsort((np.arange(len(part)), -part, -full, harm))

@@ -1,6 +1,6 @@
 """The solver `scenarios`: what is asked, what is taken, and who returns or moves."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,15 @@ from pipeline.cluster.tables import TERMINATING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.decision.plan import NoPlan, Plan
+from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
-from pipeline.propose import propose
+from pipeline.propose import host_of, propose
+from pipeline.solvers.scenarios.accumulating import Scenario, accumulated
+from pipeline.solvers.scenarios.asking import asked_for
+from pipeline.solvers.scenarios.budget import Budget
+from pipeline.solvers.scenarios.law import Law
+from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
+from pipeline.solvers.scenarios.units import units_of
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.scenarios import SCENARIOS
 
@@ -165,10 +172,34 @@ def test_a_search_ends_with_its_budget() -> None:
     assert isinstance(asked(state, "consolidation", search_budget=1), NoPlan)
 
 
-def test_a_search_that_has_spent_its_budget_takes_the_best_that_it_has_found() -> None:
-    """The rack that is looked at first needs a more important victim than the other."""
+def test_slices_of_nodes_in_which_nothing_is_refused_cost_nothing_of_the_budget() -> None:
+    """The rack that is looked at first needs a more important victim than the other; a third is too small."""
     running = [gang(1, 0, gpu=2, priority=1), gang(1, 1, gpu=2, priority=0)]
-    state = cluster([{"gpu": 2}] * 2, [*running, gang(1, gpu=2, priority=2, required_level=0)], racks=[1, 1])
-    racks = np.array([1, 2])
-    assert done(asked(state, domains=racks))[0] == [1]
-    assert done(asked(state, domains=racks, search_budget=1))[0] == [0]
+    nodes = [{"gpu": 2}, {"gpu": 2}, {"gpu": 1}]
+    state = cluster(nodes, [*running, gang(1, gpu=2, priority=2, required_level=0)], racks=[1, 1, 1])
+    assert done(asked(state, domains=np.array([3, 1, 2]), search_budget=1))[0] == [1]
+
+
+@dataclass(frozen=True)
+class ProtectsTheFirst(Law):
+    """A law under which the task of row 0 may not go."""
+
+    def allows(self, victims: Rows) -> bool:
+        """Whether it stays."""
+        return not (victims == 0).any()
+
+
+def test_each_refusal_is_paid_from_the_budget() -> None:
+    """The protected task is the second in the queue of victims."""
+    state = cluster([{"gpu": 3}], [*[gang(1, 0, gpu=1)] * 3, gang(1, gpu=2, priority=1)])
+    attempt = Attempt(state, SCENARIOS, Purpose.PREEMPT, (3,), None, 1e6)
+    host = host_of(attempt)
+    need = asked_for(host, (3,))
+    law = ProtectsTheFirst(host, Preemptor((3,), need.total, Purpose.PREEMPT))
+    units = units_of(host, law.preemptor).arranged(np.array([2, 0, 1]))
+    units = replace(units, rows=np.array([1, 0, 2]), podgroup=np.array([1, 0, 2]), turn=np.arange(3))
+    scenario = Scenario(NodeSlice(state, need, host.allowed(need.shapes), NONE, 0, 1), law, units)
+    found = accumulated(scenario, 3, Budget(1))
+    assert found is not None
+    assert found.scenario.leading(found.count).rows.tolist() == [1, 2]
+    assert accumulated(scenario, 3, Budget(0)) is None

@@ -8,7 +8,7 @@ import pytest
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.resources import slots
 from pipeline.placement.layout.packing import node_slots
-from pipeline.solvers.scenarios.slots_kernels import CountedSlice, leading, returned, with_slots
+from pipeline.solvers.scenarios.slices.slots_kernels import CountedSlice, leading, returned, with_slots
 from tests.support.twins import uncompiled
 
 

@@ -5,13 +5,13 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Longs, Rows, is_among, sizes
+from pipeline.cluster.arrays import Bools, Longs, Rows, sizes
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.packing import node_slots
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need
-from pipeline.solvers.scenarios.slots_kernels import CountedSlice, leading, returned, with_slots
+from pipeline.solvers.scenarios.slices.slots_kernels import CountedSlice, leading, returned, with_slots
 from pipeline.solvers.scenarios.units import VictimUnits
 
 
@@ -65,19 +65,6 @@ class NodeSlice:
         inside = (at >= 0) & (at < len(room))
         snapshot.add_requests(leaving[inside], room, at[inside])
         return room
-
-    def useful(self, units: VictimUnits) -> Bools:
-        """bool[U]: units with a task on a node of the slice that the need may use.
-
-        Also surplus that has none, where the rest of its podgroup has: if that goes, no task of it may stay.
-        """
-        open_to: Bools = np.asarray(self.allowed.any(axis=0))
-        open_to[: self.start] = open_to[self.stop :] = False
-        here = open_to[self.snapshot.tasks.node[units.rows]]
-        useful = np.asarray(np.logical_or.reduceat(here, units.start[:-1])) if len(units) else np.zeros(0, bool)
-        if units.whole.all():
-            return useful
-        return np.asarray(useful | is_among(units.podgroup, units.podgroup[useful & units.whole]))
 
     def reached(self, units: VictimUnits) -> int:
         """How many leading units must go at least; NONE if all of them are too few. Exact if ``plain``."""

@@ -1,0 +1,101 @@
+"""The slices of nodes in which the need may lie, and the queue of victims for each of them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Ids, Longs, Rows
+from pipeline.decision.attempt import Attempt
+from pipeline.kernels import kernel
+from pipeline.placement.domains import domains_of
+from pipeline.placement.need import Need
+from pipeline.solvers.scenarios.accumulating import Scenario
+from pipeline.solvers.scenarios.law import Law
+from pipeline.solvers.scenarios.slices.lead_bounds import leads
+from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
+from pipeline.solvers.scenarios.units import VictimUnits
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """Slices of nodes, those of domains, in order of preference; without those that all units leave too few slots.
+
+    Attributes
+    ----------
+    allowed: bool[S, N]
+        Nodes that each of the need's shapes may use.
+    units
+        The queue of victims.
+    domains: int64[D]
+    leads: int64[D]
+        The turn of the unit with which the need can fit in each domain at the earliest; NONE if it can without any.
+    """
+
+    need: Need
+    law: Law
+    allowed: Bools
+    units: VictimUnits
+    domains: Rows
+    leads: Longs
+
+    def offered(self) -> list[tuple[int, int]]:
+        """The domains with their leads."""
+        return [*zip(self.domains.tolist(), self.leads.tolist(), strict=True)]
+
+    def scenario(self, domain: int) -> Scenario:
+        """All units that are of use in one domain."""
+        snapshot, units = self.law.host.context.snapshot, self.units
+        start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
+        ground = NodeSlice(snapshot, self.need, self.allowed, domain, start, stop)
+        useful = _useful(*self._by_node, start, stop, self.allowed, units.podgroup, units.whole)
+        return Scenario(ground, self.law, units.only(useful))
+
+    @cached_property
+    def _by_node(self) -> tuple[Rows, Longs]:
+        snapshot = self.law.host.context.snapshot
+        return _units_by_node(snapshot.tasks.node, self.units.start, self.units.rows, len(snapshot.nodes))
+
+
+def grounds_of(attempt: Attempt, law: Law, need: Need, units: VictimUnits) -> Grounds:
+    """All slices in which the need can fit once the units have gone, or some of them."""
+    host, snapshot = law.host, attempt.snapshot
+    offered = domains_of(host, attempt.podgroups, attempt.purpose) if attempt.domains is None else attempt.domains
+    allowed = host.allowed(need.shapes)
+    first = leads(snapshot, need, allowed, units, offered)
+    kept = first < len(units)
+    return Grounds(need, law, allowed, units, offered[kept], first[kept])
+
+
+@kernel
+def _units_by_node(node: Ids, start: Longs, rows: Rows, nodes: int) -> tuple[Rows, Longs]:
+    """The unit of each task, by node, int64[V]; those of node ``n`` are from ``[n]`` up to ``[n + 1]`` of the other."""
+    at = np.zeros(nodes + 1, np.int64)
+    for row in rows:
+        at[node[row] + 1] += 1
+    for n in range(nodes):
+        at[n + 1] += at[n]
+    unit, here = np.empty(len(rows), np.int64), at.copy()
+    for one in range(len(start) - 1):
+        for row in rows[start[one] : start[one + 1]]:
+            unit[here[node[row]]] = one
+            here[node[row]] += 1
+    return unit, at
+
+
+@kernel
+def _useful(unit: Rows, at: Longs, first: int, stop: int, allowed: Bools, podgroup: Rows, whole: Bools) -> Bools:
+    """bool[U]: units with a task on a node of a slice that the need may use.
+
+    Also surplus that has none, where the rest of its podgroup has: if that goes, no task of it may stay.
+    """
+    useful, falls = np.zeros(len(podgroup), np.bool_), np.zeros(podgroup.max() + 1 if len(podgroup) else 0, np.bool_)
+    for n in range(first, stop):
+        if allowed[:, n].any():
+            for one in unit[at[n] : at[n + 1]]:
+                useful[one] = True
+                if whole[one]:
+                    falls[podgroup[one]] = True
+    for one in range(len(podgroup)):
+        useful[one] |= falls[podgroup[one]]
+    return useful
