@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, kinds_of, paired, unpaired, without
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among, kinds_of, paired, unpaired, without
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
@@ -145,40 +145,52 @@ def _movers(host: Host, rows: Rows, leaving: Rows, preemptor: tuple[Rows, Rows])
     some = np.flatnonzero(labels != NONE)
     if len(some):
         asks, places = preemptor
-        constraint = shapes.constraint[np.concatenate([shape[some], tasks.shape[asks]])]
-        found = exclusions(snapshot, constraint, np.concatenate([labels[some], tasks.label_set[asks]]), leaving)
-        allowed[some] &= ~(found.excluded[: len(some)] | _repelled_there(found, len(some), places))
+        others, other = kinds_of(paired(shapes.constraint[tasks.shape[asks]], tasks.label_set[asks]))
+        stated, carried = unpaired(others)
+        constraint = np.concatenate([shapes.constraint[shape[some]], stated]).astype(np.int32)
+        found = exclusions(snapshot, constraint, np.concatenate([labels[some], carried]).astype(np.int32), leaving)
+        allowed[some] &= ~(found.excluded[: len(some)] | _repelled_there(found, len(some), other, places))
     return Movers(snapshot, rows, kind, shapes.request[shape], allowed)
 
 
-def _repelled_there(found: Exclusions, kinds: int, places: Rows) -> Bools:
-    """bool[K, N]: nodes that anti-affinity denies to the first ``kinds`` because the others go to ``places``."""
+def _repelled_there(found: Exclusions, kinds: int, other: Rows, places: Rows) -> Bools:
+    """bool[K, N]: nodes that anti-affinity denies to the first ``kinds`` because others go to ``places``, int64[P].
+
+    ``other`` int64[P] is the kind of each of these, counted from behind the first.
+    """
     result = np.zeros((kinds, found.excluded.shape[1]), bool)
     for bit, domains in enumerate(found.domains):
-        for other, place in enumerate(places.tolist(), kinds):
-            if domains[place] != NONE:
-                conflicts = (found.conflict[:kinds, other] >> bit & 1).astype(bool)
-                result[conflicts] |= domains == domains[place]
+        for kind in distinct(other).tolist():
+            conflicts = (found.conflict[:kinds, kinds + kind] >> bit & 1).astype(bool)
+            if conflicts.any():
+                taken = domains[places[other == kind]]
+                result[conflicts] |= is_among(domains, taken[taken != NONE])
     return result
 
 
 @kernel
 def _fullest(kind: Longs, request: Longs, allowed: Bools, left: Longs, start: int, stop: int) -> Rows:
-    """int64[M]: the fullest node that takes each task, after those before it."""
-    result, fits = np.full(len(kind), NONE, np.int64), np.ones(len(request), np.bool_)
+    """int64[M]: the fullest node that takes each task, after those before it.
+
+    Room only gets less: where one of a kind found no room, the next finds none either.
+    """
+    result, many = np.full(len(kind), NONE, np.int64), np.full(len(request), NONE, np.int64)
+    open_to = np.empty((len(request), stop - start), np.int32)
     for task in range(len(kind)):
-        if not fits[kind[task]]:  # room only gets less: where one of a kind finds none, the next finds none either
-            continue
-        asks, best, fullest = request[kind[task]], NONE, np.inf
-        for n in range(start, stop):
-            if allowed[kind[task], n] and fits_in(asks, left[n]):
-                share = np.inf
-                for r in range(len(asks)):
-                    if asks[r] > 0:
-                        share = min(share, left[n, r] / asks[r])
-                if share < fullest:
-                    best, fullest = n, share
-        fits[kind[task]] = best != NONE
+        mine, asks, best, fullest, kept = kind[task], request[kind[task]], NONE, np.inf, 0
+        for at in range(stop - start if many[mine] == NONE else many[mine]):
+            n = start + at if many[mine] == NONE else open_to[mine, at]
+            if not (allowed[mine, n] and fits_in(asks, left[n])):
+                continue
+            open_to[mine, kept] = n
+            kept += 1
+            share = np.inf
+            for r in range(len(asks)):
+                if asks[r] > 0:
+                    share = min(share, left[n, r] / asks[r])
+            if share < fullest:
+                best, fullest = n, share
+        many[mine] = kept
         if best != NONE:
             result[task] = best
             left[best] -= asks

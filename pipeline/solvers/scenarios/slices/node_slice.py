@@ -8,10 +8,17 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Longs, Rows, sizes
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.placement.layout.packing import node_slots
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need
-from pipeline.solvers.scenarios.slices.slots_kernels import CountedSlice, leading, returned, with_slots
+from pipeline.solvers.scenarios.slices.limiting import limits_of
+from pipeline.solvers.scenarios.slices.slots_kernels import (
+    CountedSlice,
+    Limits,
+    leading,
+    returned,
+    suffices,
+    with_slots,
+)
 from pipeline.solvers.scenarios.units import VictimUnits
 
 
@@ -40,10 +47,14 @@ class NodeSlice:
         cards = self.snapshot.shapes.on_card[self.need.shapes].any()
         return self.need.plain and not cards and not concerns(self.snapshot, self.need.tasks)
 
+    @cached_property
+    def _limits(self) -> tuple[Limits, bool]:
+        return limits_of(self.snapshot, self.need, self.start, self.stop)
+
     @property
     def plain(self) -> bool:
         """Whether the tasks fit exactly if their slots add up."""
-        return self._loose and len(self.need.shapes) == 1
+        return self._limits[1]
 
     @cached_property
     def _here(self) -> Bools:
@@ -52,10 +63,9 @@ class NodeSlice:
     @cached_property
     def _ground(self) -> CountedSlice:
         need, tasks, room = self.need, self.snapshot.tasks, self.snapshot.room.future[self.start : self.stop]
-        slots, total = node_slots(need.request, need.count, self._here, 0, room)
-        held = self.snapshot.shapes.request
+        held, limits = self.snapshot.shapes.request, self._limits[0]
         return CountedSlice(
-            tasks.node, tasks.shape, held, self.start, need.request, need.count, self._here, room, slots, total
+            tasks.node, tasks.shape, held, self.start, need.request, need.count, self._here, room, limits
         )
 
     def room(self, leaving: Rows) -> Longs:
@@ -78,8 +88,9 @@ class NodeSlice:
         return np.asarray(returned(self._ground, units.start, units.rows, leaving, quota, orders, many, upto))
 
     def fits(self, leaving: Rows) -> bool:
-        """Whether all tasks find a place once ``leaving`` have gone."""
-        return self.place(leaving) is not None
+        """Whether all tasks find a place once ``leaving`` have gone; places are only found where counts do not say."""
+        enough = suffices(self._ground, self.need.total, leaving)
+        return bool(enough and (self.plain or self.place(leaving) is not None))
 
     def place(self, leaving: Rows, *, emptiest: bool = False) -> Rows | None:
         """int64[K]: a node for each task once ``leaving`` have gone, or None.
@@ -89,7 +100,7 @@ class NodeSlice:
         """
         room = self.room(leaving)
         found = self._biggest_first(room.copy(), emptiest) if self._loose else None
-        if found is None and not self.plain:
+        if found is None and not (self._loose and self.plain):
             return pack(self.need, self._here, room, self.start, self.stop, self.snapshot, leaving)
         return found
 

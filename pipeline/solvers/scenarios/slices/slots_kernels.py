@@ -1,16 +1,42 @@
 """Victims counted in slots: leading units until the tasks fit, and units that may return.
 
-For one shape that only resources and nodes constrain, the tasks fit if and only if the slots add up. Of several shapes
-each is counted as if alone, which gives a lower bound.
+For one shape the tasks fit if and only if the slots add up. What limits these beside resources is counted as well:
+cards, tasks on the same node that repel the need, and parts of equal size that each lie in one domain. Of several
+shapes each is counted as if alone, which gives a lower bound.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows
-from pipeline.kernels import inlined, kernel
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Bytes, Floats, Ids, Longs, Rows
+from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.packing import slots_at, slots_less, slots_more
+
+
+class Limits(NamedTuple):
+    """What limits slots beside the resources of the nodes; each part is empty where nothing does.
+
+    Attributes
+    ----------
+    repels, blocked: uint8[T], int64[n]
+        How often a task keeps the need from its node, and how often tasks keep it from each node of the slice.
+    card, on_card, cards: int32[T], int64[H], int64[n, D]
+        The card of each task, what one of each shape holds of it, and what the cards of the slice have.
+    asks
+        What a task of the need asks of a card; 0: nothing.
+    region, each: int64[n], int
+        The domain of each node, NONE without one, in which whole parts of ``each`` tasks must lie; 0: there are none.
+    """
+
+    repels: Bytes
+    blocked: Longs
+    card: Ids
+    on_card: Longs
+    cards: Longs
+    asks: int
+    region: Longs
+    each: int
 
 
 class CountedSlice(NamedTuple):
@@ -28,8 +54,8 @@ class CountedSlice(NamedTuple):
         Of the need: as for ``packing.place_classes``.
     room: int64[n, R]
         Of the slice as it is.
-    slots, total: int64[S, n], int64[S]
-        Slots by shape and node as the slice is, and in all.
+    limits
+        Only for a need of one shape.
     """
 
     node: Ids
@@ -40,44 +66,124 @@ class CountedSlice(NamedTuple):
     wanted: Longs
     allowed: Bools
     room: Longs
+    limits: Limits
+
+
+class _State(NamedTuple):
+    """A slice while tasks go and return: as in ``CountedSlice`` and ``Limits``.
+
+    Attributes
+    ----------
+    slots, total, regions: int64[S, n], int64[S], int64[n]
+        Slots by shape and node; in all, in tasks of whole parts; by region.
+    """
+
+    room: Longs
     slots: Longs
     total: Longs
+    blocked: Longs
+    cards: Longs
+    regions: Longs
+
+
+@linked
+def _as_it_is(ground: CountedSlice) -> _State:
+    """The slice before any task goes."""
+    limits, total = ground.limits, np.zeros(len(ground.wanted), np.int64)
+    regions = np.zeros(len(limits.region), np.int64)
+    state = _State(
+        ground.room.copy(), np.zeros(ground.allowed.shape, np.int64), total, limits.blocked.copy(), limits.cards.copy(),
+        regions,
+    )  # fmt: skip
+    for s in range(len(total)):
+        for at in range(len(ground.room)):
+            if ground.allowed[s, at]:
+                now = slots_at(ground.request, s, state.room, at, ground.wanted[s])
+                _count(ground, state, s, at, _limited(ground, state, at, now))
+    return state
 
 
 @inlined
-def _leave(rows: Rows, ground: CountedSlice, room: Longs, slots: Longs, total: Longs) -> None:
+def _limited(ground: CountedSlice, state: _State, at: int, now: int) -> int:
+    """How many of a node's slots can be used."""
+    if len(state.blocked) and state.blocked[at] > 0:
+        return 0
+    if ground.limits.asks > 0 and now > 0:
+        on_cards = 0
+        for free in state.cards[at]:
+            on_cards += max(free, 0) // ground.limits.asks
+        return min(now, on_cards)
+    return now
+
+
+@inlined
+def _count(ground: CountedSlice, state: _State, s: int, at: int, now: int) -> None:
+    """Let a node have so many slots."""
+    more, each = now - state.slots[s, at], ground.limits.each
+    state.slots[s, at] = now
+    if each == 0:
+        state.total[s] += more
+    elif ground.limits.region[at] != NONE:
+        region = ground.limits.region[at]
+        before = state.regions[region] // each
+        state.regions[region] += more
+        state.total[s] += (state.regions[region] // each - before) * each
+
+
+@inlined
+def _let(sign: int, row: int, at: int, ground: CountedSlice, state: _State) -> None:
+    """Let what a task holds be free (1) or taken (-1)."""
+    limits = ground.limits
+    for r in range(state.room.shape[1]):
+        state.room[at, r] += sign * ground.held[ground.shape[row], r]
+    if len(state.blocked):
+        state.blocked[at] -= sign * np.int64(limits.repels[row])
+    if limits.asks > 0 and limits.card[row] != NONE:
+        state.cards[at, limits.card[row]] += sign * limits.on_card[ground.shape[row]]
+
+
+@inlined
+def _leave(rows: Rows, ground: CountedSlice, state: _State) -> None:
     """Add what some tasks hold to the room of their nodes, and count the slots of those nodes anew."""
+    limited = len(state.blocked) > 0 or ground.limits.asks > 0
     for row in rows:
         at = ground.node[row] - ground.first
-        if at < 0 or at >= len(room):
+        if at < 0 or at >= len(state.room):
             continue
-        for r in range(room.shape[1]):
-            room[at, r] += ground.held[ground.shape[row], r]
-        for s in range(len(total)):
-            if ground.allowed[s, at]:
-                now = slots_more(ground.request, s, room, at, ground.wanted[s], slots[s, at])
-                total[s] += now - slots[s, at]
-                slots[s, at] = now
+        _let(1, row, at, ground, state)
+        for s in range(len(state.total)):
+            if not ground.allowed[s, at]:
+                continue
+            if limited:
+                now = slots_at(ground.request, s, state.room, at, ground.wanted[s])
+                now = _limited(ground, state, at, now)
+            else:
+                now = slots_more(ground.request, s, state.room, at, ground.wanted[s], state.slots[s, at])
+            _count(ground, state, s, at, now)
 
 
 @inlined
-def _come_back(rows: Rows, ground: CountedSlice, room: Longs, slots: Longs, total: Longs) -> bool:
+def _come_back(rows: Rows, ground: CountedSlice, state: _State) -> bool:
     """The reverse, if every shape keeps the slots that it wants; if not, nothing is changed."""
+    limited = len(state.blocked) > 0 or ground.limits.asks > 0
     for i in range(len(rows)):
         at = ground.node[rows[i]] - ground.first
-        if at < 0 or at >= len(room):
+        if at < 0 or at >= len(state.room):
             continue
-        for r in range(room.shape[1]):
-            room[at, r] -= ground.held[ground.shape[rows[i]], r]
+        _let(-1, rows[i], at, ground, state)
         enough = True
-        for s in range(len(total)):
-            if ground.allowed[s, at]:
-                now = slots_less(ground.request, s, room, at, ground.wanted[s], slots[s, at])
-                total[s] += now - slots[s, at]
-                slots[s, at] = now
-                enough &= total[s] >= ground.wanted[s]
+        for s in range(len(state.total)):
+            if not ground.allowed[s, at]:
+                continue
+            if limited:
+                now = slots_at(ground.request, s, state.room, at, ground.wanted[s])
+                now = _limited(ground, state, at, now)
+            else:
+                now = slots_less(ground.request, s, state.room, at, ground.wanted[s], state.slots[s, at])
+            _count(ground, state, s, at, now)
+            enough &= state.total[s] >= ground.wanted[s]
         if not enough:
-            _leave(rows[: i + 1], ground, room, slots, total)
+            _leave(rows[: i + 1], ground, state)
             return False
     return True
 
@@ -128,14 +234,37 @@ def leading(ground: CountedSlice, start: Longs, rows: Rows) -> int:
 
     Unit ``u`` is ``rows[start[u]:start[u + 1]]``.
     """
-    room, slots, total = ground.room.copy(), ground.slots.copy(), ground.total.copy()
-    if _within(ground.wanted, total):
+    state = _as_it_is(ground)
+    if _within(ground.wanted, state.total):
         return 0
     for unit in range(len(start) - 1):
-        _leave(rows[start[unit] : start[unit + 1]], ground, room, slots, total)
-        if _within(ground.wanted, total):
+        _leave(rows[start[unit] : start[unit + 1]], ground, state)
+        if _within(ground.wanted, state.total):
             return unit + 1
     return NONE
+
+
+@kernel
+def suffices(ground: CountedSlice, asked: Longs, leaving: Rows) -> bool:
+    """Whether what some tasks leave can be enough: slots of each shape as if alone, and room of each resource in all.
+
+    ``asked`` int64[R] is the whole need.
+    """
+    room, free = ground.room.copy(), np.zeros(len(asked), np.int64)
+    for row in leaving:
+        at = ground.node[row] - ground.first
+        if 0 <= at < len(room):
+            for r in range(len(asked)):
+                room[at, r] += ground.held[ground.shape[row], r]
+    for at in range(len(room)):
+        if ground.allowed[:, at].any():
+            for r in range(len(asked)):
+                free[r] += max(room[at, r], 0)
+    if not _within(asked, free):  # sooner known than slots
+        return False
+    state = _as_it_is(ground)
+    _leave(leaving, ground, state)
+    return _within(ground.wanted, state.total)
 
 
 @kernel
@@ -158,23 +287,23 @@ def returned(
         In each only the leading ``many`` units and the leading ``upto`` of ``leaving`` go, no fewer than in the one
         before; units that stay count as returned.
     """
-    room, slots, total = ground.room.copy(), ground.slots.copy(), ground.total.copy()
+    state = _as_it_is(ground)
     result, holds = np.ones(orders.shape, np.bool_), np.zeros((len(start) - 1, len(quota)), np.int64)
     left, may, gone = quota.copy(), np.empty(len(quota), np.int64), 0
     for unit in range(len(holds)):
         _add(rows[start[unit] : start[unit + 1]], ground, holds[unit])
     for number in range(len(orders)):
-        _leave(leaving[gone : upto[number]], ground, room, slots, total)
+        _leave(leaving[gone : upto[number]], ground, state)
         _add(leaving[gone : upto[number]], ground, left)
         may[:], gone = left, upto[number]
         result[number, : many[number]] = False
         for unit in orders[number]:
-            if unit >= many[number] or not (_within(holds[unit], may) and _within(ground.wanted, total)):
+            if unit >= many[number] or not (_within(holds[unit], may) and _within(ground.wanted, state.total)):
                 continue
-            if _come_back(rows[start[unit] : start[unit + 1]], ground, room, slots, total):
+            if _come_back(rows[start[unit] : start[unit + 1]], ground, state):
                 result[number, unit] = True
                 for r in range(len(may)):
                     may[r] -= holds[unit, r]
         for back in np.flatnonzero(result[number, : many[number]]):
-            _leave(rows[start[back] : start[back + 1]], ground, room, slots, total)
+            _leave(rows[start[back] : start[back + 1]], ground, state)
     return result

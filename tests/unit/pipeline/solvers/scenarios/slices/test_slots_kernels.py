@@ -7,8 +7,14 @@ import pytest
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.resources import slots
-from pipeline.placement.layout.packing import node_slots
-from pipeline.solvers.scenarios.slices.slots_kernels import CountedSlice, leading, returned, with_slots
+from pipeline.solvers.scenarios.slices.slots_kernels import (
+    CountedSlice,
+    Limits,
+    leading,
+    returned,
+    suffices,
+    with_slots,
+)
 from tests.support.twins import uncompiled
 
 
@@ -23,24 +29,56 @@ class Fleet(NamedTuple):
         return self.rows[self.start[at] : self.start[at + 1]]
 
     def fits(self, gone):
-        ground, room = self.ground, self.ground.room.copy()
+        ground, limits, room = self.ground, self.ground.limits, self.ground.room.copy()
+        blocked, cards = limits.blocked.copy(), limits.cards.copy()
         for row in gone:
-            if 0 <= ground.node[row] - ground.first < len(room):
-                room[ground.node[row] - ground.first] += ground.held[ground.shape[row]]
-        there = [slots(ground.request[s], room) * ground.allowed[s] for s in range(len(ground.wanted))]
-        return all(np.minimum(some, want).sum() >= want for some, want in zip(there, ground.wanted, strict=True))
+            at = ground.node[row] - ground.first
+            if 0 <= at < len(room):
+                room[at] += ground.held[ground.shape[row]]
+                blocked[at : at + 1] -= limits.repels[row : row + 1]
+                if limits.card[row] != NONE:
+                    cards[at, limits.card[row]] += limits.on_card[ground.shape[row]]
+        there = np.array([slots(ground.request[s], room) * ground.allowed[s] for s in range(len(ground.wanted))])
+        if len(blocked):
+            there = there * (blocked <= 0)
+        if limits.asks:
+            there = np.minimum(there, (np.maximum(cards, 0) // limits.asks).sum(axis=1))
+        there = np.minimum(there, ground.wanted[:, None])
+        if limits.each:
+            each, region = limits.each, limits.region
+            in_parts = [there[0, region == one].sum() // each * each for one in np.unique(region[region != NONE])]
+            return sum(in_parts) >= ground.wanted[0]
+        return (there.sum(axis=1) >= ground.wanted).all()
 
 
-@pytest.fixture(params=range(40))
+NO_LIMITS = Limits(
+    np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(20, np.int32), np.zeros(3, np.int64),
+    np.zeros((5, 2), np.int64), 0, np.zeros(0, np.int64), 0,
+)  # fmt: skip
+
+
+def limited(rng, number):
+    """One after the other nothing, tasks that repel the need, cards, both, or parts of two in two regions."""
+    repels, none = rng.integers(0, 2, 20).astype(np.uint8), NO_LIMITS
+    if number % 10 in {2, 6}:
+        none = none._replace(repels=repels, blocked=rng.integers(0, 3, 5))
+    if number % 10 in {4, 6}:
+        card = rng.integers(NONE, 2, 20).astype(np.int32)
+        none = none._replace(card=card, on_card=rng.integers(0, 3, 3), cards=rng.integers(-1, 5, (5, 2)), asks=2)
+    if number % 10 == 8:
+        none = none._replace(region=np.array([0, 0, NONE, 3, 3]), each=2)
+    return none
+
+
+@pytest.fixture(params=range(60))
 def fleet(request):
     rng = np.random.default_rng(request.param)
     held = rng.integers(0, 5, (3, 3))
-    request, wanted = rng.integers(1, 5, (1 + request.param % 2, 3)), rng.integers(1, 9, 1 + request.param % 2)
+    asked, wanted = rng.integers(1, 5, (1 + request.param % 2, 3)), rng.integers(1, 9, 1 + request.param % 2)
     allowed, room = rng.random((len(wanted), 5)) < 0.8, rng.integers(-2, 4, (5, 3))
     node, shape = rng.integers(0, 9, 20).astype(np.int32), rng.integers(0, 3, 20).astype(np.int32)
-    ground = CountedSlice(
-        node, shape, held, 2, request, wanted, allowed, room, *node_slots(request, wanted, allowed, 0, room)
-    )
+    limits = limited(rng, request.param) if request.param % 2 == 0 else NO_LIMITS
+    ground = CountedSlice(node, shape, held, 2, asked, wanted, allowed, room, limits)
     return Fleet(ground, np.array([0, 1, 4, 5, 9, 10, 14, 20]), rng.permutation(20))
 
 
@@ -49,6 +87,19 @@ def test_the_leading_units_are_the_fewest_without_which_the_tasks_fit(fleet):
     assert leading(fleet.ground, fleet.start, fleet.rows) == (enough[0] if enough else NONE)
     with uncompiled():
         assert leading.py_func(fleet.ground, fleet.start, fleet.rows) == (enough[0] if enough else NONE)
+
+
+def test_what_leaves_suffices_where_it_fits_and_the_sums_are_enough(fleet):
+    for many in range(8):
+        gone, room = fleet.rows[: fleet.start[many]], fleet.ground.room.copy()
+        for row in gone:
+            if 0 <= fleet.ground.node[row] - 2 < len(room):
+                room[fleet.ground.node[row] - 2] += fleet.ground.held[fleet.ground.shape[row]]
+        total, open_to = fleet.ground.wanted @ fleet.ground.request, fleet.ground.allowed.any(axis=0)
+        expected = fleet.fits(gone) and (np.maximum(room[open_to], 0).sum(axis=0) >= total).all()
+        assert suffices(fleet.ground, total, gone) == expected
+        with uncompiled():
+            assert suffices.py_func(fleet.ground, total, gone) == expected
 
 
 def returning(fleet, order, many, quota):

@@ -1,0 +1,91 @@
+"""What limits the slots of a slice beside resources, where it can be counted: cards, repelling tasks, parts."""
+
+import numpy as np
+
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bytes, Longs, first_of
+from pipeline.cluster.rules.anti_affinity import concerns, exclusions, repulsion_of_kind
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.layout.parts import groups_of
+from pipeline.placement.need import Need
+from pipeline.solvers.scenarios.slices.slots_kernels import Limits
+
+#: Nothing keeps the need from any node.
+_NOBODY = np.zeros(0, np.uint8), np.zeros(0, np.int64)
+
+
+def limits_of(snapshot: Snapshot, need: Need, start: int, stop: int) -> tuple[Limits, bool]:
+    """The limits in the slice ``start:stop``, and whether slots within them decide whether a need of one shape fits.
+
+    Where they do not there are no limits.
+    """
+    shapes, tasks = snapshot.shapes, snapshot.tasks
+    card_room = snapshot.card_room.future[start:stop]
+    none = Limits(*_NOBODY, tasks.card, shapes.on_card, card_room, 0, np.zeros(0, np.int64), 0)
+    if len(need.shapes) > 1:
+        return none, False
+    repulsion, parts = _repulsion(snapshot, need), _parts(snapshot, need, start, stop)
+    if repulsion is None or parts is None:
+        return none, False
+    (repels, blocked), (region, each), asks = repulsion, parts, int(shapes.on_card[need.shapes[0]])
+    if each and (len(repels) or asks):
+        return none, False
+    here = blocked[start:stop] if len(blocked) else blocked
+    return none._replace(repels=repels, blocked=here, asks=asks, region=region, each=each), True
+
+
+def _repulsion(snapshot: Snapshot, need: Need) -> tuple[Bytes, Longs] | None:
+    """How often each task keeps the need from its node, and how often tasks keep it from each node.
+
+    None where a task may keep it from other nodes too, or the need's tasks repel each other or are of several kinds.
+    """
+    known, asked = snapshot.once(_known), need.tasks[: need.minimum].tobytes()
+    if asked not in known:
+        known[asked] = _of_nodes(snapshot, need) if concerns(snapshot, need.tasks) else _NOBODY
+    return known[asked]
+
+
+def _known(snapshot: Snapshot) -> dict[bytes, tuple[Bytes, Longs] | None]:  # noqa: ARG001 - kept with it
+    """What keeps some tasks from nodes, the same for every slice; for ``Snapshot.once``."""
+    return {}
+
+
+def _of_nodes(snapshot: Snapshot, need: Need) -> tuple[Bytes, Longs] | None:
+    tasks, rows = snapshot.tasks, need.tasks[: need.minimum]
+    labels = tasks.label_set[rows[:1]]
+    if (tasks.label_set[rows] != labels).any():
+        return None
+    found = repulsion_of_kind(snapshot, int(rows[0]))
+    if any(len(first_of(one)[0]) < len(one) or (one == NONE).any() for one in found.domain):
+        return None
+    if exclusions(snapshot, snapshot.shapes.constraint[need.shapes], labels, NO_ROWS).conflict.any():
+        return None
+    return found.repels.sum(axis=0, dtype=np.uint8), found.repelled
+
+
+def _parts(snapshot: Snapshot, need: Need, start: int, stop: int) -> tuple[Longs, int] | None:
+    """The region of each node of the slice for parts of equal size that are to lie in one region each, and their size.
+
+    0 if there are none; None if that does not describe the need.
+    """
+    have, rows = snapshot.counts, list(need.podgroups)
+    if need.plain:
+        return np.zeros(0, np.int64), 0
+    if (have.running[rows] + have.waiting[rows]).any():  # where a part is already decides too
+        return None
+    grouping = groups_of(need, snapshot, start, stop, NO_ROWS)
+    if grouping is None:
+        return None
+    groups, of = grouping
+    count = np.bincount(of[need.part[: need.minimum]], minlength=len(groups))
+    if len(groups) == 1:
+        return np.zeros(0, np.int64), 0
+    level, each = groups[1].required, int(count[1])
+    alike = all((one.parent, one.required, one.preferred) == (0, level, NONE) for one in groups[1:])
+    if level == NONE or not alike or count[0] or (count[1:] != each).any() or each == 0:
+        return None
+    region, topology = np.full(stop - start, NONE, np.int64), snapshot.topology
+    for domain in topology.at_level(level).tolist():
+        lower, upper = max(int(topology.start[domain]) - start, 0), min(int(topology.stop[domain]), stop) - start
+        if lower < upper:
+            region[lower:upper] = lower
+    return region, each
