@@ -39,7 +39,10 @@ def _leads(
     total, lacking = _totals(slots, wanted, slices)
     result = np.where(lacking == 0, NONE, len(start) - 1)
     above, at = _above(slices, lacking, len(room))
+    lack = (lacking > 0).sum()
     for unit in range(len(start) - 1):
+        if lack == 0:
+            break
         for row in rows[start[unit] : start[unit + 1]]:
             n = node[row]
             if at[n] == at[n + 1]:
@@ -59,7 +62,7 @@ def _leads(
                     if lacked and total[one, s] >= wanted[s]:
                         lacking[one] -= 1
                         if lacking[one] == 0:
-                            result[one] = unit
+                            result[one], lack = unit, lack - 1
     return result
 
 

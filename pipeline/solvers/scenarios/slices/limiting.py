@@ -7,20 +7,20 @@ from pipeline.cluster.rules.anti_affinity import concerns, exclusions, repulsion
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.parts import groups_of
 from pipeline.placement.need import Need
-from pipeline.solvers.scenarios.slices.slots_kernels import Limits
+from pipeline.solvers.scenarios.slices.slots_kernels import SlotLimits
 
 #: Nothing keeps the need from any node.
 _NOBODY = np.zeros(0, np.uint8), np.zeros(0, np.int64)
 
 
-def limits_of(snapshot: Snapshot, need: Need, start: int, stop: int) -> tuple[Limits, bool]:
+def limits_of(snapshot: Snapshot, need: Need, start: int, stop: int) -> tuple[SlotLimits, bool]:
     """The limits in the slice ``start:stop``, and whether slots within them decide whether a need of one shape fits.
 
     Where they do not there are no limits.
     """
     shapes, tasks = snapshot.shapes, snapshot.tasks
     card_room = snapshot.card_room.future[start:stop]
-    none = Limits(*_NOBODY, tasks.card, shapes.on_card, card_room, 0, np.zeros(0, np.int64), 0)
+    none = SlotLimits(*_NOBODY, tasks.card, shapes.on_card, card_room, 0, np.zeros(0, np.int64), 0)
     if len(need.shapes) > 1:
         return none, False
     repulsion, parts = _repulsion(snapshot, need), _parts(snapshot, need, start, stop)

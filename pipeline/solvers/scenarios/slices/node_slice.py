@@ -13,7 +13,8 @@ from pipeline.placement.need import Need
 from pipeline.solvers.scenarios.slices.limiting import limits_of
 from pipeline.solvers.scenarios.slices.slots_kernels import (
     CountedSlice,
-    Limits,
+    SlotLimits,
+    counted,
     leading,
     returned,
     suffices,
@@ -48,7 +49,7 @@ class NodeSlice:
         return self.need.plain and not cards and not concerns(self.snapshot, self.need.tasks)
 
     @cached_property
-    def _limits(self) -> tuple[Limits, bool]:
+    def _limits(self) -> tuple[SlotLimits, bool]:
         return limits_of(self.snapshot, self.need, self.start, self.stop)
 
     @property
@@ -64,9 +65,13 @@ class NodeSlice:
     def _ground(self) -> CountedSlice:
         need, tasks, room = self.need, self.snapshot.tasks, self.snapshot.room.future[self.start : self.stop]
         held, limits = self.snapshot.shapes.request, self._limits[0]
-        return CountedSlice(
-            tasks.node, tasks.shape, held, self.start, need.request, need.count, self._here, room, limits
-        )
+        none = np.zeros(0, np.int64)
+        return counted(
+            CountedSlice(
+                tasks.node, tasks.shape, held, self.start, need.request, need.count, self._here, room, limits,
+                none[None], none, none,
+            )
+        )  # fmt: skip
 
     def room(self, leaving: Rows) -> Longs:
         """int64[n, R]: what the slice's nodes will have once ``leaving`` have gone."""

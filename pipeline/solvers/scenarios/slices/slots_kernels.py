@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Bytes, Floats, Ids, Longs, Rows
-from pipeline.kernels import inlined, kernel, linked
+from pipeline.kernels import inlined, kernel
 from pipeline.placement.layout.packing import slots_at, slots_less, slots_more
 
 
-class Limits(NamedTuple):
+class SlotLimits(NamedTuple):
     """What limits slots beside the resources of the nodes; each part is empty where nothing does.
 
     Attributes
@@ -56,6 +56,8 @@ class CountedSlice(NamedTuple):
         Of the slice as it is.
     limits
         Only for a need of one shape.
+    slots, total, regions: int64[S, n], int64[S], int64[n]
+        Slots of the slice as it is, by shape and node; in all, in tasks of whole parts; by region. See ``counted``.
     """
 
     node: Ids
@@ -66,17 +68,14 @@ class CountedSlice(NamedTuple):
     wanted: Longs
     allowed: Bools
     room: Longs
-    limits: Limits
+    limits: SlotLimits
+    slots: Longs
+    total: Longs
+    regions: Longs
 
 
 class _State(NamedTuple):
-    """A slice while tasks go and return: as in ``CountedSlice`` and ``Limits``.
-
-    Attributes
-    ----------
-    slots, total, regions: int64[S, n], int64[S], int64[n]
-        Slots by shape and node; in all, in tasks of whole parts; by region.
-    """
+    """A slice while tasks go and return: as in ``CountedSlice`` and ``SlotLimits``."""
 
     room: Longs
     slots: Longs
@@ -86,21 +85,33 @@ class _State(NamedTuple):
     regions: Longs
 
 
-@linked
-def _as_it_is(ground: CountedSlice) -> _State:
-    """The slice before any task goes."""
-    limits, total = ground.limits, np.zeros(len(ground.wanted), np.int64)
-    regions = np.zeros(len(limits.region), np.int64)
-    state = _State(
-        ground.room.copy(), np.zeros(ground.allowed.shape, np.int64), total, limits.blocked.copy(), limits.cards.copy(),
-        regions,
-    )  # fmt: skip
-    for s in range(len(total)):
+def counted(ground: CountedSlice) -> CountedSlice:
+    """With its slots."""
+    shape, nodes = ground.allowed.shape, len(ground.limits.region)
+    empty = np.zeros(shape, np.int64), np.zeros(shape[0], np.int64), np.zeros(nodes, np.int64)
+    slots, total, regions = _counted(ground._replace(slots=empty[0], total=empty[1], regions=empty[2]))
+    return ground._replace(slots=slots, total=total, regions=regions)
+
+
+@kernel
+def _counted(ground: CountedSlice) -> tuple[Longs, Longs, Longs]:
+    state = _as_it_is(ground)
+    for s in range(len(state.total)):
         for at in range(len(ground.room)):
             if ground.allowed[s, at]:
                 now = slots_at(ground.request, s, state.room, at, ground.wanted[s])
                 _count(ground, state, s, at, _limited(ground, state, at, now))
-    return state
+    return state.slots, state.total, state.regions
+
+
+@inlined
+def _as_it_is(ground: CountedSlice) -> _State:
+    """The slice before any task goes."""
+    limits = ground.limits
+    return _State(
+        ground.room.copy(), ground.slots.copy(), ground.total.copy(), limits.blocked.copy(), limits.cards.copy(),
+        ground.regions.copy(),
+    )  # fmt: skip
 
 
 @inlined
@@ -118,7 +129,7 @@ def _limited(ground: CountedSlice, state: _State, at: int, now: int) -> int:
 
 @inlined
 def _count(ground: CountedSlice, state: _State, s: int, at: int, now: int) -> None:
-    """Let a node have so many slots."""
+    """Set the slots of a node to ``now``."""
     more, each = now - state.slots[s, at], ground.limits.each
     state.slots[s, at] = now
     if each == 0:

@@ -9,7 +9,9 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.resources import slots
 from pipeline.solvers.scenarios.slices.slots_kernels import (
     CountedSlice,
-    Limits,
+    SlotLimits,
+    _counted,
+    counted,
     leading,
     returned,
     suffices,
@@ -51,10 +53,14 @@ class Fleet(NamedTuple):
         return (there.sum(axis=1) >= ground.wanted).all()
 
 
-NO_LIMITS = Limits(
+NO_LIMITS = SlotLimits(
     np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(20, np.int32), np.zeros(3, np.int64),
     np.zeros((5, 2), np.int64), 0, np.zeros(0, np.int64), 0,
 )  # fmt: skip
+
+
+def empty(ground):
+    return ground._replace(slots=ground.slots * 0, total=ground.total * 0, regions=ground.regions * 0)
 
 
 def limited(rng, number):
@@ -78,7 +84,11 @@ def fleet(request):
     allowed, room = rng.random((len(wanted), 5)) < 0.8, rng.integers(-2, 4, (5, 3))
     node, shape = rng.integers(0, 9, 20).astype(np.int32), rng.integers(0, 3, 20).astype(np.int32)
     limits = limited(rng, request.param) if request.param % 2 == 0 else NO_LIMITS
-    ground = CountedSlice(node, shape, held, 2, asked, wanted, allowed, room, limits)
+    none = np.zeros(0, np.int64)
+    ground = CountedSlice(node, shape, held, 2, asked, wanted, allowed, room, limits, none[None], none, none)
+    ground = counted(ground)
+    with uncompiled():
+        assert [part.tolist() for part in _counted.py_func(empty(ground))] == [part.tolist() for part in ground[-3:]]
     return Fleet(ground, np.array([0, 1, 4, 5, 9, 10, 14, 20]), rng.permutation(20))
 
 
