@@ -38,15 +38,10 @@ def _repulsion(snapshot: Snapshot, need: Need) -> tuple[Bytes, Longs] | None:
 
     None where a task may keep it from other nodes too, or the need's tasks repel each other or are of several kinds.
     """
-    known, asked = snapshot.once(_known), need.tasks[: need.minimum].tobytes()
+    known, asked = snapshot.answers(_repulsion), need.tasks[: need.minimum].tobytes()
     if asked not in known:
         known[asked] = _of_nodes(snapshot, need) if concerns(snapshot, need.tasks) else _NOBODY
     return known[asked]
-
-
-def _known(snapshot: Snapshot) -> dict[bytes, tuple[Bytes, Longs] | None]:  # noqa: ARG001 - kept with it
-    """What keeps some tasks from nodes, the same for every slice; for ``Snapshot.once``."""
-    return {}
 
 
 def _of_nodes(snapshot: Snapshot, need: Need) -> tuple[Bytes, Longs] | None:
