@@ -31,9 +31,14 @@ def one_by_one(topology: Topology, start: int, groups: list[Group], group: Rows,
     -------
     int64[K], counted from the start of the slice; empty if nothing was found.
     """
-    if len(group) > _TASKS or len(room.left) > _NODES:
+    if not few_enough(len(group), len(room.left)):
         return np.zeros(0, np.int64)
     return _Assignment(topology, start, groups, group, kind, room).found()
+
+
+def few_enough(tasks: int, nodes: int) -> bool:
+    """Whether a gang, and the slice of nodes, are so small that it is tried."""
+    return tasks <= _TASKS and nodes <= _NODES
 
 
 class _Assignment:

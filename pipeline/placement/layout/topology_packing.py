@@ -13,14 +13,13 @@ from pipeline.cluster.cards import freed_on_cards
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerns, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
-from pipeline.placement.layout.one_by_one import one_by_one
+from pipeline.placement.layout.one_by_one import few_enough, one_by_one
 from pipeline.placement.layout.packing import place_classes
 from pipeline.placement.layout.parts import Group, groups_of, holds
+from pipeline.placement.layout.regions_of_parts import TRIALS_A_PART, alike, placed_in_regions
 from pipeline.placement.layout.room_left import RoomLeft
 from pipeline.placement.need import Need
 
-#: Regions tried per part before the packing is given up; otherwise nested parts could try every combination.
-_TRIALS_A_PART = 16
 #: In a list of parts to place: the tasks that are in none of them.
 _OWN = -1
 
@@ -57,10 +56,13 @@ def pack(
     groups, group_of = grouping
     on_card = snapshot.shapes.on_card[need.shapes][need.shape[: need.minimum]]
     repels = not counted and concerns(snapshot, need.tasks[: need.minimum])
-    if len(groups) == len(need.shapes) == 1 and not on_card.any() and not repels:
-        # The usual gang: all its tasks are alike, and only resources decide.
-        taken = place_classes(need.request, need.count, allowed, room)[0]
-        return np.arange(start, stop).repeat(taken) if taken.sum() == need.minimum else None
+    if alike(groups) and len(need.shapes) == 1 and not on_card.any() and not repels:
+        if len(groups) == 1:  # the usual gang: all its tasks are alike, and only resources decide
+            taken = place_classes(need.request, need.count, allowed, room)[0]
+            return np.arange(start, stop).repeat(taken) if taken.sum() == need.minimum else None
+        found = _in_regions(need, groups, group_of, allowed, room, start, snapshot.topology)
+        if found is not None or not few_enough(need.minimum, stop - start):
+            return found
     kind, room_left = need.shape[: need.minimum].astype(np.int64), RoomLeft(need.request, allowed, room.copy())
     if repels:
         kind, room_left = _told_apart(need, allowed, room, start, stop, snapshot, leaving)
@@ -79,6 +81,28 @@ def pack(
     for g, k in zip(*np.nonzero(own), strict=True):
         first, taken = packer.taken[int(g)]
         nodes[(group == g) & (kind == k)] = start + first + np.repeat(np.arange(taken.shape[1]), taken[k])
+    return nodes
+
+
+def _in_regions(
+    need: Need, groups: list[Group], group_of: Rows, allowed: Bools, room: Longs, start: int, topology: Topology
+) -> Rows | None:
+    """The nodes of tasks that are alike, in groups that require one level: see ``placed_in_regions``."""
+    regions = topology.at_level(groups[1].required)
+    regions = regions[(topology.start[regions] >= start) & (topology.stop[regions] <= start + len(room))]
+    regions = regions[topology.start[regions].argsort(kind="stable")]
+    group = group_of[need.part[: need.minimum]]
+    size = np.bincount(group, minlength=len(groups))
+    order = (-size[1:]).argsort(kind="stable")
+    taken = placed_in_regions(
+        np.ascontiguousarray(need.request), np.ascontiguousarray(allowed), np.ascontiguousarray(room),
+        size[1:][order].astype(np.int32), int(size[0]), topology.start[regions] - start, topology.stop[regions] - start,
+    )  # fmt: skip
+    if len(taken) == 0:
+        return None
+    nodes, each = np.empty(need.minimum, np.int64), np.arange(start, start + len(room))
+    for row, g in enumerate([*(order + 1).tolist(), 0]):
+        nodes[group == g] = each.repeat(taken[row])
     return nodes
 
 
@@ -104,7 +128,7 @@ class _Packer:
 
     def __init__(self, topology: Topology, start: int, groups: list[Group], own: Longs, room_left: RoomLeft) -> None:
         self._topology, self._start, self._groups, self._own, self._room = topology, start, groups, own, room_left
-        self._trials = _TRIALS_A_PART * len(groups)
+        self._trials = TRIALS_A_PART * len(groups)  # otherwise nested parts could try every combination
         self._total = own.copy()
         self._inside: list[list[int]] = [[] for _ in groups]
         for g in range(len(groups) - 1, 0, -1):

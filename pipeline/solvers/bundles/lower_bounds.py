@@ -5,7 +5,8 @@ All figures are valid bounds for every plan that evicts only candidates inside t
 - slots of one shape alone, without and with all evictions, are exact (property tested). Domains are slices of nodes, so
   slots are differences of running sums, whatever the number of domains.
 - where tasks take whole nodes, the cheapest nodes must be cleared: see ``node_bounds``.
-- what must be freed of the scarcest resource costs some work at some level: see ``sum_bounds``.
+- what must be freed of the scarcest resource costs some work at some level: see ``sum_bounds``; more of it where parts
+  of the gang go into one region each: see ``region_bounds``.
 """
 
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Site, Terms
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.node_bounds import bound_by_nodes
+from pipeline.solvers.bundles.region_bounds import levels_by_regions
 from pipeline.solvers.bundles.sum_bounds import LevelsNeeded, levels_by_sums, work_by_sums
 
 #: Lost work is rounded to this in a price; the bound allows for this and for its own rounding.
@@ -157,6 +159,8 @@ def bound_domains(
     levels = LevelsNeeded(np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many))
     for at in range(many):
         needed = levels_by_sums(site, starts[at], stops[at], terms, kinds, seats)
+        if len(site.parts.size) > 0:
+            needed = levels_by_regions(needed, site, starts[at], stops[at], terms, kinds, seats)
         levels.low[at], levels.high[at], levels.missing[at] = needed
         head[at], work[at] = bound_within(needed, site, starts[at], stops[at], terms, kinds, seats, heads_only)
         priority[at] = kinds.priority[head[at] % BREAKING] if head[at] < HOPELESS else 0

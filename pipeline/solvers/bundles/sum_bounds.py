@@ -67,8 +67,8 @@ def levels_by_sums(
     missing = _missing(site, first, last)
     if missing <= 0:
         return 0, 0, 0.0
-    here = _tasks_of(site, first, last, terms)
-    return _levels_needed(missing, _summed(here, terms, kinds, seats), terms.rules.by_priority)
+    here = tasks_of(site, first, last, terms)
+    return _levels_needed(missing, summed(here, terms, kinds, seats), terms.rules.by_priority)
 
 
 @inlined
@@ -78,7 +78,7 @@ def work_by_sums(
     """The work of that price, at least, given its levels; see ``CostBounds``."""
     if missing <= 0:
         return 0.0
-    here = _tasks_of(site, first, last, terms)
+    here = tasks_of(site, first, last, terms)
     if terms.rules.by_priority and high < BREAKING:
         some = _of_levels(high, high, True, here, kinds)
         return _filled_by_surplus(missing, some, _held(some, here, terms, seats), here, terms, seats)
@@ -87,7 +87,7 @@ def work_by_sums(
 
 
 @inlined
-def _tasks_of(site: Site, first: int, last: int, terms: Terms) -> _DomainTasks:
+def tasks_of(site: Site, first: int, last: int, terms: Terms) -> _DomainTasks:
     """The tasks of the nodes ``first:last``."""
     begin, end = site.start[first], site.start[last]
     return _DomainTasks(
@@ -111,7 +111,7 @@ def _missing(site: Site, begin: int, end: int) -> float:
 
 
 @inlined
-def _summed(here: _DomainTasks, terms: Terms, kinds: GroupKinds, seats: Ids) -> _ByLevel:
+def summed(here: _DomainTasks, terms: Terms, kinds: GroupKinds, seats: Ids) -> _ByLevel:
     """Sum what candidates hold by level, without a branch; podgroups with some surplus are looked at apart."""
     levels, of = kinds.levels, kinds.of
     podgroup, shape, candidate = here.podgroup, here.shape, here.candidate

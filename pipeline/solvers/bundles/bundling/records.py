@@ -10,6 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs, Rows, sizes
 from pipeline.cluster.rules.sparing import Quota
+from pipeline.placement.layout.regions_of_parts import PartsInRegions, RegionSlots
 
 #: In preempt the leading level of a price is this and the highest level of podgroups that break; where none breaks, it
 #: is the highest level of those that lose surplus.
@@ -265,7 +266,7 @@ class Units(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """A slice of nodes while victims are tried; the last three columns change in place.
+    """A slice of nodes while victims are tried; the last four columns change in place.
 
     Attributes
     ----------
@@ -284,6 +285,8 @@ class Ground(NamedTuple):
         Per node, at most ``wanted``.
     total: int64[S]
         Their sums.
+    by_region
+        The same where parts of the need go into one region each.
     """
 
     first: int
@@ -296,6 +299,7 @@ class Ground(NamedTuple):
     room: Longs
     slots: Longs
     total: Longs
+    by_region: RegionSlots
 
 
 class Cost(NamedTuple):
@@ -349,6 +353,8 @@ class Site(NamedTuple):
         As in ``Ground``.
     scarce
         The resource with the largest request in proportion to the free room.
+    parts
+        Those of the need that go into one region each.
     """
 
     start: Longs
@@ -357,3 +363,4 @@ class Site(NamedTuple):
     wanted: Longs
     allowed: Bools
     scarce: int
+    parts: PartsInRegions

@@ -25,6 +25,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Podgroups
 from pipeline.decision.price import in_units, needed_by
 from pipeline.kernels import in_halves, kernel
+from pipeline.placement.layout.regions_of_parts import NO_PARTS, PartsInRegions, parts_in_regions
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.kinds import GroupKinds, kinds_of
 from pipeline.solvers.bundles.bundling.node_clearing import node_rank
@@ -225,8 +226,13 @@ class BundleSearch:
         """The nodes, and what the need asks for."""
         snapshot, need, columns = self.snapshot, self.need, self.columns
         scarce = int(np.argmax(need.total / (snapshot.room.free + 1.0)))
-        open_to = frozen(self.open, np.bool_)
-        return Site(snapshot.occupancy.start, columns.future, columns.request, need.count, open_to, scarce)
+        opened, parts = frozen(self.open, np.bool_), self.parts or NO_PARTS
+        return Site(snapshot.occupancy.start, columns.future, columns.request, need.count, opened, scarce, parts)
+
+    @cached_property
+    def parts(self) -> PartsInRegions | None:
+        """The parts of the need that go into one region each, if slots say whether they fit."""
+        return parts_in_regions(self.need, self.snapshot)
 
     @cached_property
     def alike(self) -> Bools:
@@ -250,9 +256,12 @@ class BundleSearch:
         return self.allowed if self.repulsion is None else frozen(self.allowed & ~self.repulsion.denied, np.bool_)
 
     def interchangeable(self, domains: Rows) -> Bools:
-        """bool[D]: domains in which tasks of one shape are interchangeable: no anti-affinity, no inner topology."""
+        """bool[D]: domains in which tasks of one shape are interchangeable, in the parts that go into one region each.
+
+        There is no anti-affinity, and no other topology inside the domain.
+        """
         topology, repulsion = self.snapshot.topology, self.repulsion
-        if not self.need.plain or (repulsion is not None and repulsion.among):
+        if not (self.need.plain or self.parts) or (repulsion is not None and repulsion.among):
             return np.zeros(len(domains), bool)
         if repulsion is None:
             return np.ones(len(domains), bool)

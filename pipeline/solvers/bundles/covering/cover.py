@@ -10,6 +10,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.packing import node_slots, slots_less, slots_more
+from pipeline.placement.layout.regions_of_parts import add_slots, parts_fit, region_slots
 from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Ground, Groups, Rules, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 
@@ -20,10 +21,21 @@ def ground_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Ground:
     begin, end = nodes
     room = site.future[begin:end].copy()
     slots, total = node_slots(site.request, site.wanted, site.allowed, begin, room)
+    by_region = region_slots(site.parts, begin, end, slots[0])
     return Ground(
         begin, terms.entries.node, terms.entries.shape, terms.worth.request, site.request, site.wanted, site.allowed,
-        room, slots, total,
+        room, slots, total, by_region,
     )  # fmt: skip
+
+
+@inlined
+def _set_slots(s: int, n: int, now: int, ground: Ground) -> None:
+    """Note how many slots a node has now."""
+    more = now - ground.slots[s, n]
+    ground.total[s] += more
+    ground.slots[s, n] = now
+    if len(ground.by_region.size) > 0:
+        add_slots(ground.by_region, ground.first + n, more)
 
 
 @inlined
@@ -42,8 +54,7 @@ def move(some: Rows, sign: int, ground: Ground) -> None:
                     now = slots_more(ground.request, s, room, n, count[s], slots[s, n])
                 else:
                     now = slots_less(ground.request, s, room, n, count[s], slots[s, n])
-                ground.total[s] += now - slots[s, n]
-                slots[s, n] = now
+                _set_slots(s, n, now, ground)
 
 
 @kernel
@@ -59,19 +70,25 @@ def come_back(some: Rows, ground: Ground) -> None:
 
 
 @inlined
-def enough(count: Longs, total: Longs) -> bool:
-    """Whether each shape alone has enough slots."""
-    missing = 0
+def enough(ground: Ground) -> bool:
+    """Whether each shape alone has enough slots, and each part that goes into one region."""
+    count, total, missing = ground.wanted, ground.total, 0
     for s in range(len(count)):
         missing += max(count[s] - total[s], 0)
-    return missing == 0
+    return missing == 0 and (len(ground.by_region.size) == 0 or parts_fit(ground.by_region))
+
+
+@kernel
+def suffices(ground: Ground) -> bool:
+    """The same for Python."""
+    return bool(enough(ground))
 
 
 @kernel
 def lead(bundles: Bundles, ground: Ground) -> int:
     """Let bundles leave until there are enough slots; returns how many left, NONE if all are too few."""
     for bundle in range(len(bundles.stop) + 1):
-        if enough(ground.wanted, ground.total):
+        if enough(ground):
             return bundle
         if bundle < len(bundles.stop):
             move(bundles.entry[bundles.stop[bundle - 1] if bundle > 0 else 0 : bundles.stop[bundle]], 1, ground)
@@ -146,7 +163,7 @@ def try_return(some: Rows, before: Longs, ground: Ground) -> bool:
 
     ``before`` int64[S, C'] is scratch for the slots that would be undone; it is at least as wide as ``some``.
     """
-    room, slots, count, total = ground.room, ground.slots, ground.wanted, ground.total
+    room, slots, count = ground.room, ground.slots, ground.wanted
     for i in range(len(some)):
         n, shape = ground.node[some[i]] - ground.first, ground.shape[some[i]]
         for r in range(room.shape[1]):
@@ -156,18 +173,15 @@ def try_return(some: Rows, before: Longs, ground: Ground) -> bool:
             if i + 1 < len(some) and ground.node[some[i + 1]] - ground.first == n:
                 continue
             if ground.allowed[s, ground.first + n]:
-                now = slots_less(ground.request, s, room, n, count[s], slots[s, n])
-                total[s] += now - slots[s, n]
-                slots[s, n] = now
-    if enough(count, total):
+                _set_slots(s, n, slots_less(ground.request, s, room, n, count[s], slots[s, n]), ground)
+    if enough(ground):
         return True
     for i in range(len(some) - 1, -1, -1):
         n, shape = ground.node[some[i]] - ground.first, ground.shape[some[i]]
         for r in range(room.shape[1]):
             room[n, r] += ground.held[shape, r]
         for s in range(len(count)):
-            total[s] += before[s, i] - slots[s, n]
-            slots[s, n] = before[s, i]
+            _set_slots(s, n, before[s, i], ground)
     return False
 
 

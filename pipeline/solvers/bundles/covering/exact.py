@@ -197,7 +197,7 @@ def cheapest_sets(
         if may[g] or terms.surplus.gang[owner[g]] != 0:
             move(local[start[g] : start[g + 1]], 1, ground)
             walk.now[start[g] : start[g + 1]] = True
-    if not enough(ground.wanted, ground.total):
+    if not enough(ground):
         return Sets(owner, start, local, none.gone, none.breaks, True)
     costs, found = np.empty((wanted, fields)), 0
     gone, breaks = np.zeros((wanted, len(local)), np.bool_), np.zeros((wanted, len(owner)), np.bool_)
@@ -216,7 +216,7 @@ def cheapest_sets(
             walk.state[depth] = 0
             depth -= 1
             continue
-        hopeful = forward and enough(ground.wanted, ground.total)
+        hopeful = forward and enough(ground)
         if hopeful and (found < wanted or not _dearer(walk.cost[depth + 1], costs[wanted - 1])):
             depth += 1
     return Sets(owner, start, local, gone[:found], breaks[:found], steps > 0)

@@ -14,11 +14,12 @@ from pipeline.cluster.cards import freed_on_cards, slots_on_cards
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.resources import slots
 from pipeline.placement.layout.packing import node_slots, place_classes
+from pipeline.placement.layout.regions_of_parts import NO_PARTS, PartsInRegions, RegionSlots, slots_by_region
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
-from pipeline.solvers.bundles.covering.cover import come_back, enough, lead, leave, reprieve
+from pipeline.solvers.bundles.covering.cover import come_back, lead, leave, reprieve, suffices
 
 
 class Leaving(Protocol):
@@ -28,6 +29,12 @@ class Leaving(Protocol):
     def victims(self) -> Rows:
         """int64[V]: all victims, ascending."""
         ...
+
+
+def _by_region(parts: PartsInRegions, nodes: tuple[int, int], slots: Longs) -> RegionSlots:
+    """The slots int64[n] of the nodes from the first up to the second by region."""
+    apart, base, by_region, whole = slots_by_region(parts, *nodes, slots)
+    return RegionSlots(parts.size if apart else parts.size[:0], parts.region, base, by_region, whole)
 
 
 class FreeRoom:
@@ -60,14 +67,14 @@ class FreeRoom:
         there, total = node_slots(columns.request, need.count, allowed, first, room)
         self.ground = Ground(
             first, snapshot.placed.node, columns.form, columns.held, columns.request, need.count, allowed, room, there,
-            total,
+            total, _by_region(search.parts or NO_PARTS, (first, last), there[0]),
         )  # fmt: skip
         self._used: Longs = np.zeros((0, room.shape[1]), np.int64)
 
     @property
     def enough(self) -> bool:
         """Whether each shape alone has enough slots."""
-        return bool(enough(self._need.count, self.ground.total))
+        return bool((self.ground.total >= self._need.count).all())
 
     def leave(self, some: Rows) -> None:
         """Let entries of these nodes leave."""
@@ -85,7 +92,7 @@ class FreeRoom:
     def places(self, leaving: Leaving) -> bool:
         """Whether the minimum can be placed at present; the placement is kept."""
         if self.exact or not self.enough:
-            return self.enough
+            return self.enough and (len(self.ground.by_region.size) == 0 or bool(suffices(self.ground)))
         need, room = self._need, self.ground.room
         if self._on_card:
             return self._card_slots(leaving.victims) >= need.minimum

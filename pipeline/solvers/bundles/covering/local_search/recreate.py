@@ -63,7 +63,7 @@ def weigh(scale: Scale, each: float, pool: VictimPool, state: State) -> None:
 @linked
 def fit(pool: VictimPool, ground: Ground) -> bool:
     """Whether the gang places on what is free: slots, and for several shapes a placement."""
-    if not enough(ground.wanted, ground.total):
+    if not enough(ground):
         return False
     return len(ground.wanted) == 1 or bool(fits(ground.request, ground.wanted, pool.here, ground.room))
 
@@ -77,6 +77,8 @@ def _lacks(pool: VictimPool, state: State, ground: Ground) -> bool:
     if not short.any():
         taken = placed_classes(ground.request, ground.wanted, pool.here, ground.room)
         short = taken.sum(axis=1) < ground.wanted
+        if not short.any():  # slots are enough, but not for each part in one region
+            short[:] = True
     for s in range(len(short)):
         changed |= state.lacks[s] != short[s]
         state.lacks[s] = short[s]

@@ -171,7 +171,7 @@ def branch(
             state[depth] = 1
             move(some, -1, ground)
             gone[one.item[depth]] = False
-            roomy = enough(ground.wanted, ground.total)
+            roomy = enough(ground)
             if roomy and kept + least_cost(one, freed, depth + 1, missing - amount) < best - LEAST:
                 depth += 1
                 state[depth] = 0

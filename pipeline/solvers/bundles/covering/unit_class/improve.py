@@ -87,7 +87,7 @@ def _nodes_in_order(one: UnitClass, units: Units, gone: Bools, ground: Ground, p
 def _clear(nodes: _Nodes, one: UnitClass, units: Units, gone: Bools, ground: Ground) -> None:
     """With no unit gone at first, clear nodes in their order until there is room."""
     for cheapest in nodes.order:
-        if enough(ground.wanted, ground.total):
+        if enough(ground):
             return
         for at in range(nodes.start[cheapest], nodes.start[cheapest + 1]):
             unit = one.item[nodes.item[at]]
