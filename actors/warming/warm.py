@@ -20,6 +20,7 @@ import pipeline
 from actors.configuration.profiles import load_profile
 from actors.documents.results import say
 from actors.fleets.generated import NOW, GangSpec, generate
+from actors.fleets.mixed import with_subgroups
 from actors.fleets.rehearsal import Rehearsal
 from actors.observability.logs import unsaid
 from actors.warming.local_search import search_locally
@@ -163,8 +164,8 @@ def _decided(policy: Policy, rehearsals: Sequence[tuple[Policy, bool]] | None = 
     """
     decisions = 0
     for queues, purpose in ((0, Purpose.PREEMPT), (2, Purpose.RECLAIM)):
-        for gang in _GANGS:
-            fleet = generate(_NODES, gang, queues=queues)
+        fleets = [generate(_NODES, gang, queues=queues) for gang in _GANGS]
+        for fleet in (*fleets, with_subgroups(fleets[0], gang=True)):
             propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW))
             breaks_without(fleet.snapshot, np.array([fleet.gang]), NO_ROWS)  # asked of victims that become superfluous
             decisions += 1

@@ -1,0 +1,134 @@
+"""Parts that go into one region each, counted in slots: against every way to place them, and against trying it out."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.rules.constraints import allowed
+from pipeline.placement.layout import regions_of_parts as counted
+from pipeline.placement.layout import topology_packing
+from pipeline.placement.layout.regions_of_parts import PartsInRegions, parts_in_regions
+from pipeline.placement.need import need_of
+from tests.support.placing import BLOCK, NOWHERE, RACK, Work, apart, placed
+from tests.support.twins import uncompiled
+
+RACKS = (2, 3, 1, 2)
+NODES = sum(RACKS)
+REGION = np.arange(len(RACKS)).repeat(RACKS)
+
+sizes = st.lists(st.integers(1, 5), min_size=1, max_size=5).map(lambda them: sorted(them, reverse=True))
+many_slots = st.lists(st.integers(0, 5), min_size=NODES, max_size=NODES)
+
+
+def waiting(parts, cores=(9,) * NODES, more=(), level=RACK, **said):
+    """A gang whose parts each lie in one domain of ``level``; and ``more`` tasks."""
+    work = [Work(0, subgroup=part) for part, many in enumerate(parts) for _ in range(many)] + list(more)
+    groups = [{"min_available": len(work), **said}]
+    return placed(cores, work, racks=RACKS, groups=groups, subgroups=[(0, NONE, many, level) for many in parts])
+
+
+def ways(size, slots):
+    """Whether there is a way to place parts in regions with so many slots."""
+    return any(
+        (np.bincount(where, weights=size, minlength=len(slots)) <= slots).all()
+        for where in product(range(len(slots)), repeat=len(size))
+    )
+
+
+def there(size, slots, region=REGION):
+    parts = PartsInRegions(frozen(size, np.int32), frozen(region, np.int32))
+    return counted.region_slots(parts, 0, len(slots), np.array(slots, np.int64))
+
+
+@given(sizes, many_slots)
+def test_parts_fit_only_where_there_is_a_way_and_always_if_they_are_of_one_size(size, slots):
+    with uncompiled():
+        found, regions = counted.parts_fit(there(size, slots)), there(size, slots).slots
+    possible = ways(size, regions)
+    assert possible or not found
+    if size[0] == size[-1]:
+        assert found == possible
+
+
+@given(sizes, many_slots, st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, 5)), max_size=6))
+def test_slots_that_change_node_by_node_are_counted_as_if_anew(size, slots, changes):
+    with uncompiled():
+        kept = there(size, slots)
+        for node, now in changes:
+            counted.add_slots(kept, node, now - slots[node])
+            slots[node] = now
+        anew = there(size, slots)
+    assert kept.slots.tolist() == anew.slots.tolist()
+    assert kept.whole.tolist() == anew.whole.tolist() == [sum(many // size[-1] for many in anew.slots.tolist())]
+
+
+def test_nodes_in_no_region_take_no_part_and_one_region_around_all_nodes_asks_nothing():
+    with uncompiled():
+        assert there([1], [5, 2, 3], [NONE, 4, 5]).slots.tolist() == [2, 3]
+        assert not len(there([1], [5, 2], [3, 3]).size)
+        assert len(there([1], [5, 2], [3, NONE]).size) == 1
+        assert not counted.parts_fit(there([1], [5, 2], [NONE, NONE]))
+
+
+def test_a_part_that_finds_no_region_moves_to_the_front():
+    # The biggest first, each in the tightest region: 4 in the second, 3 and 3 in the first; 2 finds none.
+    order, region = counted.chosen_regions.py_func(np.array([4, 3, 3, 2]), np.array([7, 5]))
+    assert (order.tolist(), region.tolist()) == ([3, 0, 1, 2], [0, 0, 1, 1])
+    assert not len(counted.chosen_regions.py_func(np.array([3, 3]), np.array([5, 0]))[0])
+
+
+@given(sizes, st.lists(st.integers(0, 6), min_size=NODES, max_size=NODES), st.integers(0, 3))
+def test_tasks_go_where_trying_it_out_puts_them(size, cores, rest):
+    snapshot = waiting(size, cores, [Work(0)] * rest)
+    need = need_of(snapshot, (0,))
+    asked = need, allowed(snapshot, need.shapes), snapshot.room.future, 0, NODES, snapshot, NOWHERE
+    found = topology_packing.pack(*asked)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(topology_packing, "alike", lambda groups: len(groups) == 1)
+        tried = topology_packing.pack(*asked)
+    assert (found is None) == (tried is None)
+    assert found is None or found.tolist() == tried.tolist()
+
+
+@given(sizes, st.lists(st.integers(0, 6), min_size=NODES, max_size=NODES), st.integers(0, 3))
+def test_the_compiled_kernels_and_their_plain_twins_agree(size, cores, rest):
+    edges = np.append(0, np.cumsum(RACKS))
+    request, open_to, room = np.array([[1]]), np.ones((1, NODES), bool), np.array(cores)[:, None]
+    asked = request, open_to, room, np.array(size, np.int32), rest, edges[:-1], edges[1:]
+    parts = PartsInRegions(frozen(size, np.int32), frozen(REGION, np.int32))
+    placing, slots = counted.placed_in_regions(*asked), counted.slots_by_region(parts, 0, NODES, room[:, 0].copy())
+    with uncompiled():
+        assert counted.placed_in_regions(*asked).tolist() == placing.tolist()
+        again = counted.slots_by_region(parts, 0, NODES, room[:, 0].copy())
+    assert [np.asarray(one).tolist() for one in again] == [np.asarray(one).tolist() for one in slots]
+
+
+def test_slots_say_whether_parts_of_equal_tasks_fit_that_require_one_level():
+    snapshot = waiting([3, 3])
+    parts = parts_in_regions(need_of(snapshot, (0,)), snapshot)
+    assert parts is not None
+    assert (parts.size.tolist(), parts.region.tolist()) == ([3, 3], REGION.tolist())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"level": NONE}, {"parts": [3, 2]}, {"preferred_level": BLOCK},
+        {"more": [Work(0, cpu=2, subgroup=0)]}, {"more": [Work(0, node=0, subgroup=0)]},
+        {"more": [Work(0, subgroup=0, constraint=apart(app="a"), labels=(("app", "a"),))]},
+    ],
+)  # fmt: skip
+def test_elsewhere_they_are_placed_to_be_sure(change):
+    snapshot = waiting(**({"parts": [3, 3]} | change))
+    assert parts_in_regions(need_of(snapshot, (0,)), snapshot) is None
+
+
+def test_parts_inside_parts_are_placed_to_be_sure():
+    work = [Work(0, subgroup=1)] * 2 + [Work(0, subgroup=2)] * 2
+    tree = [(0, NONE, 0, BLOCK), (0, 0, 2, RACK), (0, 0, 2, RACK)]
+    snapshot = placed([9] * NODES, work, racks=RACKS, groups=[{"min_available": 4}], subgroups=tree)
+    assert parts_in_regions(need_of(snapshot, (0,)), snapshot) is None

@@ -1,0 +1,141 @@
+"""What gangs with parts in regions cost at least, against every set of victims there is."""
+
+from itertools import combinations, product
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.tables import RUNNING
+from pipeline.decision.price import in_units, needed_by
+from pipeline.placement.need import need_of
+from pipeline.solvers.bundles import lower_bounds
+from pipeline.solvers.bundles.bundling.kinds import HOPELESS
+from pipeline.solvers.bundles.bundling.records import BREAKING
+from tests.support.builders import searching
+from tests.support.placing import RACK, Work, placed
+from tests.support.twins import uncompiled
+
+RACKS = (2, 1, 2)
+
+
+@st.composite
+def crowds(draw):
+    """Nodes in three racks of one block, full of small podgroups; a gang of equal parts, each in one rack; weights."""
+    cores = draw(st.lists(st.integers(1, 4), min_size=sum(RACKS), max_size=sum(RACKS)))
+    parts, many, left = draw(st.integers(1, 3)), draw(st.integers(1, 3)), list(cores)
+    work = [Work(0, subgroup=part) for part in range(parts) for _ in range(many)] + [Work(0)] * draw(st.integers(0, 1))
+    groups = [{"min_available": len(work)}]
+    groups += [{"min_available": draw(st.integers(0, 4)), "priority": draw(st.integers(0, 3))} for _ in range(3)]
+    for _ in range(draw(st.integers(1, 8))):
+        task = Work(draw(st.integers(1, 3)), draw(st.integers(1, 2)), draw(st.integers(0, len(cores) - 1)))
+        if left[task.node] >= task.cpu:
+            left[task.node] -= task.cpu
+            work.append(task)
+    weights = np.array([1.0, *(draw(st.sampled_from([0.0, 0.5, 1.0, 7.25])) for _ in range(3))])
+    subgroups = [(0, NONE, many, RACK)] * parts
+    return placed(cores, work, racks=RACKS, racks_a_block=3, groups=groups, subgroups=subgroups), weights, parts, many
+
+
+def search_on(snapshot, weights, **said):
+    candidate = (snapshot.tasks.status == RUNNING) & (snapshot.tasks.podgroup != 0)
+    return searching(snapshot, 0, candidate=frozen(candidate, bool), lost_work=frozen(weights, float), **said)
+
+
+def bounded(search):
+    """The bounds of all domains, those without work, and the levels."""
+    topology, seats = search.snapshot.topology, np.full(len(search.snapshot.podgroups), NONE, np.int32)
+    return lower_bounds.bound_domains(
+        search.site, topology.start, topology.stop, search.terms, search.kinds, seats, False
+    )
+
+
+def ways(snapshot, start, stop, parts, many):
+    """Every set of victims with which each part finds a rack, and all tasks a node, in ``start:stop``."""
+    tasks, rack = snapshot.tasks, np.arange(len(RACKS)).repeat(RACKS)[start:stop]
+    inside = np.flatnonzero((tasks.podgroup != 0) & (tasks.node >= start) & (tasks.node < stop))
+    for count in range(len(inside) + 1):
+        for victims in combinations(inside.tolist(), count):
+            rows, room = np.array(victims, np.int64), snapshot.room.future[:, 0] // 1000
+            np.add.at(room, tasks.node[rows], snapshot.request[rows][:, 0] // 1000)
+            slots = np.bincount(rack, weights=np.maximum(room[start:stop], 0), minlength=len(RACKS))
+            fits = any(
+                (np.bincount(where, weights=[many] * parts, minlength=len(RACKS)) <= slots).all()
+                for where in product(range(len(RACKS)), repeat=parts)
+            )
+            if fits and slots.sum() >= (tasks.podgroup[tasks.node == NONE] == 0).sum():
+                yield rows
+
+
+def lost(snapshot, weights, rows):
+    """What podgroups lose that break, and what surplus does, by priority; and the podgroups that lose tasks."""
+    tasks, need = snapshot.tasks, need_of(snapshot, (0,))
+    unit = in_units(snapshot.shapes.request, needed_by(need.total))[tasks.shape] * weights[tasks.podgroup]
+    have, minimum, running = snapshot.counts.running, snapshot.podgroups.min_available, tasks.status == RUNNING
+    gone = np.bincount(tasks.podgroup[rows], minlength=len(have))
+    broken: dict[int, float] = {}
+    surplus: dict[int, float] = {}
+    for group in np.flatnonzero(gone).tolist():
+        breaks, priority = (
+            have[group] >= minimum[group] > have[group] - gone[group],
+            int(snapshot.podgroups.priority[group]),
+        )
+        if breaks:
+            broken[priority] = broken.get(priority, 0.0) + float(unit[running & (tasks.podgroup == group)].sum())
+        else:
+            mine = unit[rows[tasks.podgroup[rows] == group]].sum() if have[group] >= minimum[group] else 0.0
+            surplus[priority] = surplus.get(priority, 0.0) + float(mine)
+    return [tuple(sorted(one.items(), reverse=True)) for one in (broken, surplus)], np.flatnonzero(gone)
+
+
+@given(crowds())
+def test_no_set_of_victims_of_a_preempt_is_cheaper_than_its_bound(crowd):
+    snapshot, weights, parts, many = crowd
+    found, topology = bounded(search_on(snapshot, weights, by_priority=True))[0], snapshot.topology
+    for domain in range(len(topology)):
+        head = int(found.head[domain])
+        least = ((int(found.priority[domain]), float(found.work[domain])),)
+        for rows in ways(snapshot, int(topology.start[domain]), int(topology.stop[domain]), parts, many):
+            (broken, surplus), _ = lost(snapshot, weights, rows)
+            assert head != HOPELESS
+            if head >= BREAKING:
+                assert least <= tuple((priority, work + 1e-9) for priority, work in broken)
+            elif head and not broken:
+                assert least <= tuple((priority, work + 1e-9) for priority, work in surplus)
+
+
+@given(crowds())
+def test_no_set_of_victims_of_a_reclaim_is_cheaper_than_its_bound(crowd):
+    snapshot, weights, parts, many = crowd
+    rank = frozen([0, 2, 1, 3], np.int64)
+    found, topology = bounded(search_on(snapshot, weights, by_priority=False, queue_rank=rank))[0], snapshot.topology
+    for domain in range(len(topology)):
+        head, work = int(found.head[domain]), float(found.work[domain])
+        for rows in ways(snapshot, int(topology.start[domain]), int(topology.stop[domain]), parts, many):
+            (broken, _), groups = lost(snapshot, weights, rows)
+            assert (head, work) <= (int(rank[groups].max(initial=0)), sum(lost for _, lost in broken) + 1e-9)
+
+
+def test_regions_that_lack_room_each_ask_for_more_than_the_domain_as_a_whole():
+    """Four cores are idle, two in each of two racks: enough for four tasks, but not for a part of three and one."""
+    work = [Work(0, subgroup=0)] * 3 + [Work(0)] + [Work(1, cpu=2, node=0), Work(2, cpu=2, node=2)]
+    groups = [{"min_available": 4}, {"priority": 3}, {"priority": 5}]
+    snapshot = placed([4, 0, 4], work, racks=[2, 1], groups=groups, subgroups=[(0, NONE, 3, RACK)])
+    weights, without = np.ones(3), placed([4, 0, 4], [Work(0)] * 4 + work[4:], racks=[2, 1], groups=groups)
+    block = 1
+    assert bounded(search_on(without, weights, by_priority=True))[0].head[block] == 0
+    found = bounded(search_on(snapshot, weights, by_priority=True))[0]
+    assert (found.head[block] >= BREAKING, found.priority[block]) == (True, 3)
+
+
+@given(crowds())
+def test_the_compiled_bounds_and_their_plain_twin_agree(crowd):
+    snapshot, weights, _, _ = crowd
+    for by_priority in (True, False):
+        search = search_on(snapshot, weights, by_priority=by_priority)
+        compiled = bounded(search)
+        with uncompiled():
+            plain = bounded(search)
+        for one, other in zip(compiled, plain, strict=True):
+            assert all(np.array_equal(mine, its) for mine, its in zip(one, other, strict=True))
