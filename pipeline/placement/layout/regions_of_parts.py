@@ -1,201 +1,90 @@
-"""Parts of a gang that go into one region each, where all tasks are alike: they are counted and not tried out.
-
-A region is a domain of the level that all parts require. Tasks of one shape take slots wherever they lie, so the slots
-of each region say whether the parts fit: each goes into the tightest region that takes it, the biggest first. Parts of
-one size fit exactly if the regions hold enough of them. For several sizes that is bin packing (best-fit decreasing,
-Johnson 1973); a part that finds no region moves to the front and all are placed anew, as in ``topology_packing``.
-"""
-
-from typing import NamedTuple
+"""Which parts of a need go into one region each, so that slots say whether they fit; and a node for every task then."""
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, frozen
+from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, frozen, is_among
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import summed_upwards
-from pipeline.kernels import inlined, kernel, linked
+from pipeline.cluster.topology import Topology
+from pipeline.kernels import kernel, linked
 from pipeline.placement.layout.one_by_one import few_enough
 from pipeline.placement.layout.packing import slots_at
 from pipeline.placement.layout.parts import Group
+from pipeline.placement.layout.region_slots import PartsInRegions, chosen_regions, trials_of
 from pipeline.placement.need import Need
 
-#: Regions tried for each part, and once more, before it is given up.
-TRIALS_A_PART = 16
 #: Nodes with at least this many slots count as equally empty; more slots than any node has.
 _BUCKETS, _ANY = 256, (1 << 31) - 1
-
-
-class PartsInRegions(NamedTuple):
-    """The parts of a need that go into one region each; no rows where there are none, or slots do not say if they fit.
-
-    Attributes
-    ----------
-    size: int32[P]
-        How many tasks each has, the biggest first.
-    region: int32[N]
-        The region of each node, in the order of the nodes; NONE for a node in none.
-    """
-
-    size: Counts
-    region: Ids
-
-
-class RegionSlots(NamedTuple):
-    """The slots of a slice of nodes by region; the last two columns change in place.
-
-    Attributes
-    ----------
-    size, region
-        As in ``PartsInRegions``; no sizes where the slice lies in one region, so that all parts do.
-    base
-        The first region of the slice.
-    slots: int64[Q]
-        Slots in each region from there on.
-    whole: int64[1]
-        How many parts of the smallest size the regions hold together.
-    """
-
-    size: Counts
-    region: Ids
-    base: int
-    slots: Longs
-    whole: Longs
-
-
-NO_PARTS = PartsInRegions(frozen([], np.int32), frozen([], np.int32))
 
 
 def parts_in_regions(need: Need, snapshot: Snapshot) -> PartsInRegions | None:
     """The parts of a need if slots say whether they fit: then the answer is the same in every slice; None elsewhere.
 
     That is if all tasks are alike and none of their podgroups runs, and if all parts that ask for more than the domain
-    require the same level, and none lies in another.
+    require the same level. They may also all lie in outer parts that require another one, if these have no other tasks.
     """
-    level = _level(need)
-    if level == NONE or len(need.shapes) > 1 or snapshot.shapes.on_card[need.shapes].any():
+    if need.plain or len(need.shapes) > 1 or snapshot.shapes.on_card[need.shapes].any():
         return None
-    have, rows = snapshot.counts, list(need.podgroups)
-    if (have.running[rows] + have.waiting[rows]).any() or concerns(snapshot, need.tasks):
+    have, rows, nested = snapshot.counts, list(need.podgroups), _nested(need)
+    if nested is None or (have.running[rows] + have.waiting[rows]).any() or concerns(snapshot, need.tasks):
         return None
-    size = -np.sort(-_sizes(need))
-    size = size[size > 0]
-    if len(size) == 0 or (size[0] != size[-1] and few_enough(need.minimum, 0)):
+    inner, outer, many = nested
+    size, around = many[inner], np.zeros(0, np.int64)
+    order = np.argsort(-size, kind="stable")
+    if len(outer):
+        total = np.bincount(outer, weights=size)[outer].astype(np.int64)
+        order = np.lexsort((inner, -size, outer, -total))
+        around = np.append(np.flatnonzero(np.diff(outer[order], prepend=NONE)), len(order))
+    equal = bool((size == size[0]).all())
+    if not (equal and len(outer) == 0) and few_enough(need.minimum, 0):
         return None
-    topology, region = snapshot.topology, np.full(len(snapshot.nodes), NONE, np.int32)
-    domains = topology.at_level(level)
-    for at, domain in enumerate(domains[topology.start[domains].argsort(kind="stable")].tolist()):
-        region[topology.start[domain] : topology.stop[domain]] = at
-    return PartsInRegions(frozen(size, np.int32), frozen(region, np.int32))
+    region = _regions(snapshot, need.parts[inner[0]].required_level)
+    wide = _regions(snapshot, need.parts[outer[0]].required_level) if len(outer) else region[:0]
+    if len(outer) and ((region == NONE) | (wide == NONE)).any():
+        return None
+    return PartsInRegions(
+        frozen(size[order], np.int32), int(size.min()), equal, frozen(around, np.int32), frozen(region, np.int32),
+        frozen(wide, np.int32),
+    )  # fmt: skip
 
 
-def _level(need: Need) -> int:
-    """The level that all parts require that have one of their own; NONE if slots do not say whether they fit."""
-    level, inside = NONE, np.zeros(len(need.parts), bool)
-    if need.plain:
-        return NONE
-    for p, part in enumerate(need.parts):
-        if part.subgroup == NONE:
-            if part.preferred_level != NONE:
-                return NONE
-            continue
-        inside[p] = part.parent != NONE and inside[part.parent]
-        if part.required_level == part.preferred_level == NONE:
-            continue
-        if inside[p] or part.preferred_level != NONE or level not in (NONE, part.required_level):
-            return NONE
-        level, inside[p] = part.required_level, True
-    return level
+def _nested(need: Need) -> tuple[Rows, Rows, Rows] | None:
+    """Parts in one region each, and the outer part of each: int64[P], no rows without; and the tasks of every part.
 
-
-def _sizes(need: Need) -> Rows:
-    """Of each part with a level of its own how many tasks of the minimum it has, with the parts inside it."""
+    None if slots do not say whether they fit.
+    """
     own = np.bincount(need.part[: need.minimum], minlength=len(need.parts))
     many = summed_upwards(np.array([part.parent for part in need.parts], np.int32), own)
-    return many[[NONE not in (part.subgroup, part.required_level) for part in need.parts]]
+    over, inner = np.full(len(need.parts), NONE, np.int64), dict[int, int]()
+    for p, part in enumerate(need.parts):
+        if many[p] and part.preferred_level != NONE:
+            return None
+        over[p] = NONE if part.parent == NONE else over[part.parent]
+        if many[p] and NONE not in (part.subgroup, part.required_level):
+            inner[p], over[p] = int(over[p]), p
+    outer = [around for around in inner.values() if around != NONE]
+    inner = {p: around for p, around in inner.items() if p not in outer}
+    rows, around = np.array([*inner], np.int64), np.array([*inner.values()], np.int64)
+    levels = {need.parts[p].required_level for p in inner}, {need.parts[p].required_level for p in outer}
+    if len(levels[0]) != 1 or len(levels[1]) > 1 or max(levels[1], default=NONE) > min(levels[0]):
+        return None
+    if outer and ((around == NONE).any() or many[rows].sum() < need.minimum or is_among(around, rows).any()):
+        return None
+    return rows, around[: len(rows) if outer else 0], many
 
 
-# -- slots by region -----------------------------------------------------------------------------------------------
+def _regions(snapshot: Snapshot, level: int) -> Ids:
+    """int32[N]: the domain of a level that each node is in, in the order of the nodes; NONE without one."""
+    topology, region = snapshot.topology, np.full(len(snapshot.nodes), NONE, np.int32)
+    for at, domain in enumerate(in_order(topology, topology.at_level(level)).tolist()):
+        region[topology.start[domain] : topology.stop[domain]] = at
+    return region
 
 
-@linked
-def region_slots(parts: PartsInRegions, begin: int, end: int, slots: Longs) -> RegionSlots:
-    """Count the ``slots`` int64[n] of the nodes from ``begin`` up to ``end`` by region."""
-    size, low, high = parts.size, NONE, NONE
-    for node in range(begin, end if len(size) > 0 else begin):
-        if parts.region[node] != NONE:
-            low, high = parts.region[node] if low == NONE else low, parts.region[node]
-    if low == high and low != NONE and parts.region[begin] == low and parts.region[end - 1] == low:
-        size = size[:0]
-    there = RegionSlots(size, parts.region, low, np.zeros(high - low + 1, np.int64), np.zeros(1, np.int64))
-    for n in range(len(slots) if len(size) > 0 else 0):
-        add_slots(there, begin + n, slots[n])
-    return there
-
-
-@kernel
-def slots_by_region(parts: PartsInRegions, begin: int, end: int, slots: Longs) -> tuple[bool, int, Longs, Longs]:
-    """The same for Python: whether parts must be told apart in the slice, and the last three columns."""
-    there = region_slots(parts, begin, end, slots)
-    return len(there.size) > 0, there.base, there.slots, there.whole
-
-
-@inlined
-def add_slots(there: RegionSlots, node: int, more: int) -> None:
-    """Count that a node has some ``more`` slots, or fewer."""
-    region = there.region[node]
-    if region != NONE:
-        least, at = np.int64(there.size[-1]), region - there.base
-        there.whole[0] -= there.slots[at] // least
-        there.slots[at] += more
-        there.whole[0] += there.slots[at] // least
-
-
-@linked
-def parts_fit(there: RegionSlots) -> bool:
-    """Whether every part finds a region; the other tasks find room if there are slots for all tasks together."""
-    size = there.size
-    if len(size) == 0:
-        return True
-    if there.whole[0] < len(size):
-        return False
-    return size[0] == size[-1] or len(chosen_regions(size, there.slots)[0]) > 0
-
-
-@linked
-def chosen_regions(size: Counts, slots: Longs) -> tuple[Rows, Rows]:
-    """The order in which parts are placed, and the region of each in ``slots`` (int64[Q]); no rows if one finds none.
-
-    The tightest region that takes a part is chosen, the first of several.
-    """
-    many = len(size)
-    order, region, moved = np.arange(many), np.empty(many, np.int64), np.zeros(many, np.bool_)
-    trials = TRIALS_A_PART * (many + 1)
-    while True:
-        left, failed = slots.copy(), NONE
-        for at in range(many):
-            part, best = order[at], NONE
-            for r in range(len(left)):
-                if left[r] >= size[part] and (best == NONE or left[r] < left[best]):
-                    best = r
-            if best == NONE or trials <= 0:
-                failed = at
-                break
-            trials -= 1
-            left[best] -= size[part]
-            region[part] = best
-        if failed == NONE:
-            return order, region
-        if failed == 0 or moved[order[failed]] or trials <= 0:
-            return order[:0], region[:0]
-        part = order[failed]
-        moved[part] = True
-        for at in range(failed, 0, -1):
-            order[at] = order[at - 1]
-        order[0] = part
-
-
-# -- a node for every task -----------------------------------------------------------------------------------------
+def in_order(topology: Topology, domains: Rows) -> Rows:
+    """Domains in the order of their nodes."""
+    return domains[topology.start[domains].argsort(kind="stable")]
 
 
 def alike(groups: list[Group]) -> bool:
@@ -231,7 +120,7 @@ def placed_in_regions(
             slots[n] = slots_at(request, 0, room, n, _ANY)
     for r in range(len(first)):
         sums[r] = slots[first[r] : last[r]].sum()
-    order, region = chosen_regions(size, sums)
+    order, region = chosen_regions(size, sums, trials_of(len(size)))
     taken = np.zeros((len(size) + 1, len(room)), np.int64)
     if len(order) < len(size):
         return taken[:0]

@@ -16,7 +16,8 @@ from pipeline.cluster.topology import Topology
 from pipeline.placement.layout.one_by_one import few_enough, one_by_one
 from pipeline.placement.layout.packing import place_classes
 from pipeline.placement.layout.parts import Group, groups_of, holds
-from pipeline.placement.layout.regions_of_parts import TRIALS_A_PART, alike, placed_in_regions
+from pipeline.placement.layout.region_slots import TRIALS_A_PART
+from pipeline.placement.layout.regions_of_parts import alike, in_order, placed_in_regions
 from pipeline.placement.layout.room_left import RoomLeft
 from pipeline.placement.need import Need
 
@@ -90,7 +91,7 @@ def _in_regions(
     """The nodes of tasks that are alike, in groups that require one level: see ``placed_in_regions``."""
     regions = topology.at_level(groups[1].required)
     regions = regions[(topology.start[regions] >= start) & (topology.stop[regions] <= start + len(room))]
-    regions = regions[topology.start[regions].argsort(kind="stable")]
+    regions = in_order(topology, regions)
     group = group_of[need.part[: need.minimum]]
     size = np.bincount(group, minlength=len(groups))
     order = (-size[1:]).argsort(kind="stable")

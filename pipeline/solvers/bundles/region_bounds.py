@@ -11,6 +11,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Floats, Ids, Rows
 from pipeline.kernels import inlined, linked
+from pipeline.placement.layout.region_slots import lies_in_one
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Site, Terms
 from pipeline.solvers.bundles.sum_bounds import summed, tasks_of
@@ -40,8 +41,8 @@ def levels_by_regions(
 
     ``needed``: the same as sums say.
     """
-    least = float(site.parts.size[-1] * site.request[0, site.scarce])
-    if needed[1] >= HOPELESS or least <= 0.0 or _is_one(site, first, last):
+    least = float(site.parts.least * site.request[0, site.scarce])
+    if needed[1] >= HOPELESS or least <= 0.0 or lies_in_one(site.parts.region, first, last):
         return needed
     room, many, levels = _room_of(site, first, last, terms, kinds, seats), len(site.parts.size), kinds.levels
     held, before, free = room.idle.copy(), room.idle.copy(), room.idle.copy()
@@ -63,12 +64,6 @@ def levels_by_regions(
         return needed
     missing = _least_missing(held, before if by_priority else free, least, many)
     return head if by_priority else 0, head, max(missing, needed[2] if head == needed[1] else 0.0)
-
-
-@inlined
-def _is_one(site: Site, first: int, last: int) -> bool:
-    """Whether nodes ``first:last`` lie in one region."""
-    return bool(site.parts.region[first] != NONE and site.parts.region[first] == site.parts.region[last - 1])
 
 
 @inlined

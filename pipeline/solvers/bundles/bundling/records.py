@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs, Rows, sizes
 from pipeline.cluster.rules.sparing import Quota
-from pipeline.placement.layout.regions_of_parts import PartsInRegions, RegionSlots
+from pipeline.placement.layout.region_slots import PartsInRegions, RegionSlots
 
 #: In preempt the leading level of a price is this and the highest level of podgroups that break; where none breaks, it
 #: is the highest level of those that lose surplus.

@@ -25,7 +25,8 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Podgroups
 from pipeline.decision.price import in_units, needed_by
 from pipeline.kernels import in_halves, kernel
-from pipeline.placement.layout.regions_of_parts import NO_PARTS, PartsInRegions, parts_in_regions
+from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions
+from pipeline.placement.layout.regions_of_parts import parts_in_regions
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.kinds import GroupKinds, kinds_of
 from pipeline.solvers.bundles.bundling.node_clearing import node_rank

@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.packing import node_slots, slots_less, slots_more
-from pipeline.placement.layout.regions_of_parts import add_slots, parts_fit, region_slots
+from pipeline.placement.layout.region_slots import add_slots, parts_fit, region_slots
 from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Ground, Groups, Rules, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 
@@ -34,7 +34,7 @@ def _set_slots(s: int, n: int, now: int, ground: Ground) -> None:
     more = now - ground.slots[s, n]
     ground.total[s] += more
     ground.slots[s, n] = now
-    if len(ground.by_region.size) > 0:
+    if len(ground.by_region.parts.size) > 0:
         add_slots(ground.by_region, ground.first + n, more)
 
 
@@ -75,7 +75,7 @@ def enough(ground: Ground) -> bool:
     count, total, missing = ground.wanted, ground.total, 0
     for s in range(len(count)):
         missing += max(count[s] - total[s], 0)
-    return missing == 0 and (len(ground.by_region.size) == 0 or parts_fit(ground.by_region))
+    return missing == 0 and (len(ground.by_region.parts.size) == 0 or parts_fit(ground.by_region))
 
 
 @kernel

@@ -14,7 +14,7 @@ from pipeline.cluster.cards import freed_on_cards, slots_on_cards
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.resources import slots
 from pipeline.placement.layout.packing import node_slots, place_classes
-from pipeline.placement.layout.regions_of_parts import NO_PARTS, PartsInRegions, RegionSlots, slots_by_region
+from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions, RegionSlots, slots_by_region
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
@@ -33,8 +33,9 @@ class Leaving(Protocol):
 
 def _by_region(parts: PartsInRegions, nodes: tuple[int, int], slots: Longs) -> RegionSlots:
     """The slots int64[n] of the nodes from the first up to the second by region."""
-    apart, base, by_region, whole = slots_by_region(parts, *nodes, slots)
-    return RegionSlots(parts.size if apart else parts.size[:0], parts.region, base, by_region, whole)
+    sizes, outer, base, first, by_region, whole = slots_by_region(parts, *nodes, slots)
+    here = parts._replace(size=parts.size[:sizes], around=parts.around[:outer])
+    return RegionSlots(here, base, first, by_region, whole)
 
 
 class FreeRoom:
@@ -92,7 +93,7 @@ class FreeRoom:
     def places(self, leaving: Leaving) -> bool:
         """Whether the minimum can be placed at present; the placement is kept."""
         if self.exact or not self.enough:
-            return self.enough and (len(self.ground.by_region.size) == 0 or bool(suffices(self.ground)))
+            return self.enough and (len(self.ground.by_region.parts.size) == 0 or bool(suffices(self.ground)))
         need, room = self._need, self.ground.room
         if self._on_card:
             return self._card_slots(leaving.victims) >= need.minimum

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.rules.constraints import allowed
-from pipeline.placement.layout import regions_of_parts as counted
-from pipeline.placement.layout import topology_packing
-from pipeline.placement.layout.regions_of_parts import PartsInRegions, parts_in_regions
+from pipeline.placement.layout import region_slots as counted
+from pipeline.placement.layout import regions_of_parts, topology_packing
+from pipeline.placement.layout.region_slots import PartsInRegions
+from pipeline.placement.layout.regions_of_parts import parts_in_regions
 from pipeline.placement.need import need_of
 from tests.support.placing import BLOCK, NOWHERE, RACK, Work, apart, placed
 from tests.support.twins import uncompiled
@@ -39,9 +40,15 @@ def ways(size, slots):
     )
 
 
+def parts_of(size, region=REGION):
+    none = frozen([], np.int32)
+    return PartsInRegions(
+        frozen(size, np.int32), min(size), len(set(size)) == 1, none, frozen(region, np.int32), none
+    )  # fmt: skip
+
+
 def there(size, slots, region=REGION):
-    parts = PartsInRegions(frozen(size, np.int32), frozen(region, np.int32))
-    return counted.region_slots(parts, 0, len(slots), np.array(slots, np.int64))
+    return counted.region_slots(parts_of(size, region), 0, len(slots), np.array(slots, np.int64))
 
 
 @given(sizes, many_slots)
@@ -69,16 +76,16 @@ def test_slots_that_change_node_by_node_are_counted_as_if_anew(size, slots, chan
 def test_nodes_in_no_region_take_no_part_and_one_region_around_all_nodes_asks_nothing():
     with uncompiled():
         assert there([1], [5, 2, 3], [NONE, 4, 5]).slots.tolist() == [2, 3]
-        assert not len(there([1], [5, 2], [3, 3]).size)
-        assert len(there([1], [5, 2], [3, NONE]).size) == 1
+        assert not len(there([1], [5, 2], [3, 3]).parts.size)
+        assert len(there([1], [5, 2], [3, NONE]).parts.size) == 1
         assert not counted.parts_fit(there([1], [5, 2], [NONE, NONE]))
 
 
 def test_a_part_that_finds_no_region_moves_to_the_front():
     # The biggest first, each in the tightest region: 4 in the second, 3 and 3 in the first; 2 finds none.
-    order, region = counted.chosen_regions.py_func(np.array([4, 3, 3, 2]), np.array([7, 5]))
+    order, region = counted.chosen_regions(np.array([4, 3, 3, 2]), np.array([7, 5]), np.array([80]))
     assert (order.tolist(), region.tolist()) == ([3, 0, 1, 2], [0, 0, 1, 1])
-    assert not len(counted.chosen_regions.py_func(np.array([3, 3]), np.array([5, 0]))[0])
+    assert not len(counted.chosen_regions(np.array([3, 3]), np.array([5, 0]), np.array([80]))[0])
 
 
 @given(sizes, st.lists(st.integers(0, 6), min_size=NODES, max_size=NODES), st.integers(0, 3))
@@ -99,10 +106,11 @@ def test_the_compiled_kernels_and_their_plain_twins_agree(size, cores, rest):
     edges = np.append(0, np.cumsum(RACKS))
     request, open_to, room = np.array([[1]]), np.ones((1, NODES), bool), np.array(cores)[:, None]
     asked = request, open_to, room, np.array(size, np.int32), rest, edges[:-1], edges[1:]
-    parts = PartsInRegions(frozen(size, np.int32), frozen(REGION, np.int32))
-    placing, slots = counted.placed_in_regions(*asked), counted.slots_by_region(parts, 0, NODES, room[:, 0].copy())
+    parts = parts_of(size)
+    placing = regions_of_parts.placed_in_regions(*asked)
+    slots = counted.slots_by_region(parts, 0, NODES, room[:, 0].copy())
     with uncompiled():
-        assert counted.placed_in_regions(*asked).tolist() == placing.tolist()
+        assert regions_of_parts.placed_in_regions(*asked).tolist() == placing.tolist()
         again = counted.slots_by_region(parts, 0, NODES, room[:, 0].copy())
     assert [np.asarray(one).tolist() for one in again] == [np.asarray(one).tolist() for one in slots]
 
@@ -127,8 +135,49 @@ def test_elsewhere_they_are_placed_to_be_sure(change):
     assert parts_in_regions(need_of(snapshot, (0,)), snapshot) is None
 
 
-def test_parts_inside_parts_are_placed_to_be_sure():
-    work = [Work(0, subgroup=1)] * 2 + [Work(0, subgroup=2)] * 2
-    tree = [(0, NONE, 0, BLOCK), (0, 0, 2, RACK), (0, 0, 2, RACK)]
-    snapshot = placed([9] * NODES, work, racks=RACKS, groups=[{"min_available": 4}], subgroups=tree)
+def nested(cores, outers):
+    """A gang of outer parts, each in one block of two racks, of parts in one rack each."""
+    tree, work = [], []
+    for inner in outers:
+        above = len(tree)
+        tree.append((0, NONE, 0, BLOCK))
+        for many in inner:
+            work += [Work(0, subgroup=len(tree))] * many
+            tree.append((0, above, many, RACK))
+    groups = [{"min_available": len(work)}]
+    return placed(cores, work, racks=[1] * len(cores), racks_a_block=2, groups=groups, subgroups=tree)
+
+
+outer_parts = st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=3), min_size=1, max_size=3)
+
+
+@given(outer_parts, st.lists(st.integers(0, 14), min_size=6, max_size=6), st.booleans())
+def test_parts_inside_parts_fit_exactly_where_trying_it_out_finds_places(outers, cores, all_like):
+    outers = [[9, 9] for _ in outers] if all_like else [[many + 3 for many in inner] for inner in outers]
+    snapshot = nested(cores, outers)
+    need = need_of(snapshot, (0,))
+    parts = parts_in_regions(need, snapshot)
+    if parts is None:
+        assert need.minimum <= 8
+        return
+    for start, stop in ((0, 6), (0, 2), (2, 4), (3, 4)):
+        room = snapshot.room.future[start:stop]
+        with uncompiled():
+            here = counted.region_slots(parts, start, stop, room[:, 0] // 1000)
+            found = counted.parts_fit(here) and int(room[:, 0].sum()) // 1000 >= need.minimum
+        open_to = allowed(snapshot, need.shapes)[:, start:stop]
+        assert found == (topology_packing.pack(need, open_to, room, start, stop, snapshot, NOWHERE) is not None)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        [(0, NONE, 0, BLOCK), (0, 0, 6, RACK), (0, NONE, 6, RACK)],
+        [(0, NONE, 0, BLOCK), (0, 0, 6, RACK), (0, 0, 6, NONE)],
+        [(0, NONE, 0, RACK), (0, 0, 6, RACK), (0, NONE, 6, BLOCK)],
+    ],
+)
+def test_parts_inside_some_outer_parts_only_are_placed_to_be_sure(tree):
+    work = [Work(0, subgroup=1)] * 6 + [Work(0, subgroup=2)] * 6
+    snapshot = placed([9] * NODES, work, racks=RACKS, groups=[{"min_available": 12}], subgroups=tree)
     assert parts_in_regions(need_of(snapshot, (0,)), snapshot) is None
