@@ -8,7 +8,7 @@ part moves once, so that the search ends.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, frozen
 from pipeline.cluster.cards import freed_on_cards
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerns, exclusions
 from pipeline.cluster.snapshot import Snapshot
@@ -95,9 +95,11 @@ def _in_regions(
     group = group_of[need.part[: need.minimum]]
     size = np.bincount(group, minlength=len(groups))
     order = (-size[1:]).argsort(kind="stable")
+    # Columns of one kind, so that one compiled specialisation serves all calls.
     taken = placed_in_regions(
-        np.ascontiguousarray(need.request), np.ascontiguousarray(allowed), np.ascontiguousarray(room),
-        size[1:][order].astype(np.int32), int(size[0]), topology.start[regions] - start, topology.stop[regions] - start,
+        frozen(need.request, np.int64), frozen(allowed, np.bool_), frozen(room, np.int64),
+        frozen(size[1:][order], np.int32), int(size[0]), frozen(topology.start[regions] - start, np.int64),
+        frozen(topology.stop[regions] - start, np.int64),
     )  # fmt: skip
     if len(taken) == 0:
         return None

@@ -1,7 +1,7 @@
 """The nodes of one domain while victims are tried, and whether the gang really places on them.
 
-For one shape slots are exact. For several shapes, anti-affinity, cards and parts with a topology of their own they are
-only necessary, and the gang is placed to be sure.
+For one shape slots are exact, also where parts of the gang go into one region each. For several shapes, anti-affinity,
+cards and parts with another topology of their own they are only necessary, and the gang is placed to be sure.
 """
 
 from collections.abc import Callable
