@@ -121,7 +121,7 @@ def add_slots(there: RegionSlots, node: int, more: int) -> None:
         there.whole[0] += there.slots[at] // there.parts.least
 
 
-@linked
+@inlined
 def parts_fit(there: RegionSlots) -> bool:
     """Whether every part finds a region; the other tasks find room if there are slots for all tasks together."""
     parts = there.parts
@@ -129,9 +129,17 @@ def parts_fit(there: RegionSlots) -> bool:
         return True
     if there.whole[0] < len(parts.size):
         return False
-    if len(parts.around) > 0:
+    # Passing the columns on costs more than what is counted here, which mostly decides.
+    return (parts.equal and len(parts.around) == 0) or _parts_find_regions(there)
+
+
+@linked
+def _parts_find_regions(there: RegionSlots) -> bool:
+    """Whether every part finds a region where parts are of several sizes, or lie in outer ones."""
+    if len(there.parts.around) > 0:
         return _outer_parts_fit(there)
-    return parts.equal or len(chosen_regions(parts.size, there.slots, trials_of(len(parts.size)))[0]) > 0
+    size = there.parts.size
+    return len(chosen_regions(size, there.slots, trials_of(len(size)))[0]) > 0
 
 
 @inlined

@@ -75,7 +75,7 @@ def enough(ground: Ground) -> bool:
     count, total, missing = ground.wanted, ground.total, 0
     for s in range(len(count)):
         missing += max(count[s] - total[s], 0)
-    return missing == 0 and (len(ground.by_region.parts.size) == 0 or parts_fit(ground.by_region))
+    return missing == 0 and parts_fit(ground.by_region)
 
 
 @kernel
