@@ -85,6 +85,16 @@ class Need:
         return sealed(self.count @ self.request)
 
     @cached_property
+    def inside(self) -> tuple[Rows, ...]:
+        """For each part the positions int64[K] of its tasks and of those of the parts inside it, ascending."""
+        parents, result = [part.parent for part in self.parts], list[Rows]()
+        for one in range(len(parents)):
+            mine = {one}
+            mine.update(other for other in range(one, len(parents)) if parents[other] in mine)
+            result.append(sealed(np.flatnonzero(is_among(self.part, sorted(mine)))))
+        return tuple(result)
+
+    @cached_property
     def plain(self) -> bool:
         """Whether the domain alone decides: no subgroup, and no podgroup of several, with a topology of its own."""
         inner = (part for part in self.parts if part.subgroup != NONE or len(self.podgroups) > 1)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows, is_among
+from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
@@ -81,6 +81,8 @@ class Floor:
         wanted = self._wanted(part)
         floor, regions = self._regions(part, start, stop)
         for first, last in regions:
+            if self._lacks_slots(part, first, last):
+                continue
             if (first, last) == (start, stop) and held is not None and not self.tightest:
                 self.placement.restore(held)
                 held = self.placement.save()
@@ -96,6 +98,17 @@ class Floor:
             return False
         self.placement.restore(held)
         return True
+
+    def _lacks_slots(self, part: int, first: int, last: int) -> bool:
+        """Whether a subgroup without others inside, whose tasks are alike, cannot get its minimum on ``first:last``."""
+        wanted, row = self._wanted(part), self.need.parts[part].subgroup
+        inner = row == NONE or any(other.parent == part for other in self.need.parts)
+        if not self.binding or inner or len(self.placement.runs(wanted)) != 1:
+            return False
+        have, placed = self.snapshot.subgroup_counts, int((self.placement.node[wanted] != NONE).sum())
+        there = have.ready[row] + have.waiting[row] + have.pending_best_effort[row] + placed
+        lacking = int(self.snapshot.subgroups.min_available[row] - there)
+        return lacking > 0 and self.placement.slots(int(wanted[0]), first, last) < lacking
 
     def _regions(self, part: int, start: int, stop: int) -> tuple["Floor", list[tuple[int, int]]]:
         """Slices within which to try a part, in order, and the floor with the part's preference among nodes."""
@@ -159,7 +172,7 @@ class Floor:
 
     def _wanted(self, part: int) -> Rows:
         """Positions of the tasks of a part and of the parts inside it."""
-        return np.flatnonzero(is_among(self.need.part, sorted(_inside(self.need, part))))
+        return self.need.inside[part]
 
     def _needed(self, part: int) -> Rows:
         """Positions of the tasks of the minimum that are not placed, in a part and the parts inside it."""
@@ -168,7 +181,7 @@ class Floor:
 
     def _leading(self, part: int) -> int:
         """How many tasks of the minimum lie in a part and the parts inside it."""
-        return int((self._wanted(part) < self.need.minimum).sum())
+        return int(np.searchsorted(self._wanted(part), self.need.minimum))
 
     def _by_room(self, regions: list[tuple[int, int]], part: int) -> list[tuple[int, int]]:
         """Regions of one width are tried tightest first, so that wide ones stay for podgroups that need them."""
@@ -178,15 +191,6 @@ class Floor:
         room = [self.placement.slots(int(wanted[0]), first, last) for first, last in regions]
         ranks = sorted(range(len(regions)), key=lambda at: (room[at] < self._leading(part), room[at], at))
         return [regions[at] for at in ranks]
-
-
-def _inside(need: Need, part: int) -> set[int]:
-    """The part and all parts inside it; parents come before children."""
-    found = {part}
-    for other, row in enumerate(need.parts):
-        if row.parent in found:
-            found.add(other)
-    return found
 
 
 def _of_level(topology: Topology, row: Part, held: Rows, start: int, stop: int) -> list[tuple[int, int]]:
