@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.cluster.arrays import Floats, Longs, Rows
+from pipeline.cluster.counted.node_scores import ScoreTerms, score_terms, scores
 from pipeline.cluster.resources import CPU, MEMORY, PODS
-from pipeline.cluster.rules.node_scores import ScoreTerms, score_terms, scores
 from pipeline.plugins.arguments import NUMBER, WEIGHTS
 from pipeline.plugins.extension_points import ScoresNodes, TellsScores
 from pipeline.plugins.plugin import Context, Plugin

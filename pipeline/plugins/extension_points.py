@@ -12,7 +12,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Codes, Floats, Ids, Longs, Rows
-from pipeline.cluster.rules.node_scores import ScoreTerms
+from pipeline.cluster.counted.node_scores import ScoreTerms
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.rules.sparing import Quota, TaskQuota
 from pipeline.plugins.plugin import Follows, Opinion, Preemptor

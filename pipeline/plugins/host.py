@@ -22,8 +22,8 @@ from pipeline.cluster.arrays import (
     total_rank,
 )
 from pipeline.cluster.cards import fits_card
+from pipeline.cluster.counted.node_scores import ScoreTerms, summed
 from pipeline.cluster.rules.match_policy import to_start
-from pipeline.cluster.rules.node_scores import ScoreTerms, summed
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING

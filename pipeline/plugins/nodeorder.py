@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from pipeline.cluster.arrays import Floats, Longs, Rows
-from pipeline.cluster.rules.node_scores import ScoreTerms, score_terms, scores
+from pipeline.cluster.counted.node_scores import ScoreTerms, score_terms, scores
 from pipeline.plugins.arguments import NUMBER
 from pipeline.plugins.extension_points import ScoresNodes, TellsScores
 from pipeline.plugins.plugin import Context, Plugin

@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bytes, Floats, Ids, Longs, Rows
 from pipeline.cluster.cards import best_card
-from pipeline.cluster.rules.node_scores import score_of
+from pipeline.cluster.counted.node_scores import score_of
 from pipeline.cluster.rules.quota import rank_losers
 from pipeline.kernels import inlined, kernel, linked
 from pipeline.solvers.tasks.sweeping.columns import (

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import Floats, Longs
+from pipeline.cluster.counted.node_scores import score_terms, scores, summed
 from pipeline.cluster.resources import CPU, MEMORY, PODS
-from pipeline.cluster.rules.node_scores import score_terms, scores, summed
 
 
 def full(used: Longs, there: Longs, absent: float) -> Floats:
