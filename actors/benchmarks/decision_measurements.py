@@ -32,6 +32,7 @@ from pipeline.cluster.updates.events import Changes
 from pipeline.cluster.updates.fold import fold
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan
+from pipeline.placement.layout.gang_allocation import allocate as place
 from pipeline.placement.need import need_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
@@ -48,6 +49,8 @@ _INSTANCES, _PROCESSES, _AT_ONCE = 600, 2, 10
 _NEAR = 1.02
 #: Events between one decision and the next.
 _NEWS = 1_000
+#: Part of the tasks that have ended where a gang is placed in room that is there.
+_ENDED = 0.6
 
 
 def _decide(nodes: int, gang: GangSpec, runs: int = RUNS) -> Figure:
@@ -169,6 +172,20 @@ def _domain(level: str, gang: GangSpec) -> Figure:
     raise NotAvailable(f"no {level} of the generated fleet takes its gang")
 
 
+def _allocate(nodes: int) -> Figure:
+    """Place the gang of 512 under ``default`` in the best block, after 60 % of the fleet's tasks have ended."""
+    fleet = generated_fleet(nodes, GangSpec())
+    tasks = fleet.snapshot.tasks
+    runs = np.flatnonzero(tasks.status == RUNNING)
+    gone = runs[np.random.default_rng(1).random(len(runs)) < _ENDED]
+    snapshot = replace(fleet.snapshot, tasks=replace(tasks, status=with_rows(tasks.status, gone, SUCCEEDED)))
+    host = Host(Context(snapshot, load_profile("default"), NOW))
+    made = place(host, (fleet.gang,), "allocate")
+    if made is None:
+        raise NotAvailable("no block of the generated fleet takes its gang")
+    return timed(lambda: place(host, (fleet.gang,), "allocate"), RUNS, nodes=nodes, tasks=len(made.bound))
+
+
 def _gather(nodes: int) -> Figure:
     """Gather a gang of 1,024 tasks in rank order on an empty fleet, under profile ``koordinator``."""
     fleet = generated_fleet(nodes, GangSpec(1024, 1, "pod"))
@@ -189,6 +206,7 @@ DECISION_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
     "decide_pod_100k": lambda: _decide(100_000, GangSpec(128, 8, "pod")),
     "domain_128": lambda: _domain("block", GangSpec()),
     "domain_1024": lambda: _domain("pod", GangSpec(1024, 1, "pod")),
+    "allocate_10k": lambda: _allocate(10_000),
     "gather_100k": lambda: _gather(100_000),
     "fresh_10k": lambda: _fresh(10_000),
     "fresh_100k": lambda: _fresh(100_000),

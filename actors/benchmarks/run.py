@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from actors.benchmarks.file_measurements import FILE_MEASUREMENTS
 from actors.benchmarks.live import LIVE_MEASUREMENTS
 from actors.benchmarks.mixed_measurements import MIXED_MEASUREMENTS
 from actors.benchmarks.peers import peer_measurements
+from actors.benchmarks.plotting.page import BEGIN, END, written
 from actors.benchmarks.plotting.plots import draw
 from actors.benchmarks.process_measurements import PROCESS_MEASUREMENTS
 from actors.benchmarks.state_measurements import STATE_MEASUREMENTS
@@ -40,21 +42,19 @@ BENCHMARKS = {
 }
 
 
-def run(only: tuple[str, ...], *, as_json: bool, peers: Path | None = None, plots: Path | None = None) -> int:
+def run(only: tuple[str, ...], *, as_json: bool, peers: Path | None = None, page: Path | None = None) -> int:
     """Measure the benchmarks in ``only``, or all, and print the figures; the exit code.
 
-    ``only`` may name the beginning of several. ``peers`` is the folder with the fleets of other schedulers; plots of
-    what was measured go to the folder ``plots``.
+    ``only`` may name the beginning of several. ``peers`` is the folder with the fleets of other schedulers. The figures
+    take the place of those on ``page``, with plots beside it.
 
     Raises
     ------
     SettingsRefused
-        For a name that is not a benchmark, and where plots are asked for and cannot be drawn.
+        For a name that is not a benchmark, and for a page that cannot be written or drawn for.
     """
-    if plots is not None and not plots.is_dir():
-        raise SettingsRefused(f"--plots: expected a folder, found {plots}")
-    if plots is not None and find_spec("matplotlib") is None:
-        raise SettingsRefused("--plots: expected Matplotlib, a development dependency, which is not installed")
+    if page is not None:
+        _refuse_page(page)
     every = BENCHMARKS | peer_measurements(peers)
     unknown = [name for name in only if not _named(every, name)]
     if unknown:
@@ -70,9 +70,18 @@ def run(only: tuple[str, ...], *, as_json: bool, peers: Path | None = None, plot
     if as_json:
         report = {"machine": about, "benchmarks": results}
         say(msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n")
-    if plots is not None:
-        draw(results, plots)
+    if page is not None:
+        plots = [file.name for file in draw(results, page.parent)]
+        day = datetime.now(UTC).date().isoformat()
+        page.write_text(written(page.read_text(encoding="utf-8"), results, about, day, plots), encoding="utf-8")
     return 0
+
+
+def _refuse_page(page: Path) -> None:
+    if not page.is_file() or not {BEGIN, END} <= set(page.read_text(encoding="utf-8").splitlines()):
+        raise SettingsRefused(f"--page: expected a file with the lines {BEGIN} and {END}, found {page}")
+    if find_spec("matplotlib") is None:
+        raise SettingsRefused("--page: expected Matplotlib, a development dependency, which is not installed")
 
 
 def _named(every: Mapping[str, Callable[[], Figure]], said: str) -> list[str]:

@@ -180,13 +180,13 @@ def replay(
 def bench(
     only: Annotated[list[str] | None, typer.Option(help="One benchmark by name; may be given again.")] = None,
     peers: Annotated[Path | None, typer.Option(help="Folder with the fleets of other schedulers.")] = None,
-    plots: Annotated[Path | None, typer.Option(help="Folder for plots of what was measured.")] = None,
+    page: Annotated[Path | None, typer.Option(help="Page whose figures are replaced, with plots beside it.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Figures as JSON.")] = False,
 ) -> None:
     """Measure the budgets on this machine."""
     from actors.benchmarks import run as benchmark
 
-    raise typer.Exit(benchmark.run(tuple(only or ()), as_json=as_json, peers=peers, plots=plots))
+    raise typer.Exit(benchmark.run(tuple(only or ()), as_json=as_json, peers=peers, page=page))
 
 
 @app.command()
