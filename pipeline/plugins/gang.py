@@ -21,6 +21,9 @@ from pipeline.plugins.extension_points import (
 from pipeline.plugins.plugin import Context, Follows, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting
 
+#: Of fewer tasks each looks at those before it.
+_FEW = 64
+
 
 class Gang(
     Plugin, OrdersJobs, ValidatesJobs, ReadiesJobs, PipelinesJobs, FindsStarving,
@@ -79,7 +82,15 @@ class Gang(
 @kernel
 def _spared(owner: Ids, ready: Counts, least: Counts) -> Bools:
     """bool[C]: tasks of ``owner`` (with ``ready`` tasks each) that go with those before them and leave the minimum."""
-    result, taken = np.empty(len(owner), np.bool_), np.zeros(len(least), np.int64)
+    result = np.empty(len(owner), np.bool_)
+    if len(owner) < _FEW:  # sooner than a count for each podgroup of the fleet
+        for at in range(len(owner)):
+            before = 0
+            for other in range(at):
+                before += owner[other] == owner[at]
+            result[at] = ready[at] - before > least[owner[at]]
+        return result
+    taken = np.zeros(len(least), np.int64)
     for at in range(len(owner)):
         result[at] = ready[at] - taken[owner[at]] > least[owner[at]]
         taken[owner[at]] += 1
