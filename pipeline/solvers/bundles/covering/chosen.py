@@ -100,9 +100,14 @@ def all_of(search: BundleSearch, domain: int, bundles: Bundles) -> Chosen:
 
 def left_by(search: BundleSearch, domain: int, outcome: Outcome) -> Chosen:
     """The victims of an outcome."""
-    units, goes = outcome.units, ~outcome.returned
+    return left_of(search, domain, outcome.bundles, outcome.units, outcome.returned)
+
+
+def left_of(search: BundleSearch, domain: int, bundles: Bundles, units: Units, returned: Bools) -> Chosen:
+    """The victims of some bundles after some of their units have ``returned`` (bool[U])."""
+    goes = ~returned
     gone = units.bundle[goes]
-    broken = outcome.bundles.podgroup[gone[~outcome.bundles.safe[gone]]]
+    broken = bundles.podgroup[gone[~bundles.safe[gone]]]
     return Chosen(search, domain, units.entry[goes.repeat(sizes(units.stop))], broken)
 
 

@@ -6,14 +6,15 @@ and the whole selection is priced, so that domains can be compared.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows
 from pipeline.decision.explanation import Reason
 from pipeline.decision.price import Price
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundles import first
 from pipeline.solvers.bundles.bundling.cost import cost_of
-from pipeline.solvers.bundles.bundling.records import Outcome
+from pipeline.solvers.bundles.bundling.records import Bundles, Outcome, Units
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.cheaper import of_local_search
 from pipeline.solvers.bundles.covering.chosen import (
@@ -22,6 +23,7 @@ from pipeline.solvers.bundles.covering.chosen import (
     Selection,
     all_of,
     left_by,
+    left_of,
     placed,
     price_of,
 )
@@ -149,11 +151,35 @@ def _by_placing(here: DomainBundles) -> Selection | None:
     return placed(least, chosen, free)
 
 
+@dataclass(frozen=True)
+class _Returning:
+    """Victims while units return; they are listed where something besides slots asks for them."""
+
+    search: BundleSearch
+    domain: int
+    bundles: Bundles
+    units: Units
+    returned: Bools
+
+    @cached_property
+    def _chosen(self) -> Chosen:
+        return left_of(self.search, self.domain, self.bundles, self.units, self.returned)
+
+    @property
+    def victims(self) -> Rows:
+        """int64[V]: all victims, ascending."""
+        return self._chosen.victims
+
+    def lawful(self) -> bool:
+        """Whether the victims may go together."""
+        return self._chosen.lawful()
+
+
 def _least(here: DomainBundles, free: FreeRoom, *, by_law: bool) -> Outcome | None:
     """The fewest leading bundles that work, the gang being placed where slots leave a doubt; None if none do."""
     search, domain, bundles = here.search, here.domain, here.permitted[0]
 
-    def works(chosen: Chosen) -> bool:
+    def works(chosen: Chosen | _Returning) -> bool:
         return free.places(chosen) and not (by_law and not chosen.lawful())
 
     def leading_work(count: int) -> bool:
@@ -165,11 +191,9 @@ def _least(here: DomainBundles, free: FreeRoom, *, by_law: bool) -> Outcome | No
     terms, leading = search.terms, first(bundles, count)
     units = units_of(leading, terms.entries, terms.groups, terms.rules, search.seats())
 
-    def rest(returned: Bools) -> Outcome:
-        cost = cost_of(leading, units, returned, terms, search.seats())
-        return Outcome(True, leading, units, returned, cost)
-
     def still_works(returned: Bools) -> bool:
-        return works(left_by(search, domain, rest(returned)))
+        return works(_Returning(search, domain, leading, units, returned))
 
-    return rest(free.reprieve(units, still_works, lawful=by_law))
+    returned = free.reprieve(units, still_works, lawful=by_law)
+    cost = cost_of(leading, units, returned, terms, search.seats())
+    return Outcome(True, leading, units, returned, cost)
