@@ -228,11 +228,13 @@ def spares_other_nodes(snapshot: Snapshot, constraints: Ids, label_sets: Ids) ->
     """
     kinds = list(zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True))
     keys = {key for kind in kinds for rows, key in _repelling(snapshot, kind) if len(rows)}
-    for key in sorted(keys.union(_conflicts(snapshot, kinds)[1])):
-        domains = distinct(domains_by(snapshot, key))
-        if len(domains) < len(snapshot.nodes) or NONE in domains[:1]:
-            return False
-    return True
+    return all(of_single_nodes(domains_by(snapshot, key)) for key in sorted(keys.union(_conflicts(snapshot, kinds)[1])))
+
+
+def of_single_nodes(domains: Longs) -> bool:
+    """Whether each node is a domain of its own; ``domains`` int64[N] as in ``Exclusions``."""
+    found = distinct(domains)
+    return len(found) == len(domains) and NONE not in found[:1]
 
 
 def _conflicts(snapshot: Snapshot, kinds: list[_Kind]) -> tuple[Longs, tuple[str, ...], Longs]:

@@ -14,7 +14,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Ro
 from pipeline.cluster.cards import best_card, fits_card, slots_on_cards
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.resources import fits, slots
-from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions
+from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, of_single_nodes
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.alike import DEEPEST, NodeLevels, dealt_cards, placed_in_turn
 from pipeline.plugins.host import Host
@@ -297,7 +297,7 @@ class ScoredPlacement:
         if apart is None or np.count_nonzero(apart.conflict[kind]) > 1 or not apart.conflict[kind, kind]:
             return False
         keys = [domains for bit, domains in enumerate(apart.domains) if apart.conflict[kind, kind] >> bit & 1]
-        return all(len(distinct(domains)) == len(domains) and NONE not in domains for domains in keys)
+        return all(map(of_single_nodes, keys))
 
 
 def _kinds(host: Host, snapshot: Snapshot, tasks: Rows) -> tuple[Ids, Rows, Bools, Exclusions | None]:

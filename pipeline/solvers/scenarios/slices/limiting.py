@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bytes, Longs, first_of
-from pipeline.cluster.rules.anti_affinity import concerns, exclusions, repulsion_of_kind
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bytes, Longs
+from pipeline.cluster.rules.anti_affinity import concerns, exclusions, of_single_nodes, repulsion_of_kind
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.parts import groups_of
 from pipeline.placement.need import Need
@@ -50,7 +50,7 @@ def _of_nodes(snapshot: Snapshot, need: Need) -> tuple[Bytes, Longs] | None:
     if (tasks.label_set[rows] != labels).any():
         return None
     found = repulsion_of_kind(snapshot, int(rows[0]))
-    if any(len(first_of(one)[0]) < len(one) or (one == NONE).any() for one in found.domain):
+    if not all(map(of_single_nodes, found.domain)):
         return None
     if exclusions(snapshot, snapshot.shapes.constraint[need.shapes], labels, NO_ROWS).conflict.any():
         return None

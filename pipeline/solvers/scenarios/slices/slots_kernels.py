@@ -154,9 +154,19 @@ def _let(sign: int, row: int, at: int, ground: CountedSlice, state: _State) -> N
 
 
 @inlined
+def _slots_now(sign: int, s: int, at: int, ground: CountedSlice, state: _State) -> int:
+    """Slots of a node for a shape after a task has left it (1) or come back to it (-1)."""
+    if len(state.blocked) > 0 or ground.limits.asks > 0:
+        now = slots_at(ground.request, s, state.room, at, ground.wanted[s])
+        return _limited(ground, state, at, now)
+    if sign > 0:
+        return slots_more(ground.request, s, state.room, at, ground.wanted[s], state.slots[s, at])
+    return slots_less(ground.request, s, state.room, at, ground.wanted[s], state.slots[s, at])
+
+
+@inlined
 def _leave(rows: Rows, ground: CountedSlice, state: _State) -> None:
     """Add what some tasks hold to the room of their nodes, and count the slots of those nodes anew."""
-    limited = len(state.blocked) > 0 or ground.limits.asks > 0
     for row in rows:
         at = ground.node[row] - ground.first
         if at < 0 or at >= len(state.room):
@@ -165,18 +175,12 @@ def _leave(rows: Rows, ground: CountedSlice, state: _State) -> None:
         for s in range(len(state.total)):
             if not ground.allowed[s, at]:
                 continue
-            if limited:
-                now = slots_at(ground.request, s, state.room, at, ground.wanted[s])
-                now = _limited(ground, state, at, now)
-            else:
-                now = slots_more(ground.request, s, state.room, at, ground.wanted[s], state.slots[s, at])
-            _count(ground, state, s, at, now)
+            _count(ground, state, s, at, _slots_now(1, s, at, ground, state))
 
 
 @inlined
 def _come_back(rows: Rows, ground: CountedSlice, state: _State) -> bool:
     """The reverse, if every shape keeps the slots that it wants; if not, nothing is changed."""
-    limited = len(state.blocked) > 0 or ground.limits.asks > 0
     for i in range(len(rows)):
         at = ground.node[rows[i]] - ground.first
         if at < 0 or at >= len(state.room):
@@ -186,12 +190,7 @@ def _come_back(rows: Rows, ground: CountedSlice, state: _State) -> bool:
         for s in range(len(state.total)):
             if not ground.allowed[s, at]:
                 continue
-            if limited:
-                now = slots_at(ground.request, s, state.room, at, ground.wanted[s])
-                now = _limited(ground, state, at, now)
-            else:
-                now = slots_less(ground.request, s, state.room, at, ground.wanted[s], state.slots[s, at])
-            _count(ground, state, s, at, now)
+            _count(ground, state, s, at, _slots_now(-1, s, at, ground, state))
             enough &= state.total[s] >= ground.wanted[s]
         if not enough:
             _leave(rows[: i + 1], ground, state)
