@@ -1,6 +1,7 @@
 """Parts of a need that go into one domain together: subgroups and podgroups with a level of their own."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,8 +33,13 @@ class Group:
     fixed: Rows
 
 
-def groups_of(need: Need, snapshot: Snapshot, start: int, stop: int, leaving: Rows) -> tuple[list[Group], Rows] | None:
-    """The groups, and the group of each part; None if a part has tasks outside the slice."""
+def groups_of(
+    need: Need, snapshot: Snapshot, leaving: Rows, nodes: tuple[int, int] | None = None
+) -> tuple[list[Group], Rows] | None:
+    """The groups in a slice of nodes, and the group of each part; None if a part has tasks outside the slice.
+
+    Without a slice: in any domain in which the podgroups may lie; that is within what they require as a whole.
+    """
     many, groups, of = [need.minimum], [Group(NONE, NONE, NONE, NO_ROWS)], np.zeros(len(need.parts), np.int64)
     if len(need.parts) > 1:
         own = np.bincount(need.part[: need.minimum], minlength=len(need.parts))
@@ -44,17 +50,46 @@ def groups_of(need: Need, snapshot: Snapshot, start: int, stop: int, leaving: Ro
             continue
         fixed = _fixed(part, snapshot, leaving)
         required, preferred = part.required_level, part.preferred_level
-        around = _around(snapshot.topology, required, start, stop)
-        if around != NONE:
-            if not holds(snapshot.topology, np.array([around]), fixed).all():
-                return None
+        if nodes is not None:
+            around = _around(snapshot.topology, required, *nodes)
+            if around != NONE:
+                if not holds(snapshot.topology, np.array([around]), fixed).all():
+                    return None
+                required = NONE
+            if _around(snapshot.topology, preferred, *nodes) != NONE:
+                preferred = NONE
+        elif part.subgroup == NONE:
             required = NONE
-        if _around(snapshot.topology, preferred, start, stop) != NONE:
-            preferred = NONE
         if required != NONE or preferred != NONE:
             groups.append(Group(int(of[p]), required, preferred, fixed))
             of[p] = len(groups) - 1
     return groups, of
+
+
+class InOneRegionEach(NamedTuple):
+    """Groups that require one level, int64[P], and the outer group of each, int64[P]: no rows if all lie in the first.
+
+    Outer groups require one wider level, or the same, and lie in the first group.
+    """
+
+    inner: Rows
+    around: Rows
+
+
+def in_one_region_each(groups: list[Group]) -> InOneRegionEach | None:
+    """Those of some groups in which no other lies, if slots say where tasks of one shape go; None elsewhere.
+
+    They do not where a group prefers a level, or has tasks on nodes.
+    """
+    outer = {one.parent for one in groups[1:] if one.parent}
+    inner = [g for g in range(1, len(groups)) if g not in outer]
+    around = [groups[g].parent for g in inner]
+    levels, wide = {groups[g].required for g in inner}, {groups[g].required for g in outer}
+    if any(one.preferred != NONE or len(one.fixed) for one in groups) or len(levels) > 1 or len(wide) > 1:
+        return None
+    if outer and (max(wide) > min(levels) or not all(around) or any(groups[g].parent for g in outer)):
+        return None
+    return InOneRegionEach(np.array(inner, np.int64), np.array(around if outer else [], np.int64))
 
 
 def _fixed(part: Part, snapshot: Snapshot, leaving: Rows) -> Rows:

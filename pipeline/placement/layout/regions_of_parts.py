@@ -2,15 +2,14 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows, frozen, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Rows, frozen, sealed
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.subgroups import summed_upwards
 from pipeline.cluster.topology import Topology
 from pipeline.kernels import kernel, linked
 from pipeline.placement.layout.one_by_one import few_enough
 from pipeline.placement.layout.packing import slots_at
-from pipeline.placement.layout.parts import Group
+from pipeline.placement.layout.parts import groups_of, in_one_region_each
 from pipeline.placement.layout.region_slots import PartsInRegions, chosen_regions, trials_of
 from pipeline.placement.need import Need
 
@@ -26,11 +25,14 @@ def parts_in_regions(need: Need, snapshot: Snapshot) -> PartsInRegions | None:
     """
     if need.plain or len(need.shapes) > 1 or snapshot.shapes.on_card[need.shapes].any():
         return None
-    have, rows, nested = snapshot.counts, list(need.podgroups), _nested(need)
-    if nested is None or (have.running[rows] + have.waiting[rows]).any() or concerns(snapshot, need.tasks):
+    have, rows, grouping = snapshot.counts, list(need.podgroups), groups_of(need, snapshot, NO_ROWS)
+    if grouping is None or (have.running[rows] + have.waiting[rows]).any() or concerns(snapshot, need.tasks):
         return None
-    inner, outer, many = nested
-    size, around = many[inner], np.zeros(0, np.int64)
+    groups, of = grouping
+    if len(groups) == 1 or (each := in_one_region_each(groups)) is None:
+        return None
+    inner, outer = each
+    size, around = np.bincount(of[need.part[: need.minimum]], minlength=len(groups))[inner], np.zeros(0, np.int64)
     order = np.argsort(-size, kind="stable")
     if len(outer):
         total = np.bincount(outer, weights=size)[outer].astype(np.int64)
@@ -39,9 +41,9 @@ def parts_in_regions(need: Need, snapshot: Snapshot) -> PartsInRegions | None:
     equal = bool((size == size[0]).all())
     if not (equal and len(outer) == 0) and few_enough(need.minimum, 0):
         return None
-    region = _regions(snapshot, need.parts[inner[0]].required_level)
-    wide = _regions(snapshot, need.parts[outer[0]].required_level) if len(outer) else region[:0]
-    if len(outer) and ((region == NONE) | (wide == NONE)).any():
+    region = regions_at(snapshot, groups[inner[0]].required)
+    wide = regions_at(snapshot, groups[outer[0]].required) if len(outer) else region[:0]
+    if len(outer) and (size.sum() < need.minimum or ((region == NONE) | (wide == NONE)).any()):
         return None
     return PartsInRegions(
         frozen(size[order], np.int32), int(size.min()), equal, frozen(around, np.int32), frozen(region, np.int32),
@@ -49,51 +51,21 @@ def parts_in_regions(need: Need, snapshot: Snapshot) -> PartsInRegions | None:
     )  # fmt: skip
 
 
-def _nested(need: Need) -> tuple[Rows, Rows, Rows] | None:
-    """Parts in one region each, and the outer part of each: int64[P], no rows without; and the tasks of every part.
-
-    None if slots do not say whether they fit.
-    """
-    own = np.bincount(need.part[: need.minimum], minlength=len(need.parts))
-    many = summed_upwards(np.array([part.parent for part in need.parts], np.int32), own)
-    over, inner = np.full(len(need.parts), NONE, np.int64), dict[int, int]()
-    for p, part in enumerate(need.parts):
-        if many[p] and part.preferred_level != NONE:
-            return None
-        over[p] = NONE if part.parent == NONE else over[part.parent]
-        if many[p] and NONE not in (part.subgroup, part.required_level):
-            inner[p], over[p] = int(over[p]), p
-    outer = [around for around in inner.values() if around != NONE]
-    inner = {p: around for p, around in inner.items() if p not in outer}
-    rows, around = np.array([*inner], np.int64), np.array([*inner.values()], np.int64)
-    levels = {need.parts[p].required_level for p in inner}, {need.parts[p].required_level for p in outer}
-    if len(levels[0]) != 1 or len(levels[1]) > 1 or max(levels[1], default=NONE) > min(levels[0]):
-        return None
-    if outer and ((around == NONE).any() or many[rows].sum() < need.minimum or is_among(around, rows).any()):
-        return None
-    return rows, around[: len(rows) if outer else 0], many
-
-
-def _regions(snapshot: Snapshot, level: int) -> Ids:
-    """int32[N]: the domain of a level that each node is in, in the order of the nodes; NONE without one."""
-    topology, region = snapshot.topology, np.full(len(snapshot.nodes), NONE, np.int32)
-    for at, domain in enumerate(in_order(topology, topology.at_level(level)).tolist()):
-        region[topology.start[domain] : topology.stop[domain]] = at
-    return region
+def regions_at(snapshot: Snapshot, level: int) -> Ids:
+    """int32[N]: the domain of a level that each node is in, counted in the order of the nodes; NONE without one."""
+    known, topology = snapshot.answers(regions_at), snapshot.topology
+    if level not in known:
+        region = np.full(len(snapshot.nodes), NONE, np.int32)
+        for at, domain in enumerate(in_order(topology, topology.at_level(level)).tolist()):
+            region[topology.start[domain] : topology.stop[domain]] = at
+        known[level] = sealed(region)
+    return known[level]
 
 
 def in_order(topology: Topology, domains: Rows) -> Rows:
-    """Domains in the order of their nodes."""
+    """Those of some domains that have nodes, in the order of these."""
+    domains = domains[topology.start[domains] < topology.stop[domains]]
     return domains[topology.start[domains].argsort(kind="stable")]
-
-
-def alike(groups: list[Group]) -> bool:
-    """Whether slots say where the groups of one shape go: all but the first require one level, and none runs."""
-    inner = groups[1:]
-    return all(
-        one.parent == 0 and one.preferred == NONE and one.required == inner[0].required and len(one.fixed) == 0
-        for one in inner
-    )
 
 
 @kernel

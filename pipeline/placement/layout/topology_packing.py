@@ -15,9 +15,9 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
 from pipeline.placement.layout.one_by_one import few_enough, one_by_one
 from pipeline.placement.layout.packing import place_classes
-from pipeline.placement.layout.parts import Group, groups_of, holds
+from pipeline.placement.layout.parts import Group, groups_of, holds, in_one_region_each
 from pipeline.placement.layout.region_slots import TRIALS_A_PART
-from pipeline.placement.layout.regions_of_parts import alike, in_order, placed_in_regions
+from pipeline.placement.layout.regions_of_parts import in_order, placed_in_regions
 from pipeline.placement.layout.room_left import RoomLeft
 from pipeline.placement.need import Need
 
@@ -51,13 +51,15 @@ def pack(
     -------
     int64[minimum]: node rows for ``need.tasks[:minimum]``; None if none was found.
     """
-    grouping = groups_of(need, snapshot, start, stop, leaving)
+    grouping = groups_of(need, snapshot, leaving, (start, stop))
     if grouping is None:
         return None
     groups, group_of = grouping
     on_card = snapshot.shapes.on_card[need.shapes][need.shape[: need.minimum]]
     repels = not counted and concerns(snapshot, need.tasks[: need.minimum])
-    if alike(groups) and len(need.shapes) == 1 and not on_card.any() and not repels:
+    alike = len(need.shapes) == 1 and not on_card.any() and not repels
+    each = in_one_region_each(groups) if alike else None
+    if each is not None and len(each.around) == 0:
         if len(groups) == 1:  # the usual gang: all its tasks are alike, and only resources decide
             taken = place_classes(need.request, need.count, allowed, room)[0]
             return np.arange(start, stop).repeat(taken) if taken.sum() == need.minimum else None

@@ -5,7 +5,8 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bytes, Longs
 from pipeline.cluster.rules.anti_affinity import concerns, exclusions, of_single_nodes, repulsion_of_kind
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.placement.layout.parts import groups_of
+from pipeline.placement.layout.parts import groups_of, in_one_region_each
+from pipeline.placement.layout.regions_of_parts import regions_at
 from pipeline.placement.need import Need
 from pipeline.solvers.scenarios.slices.slots_kernels import SlotLimits
 
@@ -62,25 +63,20 @@ def _parts(snapshot: Snapshot, need: Need, start: int, stop: int) -> tuple[Longs
 
     0 if there are none; None if that does not describe the need.
     """
-    have, rows = snapshot.counts, list(need.podgroups)
     if need.plain:
         return np.zeros(0, np.int64), 0
-    if (have.running[rows] + have.waiting[rows]).any():  # where a part is already decides too
-        return None
-    grouping = groups_of(need, snapshot, start, stop, NO_ROWS)
+    grouping = groups_of(need, snapshot, NO_ROWS, (start, stop))
     if grouping is None:
         return None
     groups, of = grouping
-    count = np.bincount(of[need.part[: need.minimum]], minlength=len(groups))
+    each = in_one_region_each(groups)
+    if each is None or len(each.around):
+        return None
     if len(groups) == 1:
         return np.zeros(0, np.int64), 0
-    level, each = groups[1].required, int(count[1])
-    alike = all((one.parent, one.required, one.preferred) == (0, level, NONE) for one in groups[1:])
-    if level == NONE or not alike or count[0] or (count[1:] != each).any() or each == 0:
+    count = np.bincount(of[need.part[: need.minimum]], minlength=len(groups))
+    if count[0] or (count[1:] != count[1]).any():
         return None
-    region, topology = np.full(stop - start, NONE, np.int64), snapshot.topology
-    for domain in topology.at_level(level).tolist():
-        lower, upper = max(int(topology.start[domain]) - start, 0), min(int(topology.stop[domain]), stop) - start
-        if lower < upper:
-            region[lower:upper] = lower
-    return region, each
+    region = regions_at(snapshot, groups[1].required)[start:stop]
+    first = region[region != NONE].min(initial=len(snapshot.nodes))
+    return np.where(region == NONE, NONE, region - first).astype(np.int64), int(count[1])

@@ -12,7 +12,7 @@ from pipeline.cluster.rules.constraints import allowed
 from pipeline.placement.layout import region_slots as counted
 from pipeline.placement.layout import regions_of_parts, topology_packing
 from pipeline.placement.layout.region_slots import PartsInRegions
-from pipeline.placement.layout.regions_of_parts import parts_in_regions
+from pipeline.placement.layout.regions_of_parts import parts_in_regions, regions_at
 from pipeline.placement.need import need_of
 from tests.support.placing import BLOCK, NOWHERE, RACK, Work, apart, placed
 from tests.support.twins import uncompiled
@@ -95,7 +95,7 @@ def test_tasks_go_where_trying_it_out_puts_them(size, cores, rest):
     asked = need, allowed(snapshot, need.shapes), snapshot.room.future, 0, NODES, snapshot, NOWHERE
     found = topology_packing.pack(*asked)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(topology_packing, "alike", lambda groups: len(groups) == 1)
+        patch.setattr(topology_packing, "in_one_region_each", lambda _: None)
         tried = topology_packing.pack(*asked)
     assert (found is None) == (tried is None)
     assert found is None or found.tolist() == tried.tolist()
@@ -181,3 +181,20 @@ def test_parts_inside_some_outer_parts_only_are_placed_to_be_sure(tree):
     work = [Work(0, subgroup=1)] * 6 + [Work(0, subgroup=2)] * 6
     snapshot = placed([9] * NODES, work, racks=RACKS, groups=[{"min_available": 12}], subgroups=tree)
     assert parts_in_regions(need_of(snapshot, (0,)), snapshot) is None
+
+
+def test_outer_parts_inside_one_that_must_lie_in_one_domain_too_are_placed_to_be_sure():
+    tree = [(0, NONE, 0, BLOCK), (0, 0, 0, BLOCK), (0, 1, 6, RACK), (0, 0, 0, BLOCK), (0, 3, 6, RACK)]
+    work = [Work(0, subgroup=2)] * 6 + [Work(0, subgroup=4)] * 6
+    snapshot = placed(
+        [6, 0, 6, 0], work, racks=[1] * 4, racks_a_block=2, groups=[{"min_available": 12}], subgroups=tree
+    )
+    need = need_of(snapshot, (0,))
+    assert parts_in_regions(need, snapshot) is None
+    open_to = allowed(snapshot, need.shapes)
+    assert topology_packing.pack(need, open_to, snapshot.room.future, 0, 4, snapshot, NOWHERE) is None
+
+
+def test_domains_without_nodes_are_no_regions():
+    snapshot = placed([6, 6, 6], [Work(0)], racks=[1, 0, 1, 1], racks_a_block=2)
+    assert regions_at(snapshot, RACK).tolist() == [0, 1, 2]
