@@ -3,8 +3,9 @@
 import numpy as np
 
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NONE
+from pipeline.cluster.arrays import NONE, Bools
 from pipeline.cluster.rules.gang_groups import gang_groups
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.statement import statement
 from pipeline.placement.layout.regions import regions_of
@@ -31,9 +32,18 @@ def backfill(progress: Progress) -> Progress:
         return progress
     rows = rows[np.argsort(host.task_ranks(rows), kind="stable")]
     placement = ScoredPlacement(host, rows)
-    for task in range(len(rows)):
-        any(placement.place(task, first, last) for first, last in regions_of(snapshot, placement, task))
+    bound = _bound_to_levels(snapshot)[tasks.podgroup[rows]]
+    for run in placement.runs(np.arange(len(rows))):
+        for some in np.split(run, np.flatnonzero(bound[run[1:]] | bound[run[:-1]]) + 1):
+            any(placement.place(some, first, last) for first, last in regions_of(snapshot, placement, int(some[0])))
     placed = placement.now
     if not placed.any():
         return progress
     return progress.decided(statement("backfill", bound=rows[placed], bound_node=placement.node[placed]))
+
+
+def _bound_to_levels(snapshot: Snapshot) -> Bools:
+    """bool[G]: podgroups in which a level is required, so that where a task may lie depends on the one before it."""
+    bound = snapshot.podgroups.required_level != NONE
+    bound[snapshot.subgroups.podgroup[snapshot.subgroups.required_level != NONE]] = True
+    return bound

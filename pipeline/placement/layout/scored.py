@@ -1,8 +1,7 @@
-"""Placing tasks one by one, each on the best-scored node that takes it.
+"""Placing tasks one after the other, each on the best-scored node that takes it.
 
-A ``ScoredPlacement`` lives as long as one placement. Tasks of one kind (shape and label set) share their fit and score
-columns; a task that is placed changes one node's entries, so it costs one search for the best node and not a rescoring
-of all. Tasks of one kind that follow each other are placed in one pass.
+A ``ScoredPlacement`` lives as long as one placement. Tasks of one kind (shape and label set) that follow each other are
+placed in one pass.
 """
 
 from dataclasses import dataclass
@@ -10,10 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Rows, distinct, first_of, kinds_of
-from pipeline.cluster.cards import best_card, fits_card, slots_on_cards
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, distinct, first_of, is_among, kinds_of
+from pipeline.cluster.cards import slots_on_cards
 from pipeline.cluster.counted.counting import add_requests
-from pipeline.cluster.resources import fits, slots
+from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, of_single_nodes
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.alike import DEEPEST, NodeLevels, dealt_cards, placed_in_turn
@@ -65,7 +64,6 @@ class ScoredPlacement:
         self._queue = queue
         self.node, self.card = np.full((2, len(tasks)), NONE, np.int64)
         self.now = np.zeros(len(tasks), bool)
-        self._columns: dict[tuple[int, int, int], tuple[Bools, Bools, Floats]] = {}
         self._levels = NodeLevels(host)
         self.score = 0.0
 
@@ -97,7 +95,6 @@ class ScoredPlacement:
         self.node, self.card, self.now = before.node, before.card, before.now
         self._count(moved, 1)
         self._headroom, self._open, self.score = saved.headroom, saved.open, saved.score
-        self._columns = {}
 
     def _count(self, tasks: Rows, sign: int) -> None:
         """Count tasks (positions int64[K]) where they are placed, or no longer (sign -1)."""
@@ -124,30 +121,6 @@ class ScoredPlacement:
         """int64[N, R]: what each node will have left."""
         return self._future
 
-    def place(self, task: int, start: int, stop: int, closest: Longs | None = None) -> bool:
-        """Place one task on the best node of ``start:stop``: room that is there now before room to come, then score.
-
-        Equal scores are decided by the node's row. ``closest`` int64[N]: nodes that go before others whatever their
-        score, the largest first.
-        """
-        kind, request = int(self._kind[task]), self._request(task)
-        queue, kinds = int(self._queue[task]), (False, True) if self._lasts[task] else (False,)
-        if not all(fits(request, self._headroom[queue, lasting]) for lasting in kinds):
-            return False
-        later, now, score = self._columns_of(kind, task, start, stop)
-        if not later.any():
-            return False
-        if closest is not None:
-            first = later & (closest[start:stop] == closest[start:stop][later].max())
-            later, now = first, now & first
-        pick = now if now.any() else later
-        at = int(np.argmax(np.where(pick, score, -np.inf)))
-        self.score += float(score[at])
-        self._take(task, start + at, bool(now[at]), request)
-        for lasting in kinds:
-            self._headroom[queue, lasting] -= request
-        return True
-
     def runs(self, tasks: Rows) -> list[Rows]:
         """The tasks (positions int64[K]) cut where one is not like the one before it, in kind, queue and right."""
         keys = self._kind[tasks], self._queue[tasks], self._lasts[tasks]
@@ -156,36 +129,36 @@ class ScoredPlacement:
             cuts |= key[1:] != key[:-1]
         return np.split(tasks, np.flatnonzero(cuts) + 1) if len(tasks) else []
 
-    def place_alike(self, tasks: Rows, start: int, stop: int, closest: Longs | None = None) -> int:
-        """``place`` for each of the tasks (one of ``runs``) in turn; how many found a node: the first of them."""
+    def place(self, tasks: Rows, start: int, stop: int, closest: Longs | None = None) -> int:
+        """Place tasks (one of ``runs``) in turn, each on the best node of ``start:stop``; how many: the first of them.
+
+        Room that is there now goes before room to come, then the score decides, then the node's row. ``closest``
+        int64[N]: nodes that go before others whatever their score, the largest first.
+        """
         task, placed = int(tasks[0]), 0
         kind, request, queue = int(self._kind[task]), self._request(task), int(self._queue[task])
-        alone = self._apart is not None and self._apart.conflict[kind].any()
-        if alone and not self._one_on_a_node(kind):
-            return sum(self.place(one, start, stop, closest) for one in tasks.tolist())
         works, many = (False, True) if self._lasts[task] else (False,), len(tasks)
         for lasting in works:
             many = min(many, int(slots(request, self._headroom[queue, lasting][None])[0]))
         first = np.zeros(stop - start, np.int64) if closest is None else closest[start:stop]
-        shape, most = int(self._shapes[kind]), 1 if alone else len(tasks)
+        shape, (step, most) = int(self._shapes[kind]), self._at_once(kind, len(tasks))
         while placed < many:
-            later = np.minimum(self._slots(task, start, stop), min(many - placed, most))
+            wanted = min(many - placed, step)
+            later = np.minimum(self._slots(task, start, stop), min(wanted, most))
             deepest = min(int(later.max(initial=0)), DEEPEST)
             if deepest == 0:
                 break
             now = self._slots_in(self._idle, self._idle_cards, task, start, stop)
             levels = self._levels.of(shape, (start, stop), self._used, distinct(self.node), deepest)
-            nodes, at_once, self.score = placed_in_turn(many - placed, later, now, levels, first, self.score)
+            nodes, at_once, self.score = placed_in_turn(wanted, later, now, levels, first, self.score)
             some = tasks[placed : placed + len(nodes)]
             self.node[some], self.now[some] = start + nodes, at_once
             self._deal_cards(some, self._on_card(shape))
             self._count(some, 1)
-            if alone:
-                self._open[kind, start + nodes] = False
+            self._close(kind, start + nodes)
             placed += len(some)
         for lasting in works:
             self._headroom[queue, lasting] -= placed * request
-        self._columns = {}
         return placed
 
     def _deal_cards(self, tasks: Rows, amount: int) -> None:
@@ -241,63 +214,25 @@ class ScoredPlacement:
     def _on_card(self, shape: int) -> int:
         return int(self._snapshot.shapes.on_card[shape])
 
-    def _columns_of(self, kind: int, task: int, start: int, stop: int) -> tuple[Bools, Bools, Floats]:
-        key = (kind, start, stop)
-        if key not in self._columns:
-            request, rows = self._request(task), np.arange(start, stop)
-            there = self._open[kind, start:stop]
-            later = there & fits(request, self._future[start:stop])
-            now = later & fits(request, self._idle[start:stop])
-            shape = int(self._shapes[kind])
-            if amount := self._on_card(shape):
-                later &= fits_card(amount, self._future_cards[start:stop])
-                now &= fits_card(amount, self._idle_cards[start:stop])
-            self._columns[key] = (later, now, self._host.node_score(shape, self._used[start:stop], rows))
-        return self._columns[key]
-
-    def _take(self, task: int, node: int, now: bool, request: Longs) -> None:
-        self.node[task], self.now[task] = node, now
-        self._own_columns()
-        for room in (self._future, self._idle):
-            room[node] -= request
-        self._used[node] += request
-        if amount := self._on_card(self._shapes[self._kind[task]]):
-            free = (self._idle_cards if now else self._future_cards)[node]
-            self.card[task] = card = best_card(amount, free, self._host.spreads_cards)
-            for room in (self._future_cards, self._idle_cards):
-                room[node, card] -= amount
-        if self._apart is not None:
-            self._exclude(self._apart, int(self._kind[task]), node)
-        row = np.array([node])
-        for (kind, start, stop), (later, fits_now, score) in self._columns.items():
-            if start <= node < stop:
-                shape = int(self._shapes[kind])
-                asked = self._snapshot.shapes.request[shape]
-                at = node - start
-                later[at] = self._open[kind, node] and fits(asked, self._future[node])
-                fits_now[at] = later[at] and fits(asked, self._idle[node])
-                if amount := self._on_card(shape):
-                    later[at] &= fits_card(amount, self._future_cards[node])
-                    fits_now[at] &= fits_card(amount, self._idle_cards[node])
-                score[at] = self._host.node_score(shape, self._used[row], row)[0]
-
     # -- anti-affinity among the tasks that are placed together ------------------------------------------------
 
-    def _exclude(self, apart: Exclusions, kind: int, node: int) -> None:
-        """Close the node's domains to kinds that must not share them with ``kind``."""
-        for bit, domains in enumerate(apart.domains):
-            if domains[node] != NONE:
-                shut = (apart.conflict[kind] >> bit & 1).astype(bool)
-                self._open &= ~(shut[:, None] & (domains == domains[node]))
-        self._columns = {}
-
-    def _one_on_a_node(self, kind: int) -> bool:
-        """Whether tasks of a kind repel no others but each other, and from no more than their nodes."""
+    def _at_once(self, kind: int, tasks: int) -> tuple[int, int]:
+        """How many tasks of a kind one pass places, and how many of them on a node, so that none repels another."""
         apart = self._apart
-        if apart is None or np.count_nonzero(apart.conflict[kind]) > 1 or not apart.conflict[kind, kind]:
-            return False
+        if apart is None or not apart.conflict[kind, kind]:
+            return tasks, tasks
         keys = [domains for bit, domains in enumerate(apart.domains) if apart.conflict[kind, kind] >> bit & 1]
-        return all(map(of_single_nodes, keys))
+        return (tasks, 1) if all(map(of_single_nodes, keys)) else (1, 1)
+
+    def _close(self, kind: int, nodes: Rows) -> None:
+        """Close the domains of the nodes int64[K], where tasks of a kind are now, to kinds that must not share them."""
+        apart = self._apart
+        if apart is None:
+            return
+        for bit, domains in enumerate(apart.domains):
+            shut = (apart.conflict[kind] >> bit & 1).astype(bool)
+            taken = domains[nodes]
+            self._open[np.ix_(shut, is_among(domains, taken[taken != NONE]))] = False
 
 
 def _kinds(host: Host, snapshot: Snapshot, tasks: Rows) -> tuple[Ids, Rows, Bools, Exclusions | None]:

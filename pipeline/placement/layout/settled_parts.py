@@ -161,7 +161,7 @@ class Floor:
                 if step <= 0:
                     return
                 some = run[begin : begin + step]
-                found = self.placement.place_alike(some, first, last, self.closest)
+                found = self.placement.place(some, first, last, self.closest)
                 placed, begin = placed + found, begin + len(some)
                 if found < len(some):  # then others like them find no node either
                     break
