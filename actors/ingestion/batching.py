@@ -3,7 +3,7 @@
 The cost of folding grows with the size of the state, so messages are held as long as their order does not matter. Of
 held messages about podgroups, descriptions are folded first, then news of tasks, then departures. A message must wait
 until held messages are folded if its podgroup or task has reached a later stage already, if the same thing is described
-already, or if it is about another kind of thing.
+already, if it describes a podgroup and a task of that is described already, or if it is about another kind of thing.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ class NewsBatch:
         if stage == 0:
             if not self._describe(about.described):
                 return False
+            self._described.add(about.podgroups[0])
             self._owner.update(dict.fromkeys(about.tasks, about.podgroups[0]))
         for name in touched:
             reached[name] = stage

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,18 @@ GROUPS, TASKS = ("train", "web", "x", "y"), 3
 SAID = st.lists(
     st.tuples(
         st.sampled_from(
-            ["podgroup_upserted", "podgroup_removed", "task_upserted", "started", "started", "ending", "over", "again"]
+            [
+                "podgroup_upserted",
+                "podgroup_removed",
+                "task_upserted",
+                "running",
+                "running",
+                "started",
+                "started",
+                "ending",
+                "over",
+                "again",
+            ]
         ),
         st.sampled_from(GROUPS),
         st.integers(0, TASKS - 1),
@@ -28,11 +40,17 @@ def tell(world: World, kind: str, group: str, at: int, number: int) -> None:
     task = f"default/{group}-{at}"
     if kind == "podgroup_upserted":
         tasks = [{"name": f"{group}-{at}", "request": {"cpu": number + 1}}] if number else []
+        tasks += [{"name": f"{group}-r", "status": "Running", "node": "n1"}] if at else []
         world.tell(kind, name=group, queue="ml", min_available=number, tasks=tasks)
     elif kind == "podgroup_removed":
         world.tell(kind, podgroup=f"default/{group}")
     elif kind == "task_upserted":
         world.tell(kind, podgroup=f"default/{group}", task={"name": f"{group}-{at}", "request": {"cpu": number}})
+    elif kind == "running":
+        status = ("Running", "Bound", "Terminating", "Running")[number]
+        role = {"role": "worker"} if at == number else {}
+        described = {"name": f"{group}-{at}", "status": status, "node": f"n{number}", **role}
+        world.tell("task_upserted", podgroup=f"default/{group}", task=described)
     elif kind == "started":
         world.tell("task_started", task=task, node=f"n{number}", incarnation=number // 2)
     elif kind == "ending":
@@ -49,6 +67,7 @@ def meaning(world: World, ingestor: Any) -> tuple[Any, ...]:
         names.podgroups[row]: (
             int(groups.min_available[row]), int(groups.phase[row]),
             int(counts.ready[row]), int(counts.running[row]),
+            *np.nan_to_num([groups.started[row], groups.stale_since[row]], nan=-1.0).tolist(),
         )
         for row in range(len(groups)) if groups.alive[row]
     }  # fmt: skip

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from actors.cluster_file.documents import PodgroupDocument, RoleDocument, SubgroupDocument, TaskDocument
+from actors.cluster_file.task_documents import expanded
 from actors.documents.alike import Alike
 from actors.ingestion.known.kept_documents import plain, understood
 from pipeline.cluster.vocabulary import HOSTNAME
+
+
+class DescribedTasks(NamedTuple):
+    """A list of tasks that came with one message, its revision for them, and its place among the messages."""
+
+    tasks: Alike[TaskDocument]
+    revision: int
+    place: int
 
 
 @dataclass(slots=True)
@@ -23,18 +33,20 @@ class Described:
     revision
         Of the podgroup's own description; of its row, if only tasks were described.
     at
-        When it was described, in seconds.
+        When it was described itself, in seconds; NaN if only tasks were.
     tasks
-        Lists of them, with the revision that each came with.
+        Lists of them, in the order in which they came.
     """
 
     document: PodgroupDocument
     revision: int
-    at: float = 0.0
-    tasks: list[tuple[Alike[TaskDocument], int]] = field(default_factory=list)
+    at: float = math.nan
+    tasks: list[DescribedTasks] = field(default_factory=list)
 
     @classmethod
-    def anew(cls, document: PodgroupDocument, before: Described | None, revision: int, at: float) -> Described:
+    def anew(
+        cls, document: PodgroupDocument, before: Described | None, revision: int, at: float, place: int = 0
+    ) -> Described:
         """A podgroup's own description; tasks in it have no revision: theirs are counted from their own messages on.
 
         Parameters
@@ -46,18 +58,18 @@ class Described:
         if before is not None:
             made._name_roles(before.document.roles)
             made.tasks = before.tasks
-        made.add(document.tasks, 0)
+        made.add(document.tasks, 0, place)
         return made
 
     @classmethod
-    def kept(cls, said: Mapping[str, Any], revision: int, at: float = 0.0) -> Described:
+    def kept(cls, said: Mapping[str, Any], revision: int) -> Described:
         """The podgroup that ``to_keep`` has given, without tasks."""
-        return cls(understood(PodgroupDocument, said), revision, at)
+        return cls(understood(PodgroupDocument, said), revision)
 
-    def add(self, tasks: Alike[TaskDocument], revision: int) -> None:
+    def add(self, tasks: Alike[TaskDocument], revision: int, place: int) -> None:
         """Add tasks, or series of tasks that one document describes."""
         self._name_roles(kind.role for kind in tasks.kinds if kind.role is not None)
-        self.tasks.append((tasks, revision))
+        self.tasks.append(DescribedTasks(tasks, revision, place))
 
     def _name_roles(self, names: Iterable[str]) -> None:
         """Add the roles that are not known yet, without a minimum."""
@@ -67,12 +79,17 @@ class Described:
 
     def whole(self) -> PodgroupDocument:
         """Its document with the tasks that were described."""
-        return self.document.model_copy(update={"tasks": Alike.joined([tasks for tasks, _ in self.tasks])})
+        return self.document.model_copy(update={"tasks": Alike.joined([one.tasks for one in self.tasks])})
 
     @property
     def revisions(self) -> list[int]:
         """The revision of each of these tasks, or series of tasks."""
-        return [revision for tasks, revision in self.tasks for _ in range(len(tasks))]
+        return [one.revision for one in self.tasks for _ in range(len(one.tasks))]
+
+    @property
+    def places(self) -> list[int]:
+        """For each task its message's place among the messages."""
+        return [one.place for one in self.tasks for many in expanded(one.tasks)[2] for _ in range(many)]
 
     def to_keep(self) -> dict[str, Any]:
         """As plain data, without tasks."""
@@ -85,8 +102,8 @@ class Described:
         """Whether a task selects nodes by the label that every node has."""
         return any(
             HOSTNAME in kind.node_selector or any(one.key == HOSTNAME for term in kind.node_affinity for one in term)
-            for tasks, _ in self.tasks
-            for kind in tasks.kinds
+            for one in self.tasks
+            for kind in one.tasks.kinds
         )
 
     @property

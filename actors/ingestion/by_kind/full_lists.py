@@ -140,7 +140,8 @@ def _listed(before: LiveState, cluster: ClusterDocument) -> tuple[Listed, Names]
     card_of = same_cards(snapshot, part.vocabulary.card_sets, part.nodes.card_set, node_of)
     lives = any(task.incarnation is not None for podgroup in cluster.podgroups for task in podgroup.tasks)
     queue_of = frozen([called.queue_row.get(name, NONE) for name in before.names.queues], np.int32)
-    return Listed(part, task_of, podgroup_of, node_of, card_of, queue_of, lives), called
+    made = Listed(part, task_of, podgroup_of, node_of, card_of, queue_of, lives, at=float(cluster.now))
+    return made, called
 
 
 def _rows(before: LiveState, section: RowKind, called: Sequence[str]) -> Rows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,15 +25,31 @@ from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
 from pipeline.cluster.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import TERMINATING
+from pipeline.cluster.tables import PENDING, TERMINATING, Tasks
+from pipeline.cluster.updates.copy_on_write import WritableTable
 from pipeline.cluster.updates.events import NewRows
 from pipeline.cluster.updates.merge_rows import CompiledPart, new_rows_from
+from pipeline.records import replace
 
 Groups = Mapping[str, Described]
 
 
-def new_rows_of(state: LiveState, groups: Groups, news: int) -> tuple[NewRows, list[str], list[str]]:
-    """The new rows for described podgroups, and the names of podgroups and tasks among them.
+class StatusSaid(NamedTuple):
+    """What a message says of a task that does not only wait; ``place`` is that of the message among those taken."""
+
+    place: int
+    row: int
+    status: int
+    node: int
+    card: int
+    revision: int
+
+
+def new_rows_of(state: LiveState, groups: Groups, news: int) -> tuple[NewRows, list[str], list[str], list[StatusSaid]]:
+    """The new rows for described podgroups, the names of podgroups and tasks among them, and what is news of the tasks.
+
+    New tasks wait: one that has started or ended already does so by the news that follows, in its message's turn, so
+    that its podgroup has the same history as if the task had been known before.
 
     Parameters
     ----------
@@ -53,6 +69,8 @@ def new_rows_of(state: LiveState, groups: Groups, news: int) -> tuple[NewRows, l
     podgroup_of = np.array([state.podgroup(name) for name in podgroups], np.int64)
     task_of = _task_rows(state, tasks, part, podgroup_of)
     role_of, subgroup_of = _parts_of(state, part, podgroups, groups, podgroup_of)
+    begun = _begun(part.tasks, task_of, len(snapshot.tasks), groups)
+    part = replace(part, tasks=_waiting(part.tasks))
     made = new_rows_from(
         snapshot,
         CompiledPart(
@@ -71,7 +89,31 @@ def new_rows_of(state: LiveState, groups: Groups, news: int) -> tuple[NewRows, l
     )
     replaced = {int(row) for row in made.podgroups_from}
     fresh = [name for name, row in zip(podgroups, podgroup_of.tolist(), strict=True) if row == NONE or row in replaced]
-    return made, fresh, [name for name, row in zip(tasks, task_of.tolist(), strict=True) if row == NONE]
+    return made, fresh, [name for name, row in zip(tasks, task_of.tolist(), strict=True) if row == NONE], begun
+
+
+def _begun(tasks: Tasks, task_of: Rows, known: int, groups: Groups) -> list[StatusSaid]:
+    """What is said of new tasks that do not wait; they get rows behind ``known`` others."""
+    new = np.flatnonzero(task_of == NONE)
+    at = np.flatnonzero(tasks.status[new] != PENDING)
+    if len(at) == 0:
+        return []
+    rows = new[at]
+    places = np.array([place for group in groups.values() for place in group.places], np.int64)
+    columns = places[rows], known + at, *(getattr(tasks, name)[rows] for name in ("status", "node", "card", "revision"))
+    return [StatusSaid(*one) for one in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def _waiting(tasks: Tasks) -> Tasks:
+    """The tasks as they were before they started: the news that they did has the revision that they have here."""
+    begun = np.flatnonzero(tasks.status != PENDING)
+    if len(begun) == 0:
+        return tasks
+    after = WritableTable(tasks)
+    after["status"][begun] = PENDING
+    after["node"][begun] = after["card"][begun] = NONE
+    after["revision"][begun] -= 1
+    return after.done()
 
 
 def _compiled(state: LiveState, groups: Groups) -> tuple[Snapshot, Sequence[str], Sequence[str]]:
@@ -168,15 +210,12 @@ def _parts_of(
 def _with_named(state: LiveState, groups: Groups) -> Groups:
     """The podgroups, and known ones that a gang group names for the first time."""
     known = state.snapshot.podgroups
-    named: dict[str, float] = {}
-    for group in groups.values():
-        for member in group.document.gang_group:
-            named.setdefault(member, group.at)
+    named = dict.fromkeys(member for group in groups.values() for member in group.document.gang_group)
     rows = {name: state.podgroup(name) for name in named if name not in groups}
     return {
         **groups,
         **{
-            name: Described.kept(state.documents.read("podgroups", name), int(known.revision[row]), named[name])
+            name: Described.kept(state.documents.read("podgroups", name), int(known.revision[row]))
             for name, row in rows.items()
             if row != NONE and known.gang[row] == NONE
         },

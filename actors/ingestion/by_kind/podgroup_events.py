@@ -4,26 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from actors.cluster_file.documents import PodgroupDocument, TaskDocument
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.columns.card_names import card_row
 from actors.documents.alike import Alike
 from actors.ingestion.by_kind.descriptions import Described
-from actors.ingestion.by_kind.new_rows import new_rows_of
+from actors.ingestion.by_kind.new_rows import StatusSaid, new_rows_of
 from actors.ingestion.by_kind.node_events import departures, label_by_hostname
-from actors.ingestion.known.state import LiveState, TaskRow, task_news, time_of
+from actors.ingestion.known.state import LiveState, task_news, time_of
 from actors.protocol.bodies import PodgroupRemoved, TaskUpserted
 from actors.protocol.envelopes import Message
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.tables import GONE, STATUS_NAMES
-from pipeline.cluster.updates.events import CURRENT, Changes
+from pipeline.cluster.tables import GONE, STATUS_NAMES, Tasks
+from pipeline.cluster.updates.events import CURRENT, Changes, NewRows
+from pipeline.cluster.updates.foreign_keys import replaced
 from pipeline.cluster.vocabulary import HOSTNAME
 
 
 def take_descriptions(state: LiveState, messages: Sequence[Message]) -> None:
-    """Join described podgroups; if one is wrong, each message by itself, so that only that one is refused."""
+    """Join described podgroups.
+
+    If one is wrong, each message is taken by itself, so that only that one is refused; likewise if a task changes its
+    role or subgroup: the history of its podgroup is asked for after each message.
+    """
     groups: dict[str, Described] = {}
-    counted = [message for message in messages if _describe(state, groups, message)]
+    counted: list[Message] = []
+    for message in messages:
+        if _describe(state, groups, message, len(counted)):
+            counted.append(message)
     if not counted:
         return
     if HOSTNAME not in state.snapshot.vocabulary.label_keys and any(
@@ -32,26 +42,50 @@ def take_descriptions(state: LiveState, messages: Sequence[Message]) -> None:
         label_by_hostname(state)
     statuses = _statuses(state, counted)
     try:
-        new_rows, podgroups, tasks = new_rows_of(state, groups, len(counted))
+        new_rows, podgroups, tasks, begun = new_rows_of(state, groups, len(counted))
     except ClusterFileRefused as refusal:
         if len(counted) == 1:
             state.refuse(counted[0], f"body: {refusal}")
             return
-        for message in counted:
-            take_descriptions(state, [message])
+        _take_each(state, counted)
+        return
+    if len(counted) > 1 and _parts_differ(state.snapshot.tasks, new_rows):
+        _take_each(state, counted)
         return
     for message in counted:
         if isinstance(message.body, PodgroupDocument):
             state.is_newer(message, "podgroups", message.body.full_name)
     state.append(new_rows)
+    statuses = sorted([*statuses, *begun], key=lambda one: one.place)
     if statuses:
-        state.fold(Changes(tasks=task_news(statuses)))
+        rows = [
+            (one.row, one.status, one.node, one.card, CURRENT, one.revision, time_of(counted[one.place]))
+            for one in statuses
+        ]
+        state.fold(Changes(tasks=task_news(rows)))
     state.names.append(podgroups, tasks)
     for name, group in groups.items():
         state.documents.keep("podgroups", name, group.to_keep())
 
 
-def _describe(state: LiveState, groups: dict[str, Described], message: Message) -> bool:
+def _take_each(state: LiveState, messages: Sequence[Message]) -> None:
+    for message in messages:
+        take_descriptions(state, [message])
+
+
+def _parts_differ(tasks: Tasks, made: NewRows) -> bool:
+    """Whether a known task has another role or subgroup."""
+    moves = {
+        "role": (made.roles_from, made.roles_to),
+        "subgroup": (made.subgroups_from, made.subgroups_to),
+    }
+    return any(
+        not np.array_equal(replaced(getattr(tasks, column)[made.edited], *rows), getattr(made.edits, column))
+        for column, rows in moves.items()
+    )
+
+
+def _describe(state: LiveState, groups: dict[str, Described], message: Message, place: int) -> bool:
     """Add a message to its podgroup's description; False if it is old or names something unknown."""
     body = message.body
     if isinstance(body, PodgroupDocument):
@@ -62,7 +96,7 @@ def _describe(state: LiveState, groups: dict[str, Described], message: Message) 
             return False
         if before is None and name in state.documents.names("podgroups"):
             before = Described.kept(state.documents.read("podgroups", name), 0)
-        groups[name] = Described.anew(body, before, message.revision, time_of(message))
+        groups[name] = Described.anew(body, before, message.revision, time_of(message), place)
         return True
     assert isinstance(body, TaskUpserted)
     name = body.podgroup
@@ -74,11 +108,11 @@ def _describe(state: LiveState, groups: dict[str, Described], message: Message) 
                 state.refuse(message, f"body.podgroup: expected the name of a podgroup that is there, found {name!r}")
             return False
         revision = int(state.snapshot.podgroups.revision[row])
-        known = Described.kept(state.documents.read("podgroups", name), revision, time_of(message))
+        known = Described.kept(state.documents.read("podgroups", name), revision)
         groups[name] = known
     if _is_old(state, body, message.revision) or not _places_known(state, message, [body.task]):
         return False
-    known.add(Alike.of((body.task,)), message.revision)
+    known.add(Alike.of((body.task,)), message.revision, place)
     return True
 
 
@@ -106,10 +140,10 @@ def _is_old(state: LiveState, body: TaskUpserted, revision: int) -> bool:
     return all(row != NONE and known[row] >= revision for row in _rows(state, body))
 
 
-def _statuses(state: LiveState, messages: Sequence[Message]) -> list[TaskRow]:
+def _statuses(state: LiveState, messages: Sequence[Message]) -> list[StatusSaid]:
     """The statuses in messages about single, known tasks."""
-    news: list[TaskRow] = []
-    for message in messages:
+    news: list[StatusSaid] = []
+    for place, message in enumerate(messages):
         body = message.body
         if not isinstance(body, TaskUpserted):
             continue
@@ -117,7 +151,7 @@ def _statuses(state: LiveState, messages: Sequence[Message]) -> list[TaskRow]:
         node = state.node(body.task.node) if body.task.node is not None else NONE
         card = card_row(state.snapshot, node, body.task.card) if node != NONE else NONE
         news += [
-            (row, status, node, card, CURRENT, message.revision, time_of(message))
+            StatusSaid(place, row, status, node, card, message.revision)
             for row in _rows(state, body)
             if row != NONE and state.snapshot.tasks.status[row] != GONE
         ]

@@ -14,7 +14,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Rows, sealed
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import MATCH_POLICY_NAMES, ONCE_SATISFIED, ONLY_WAITING, UNSTATED
+from pipeline.cluster.tables import MATCH_POLICY_NAMES, ONCE_SATISFIED, ONLY_WAITING, PHASE_RUNNING, UNSTATED
 from pipeline.records import replace
 
 
@@ -80,7 +80,7 @@ def _view(otherwise: str, policies: tuple[int, ...]) -> Callable[[Snapshot], Sna
 def _has_run(snapshot: Snapshot) -> Bools:
     """bool[G]: was whole once or has ready tasks now, or this is true of a podgroup of the same gang group."""
     groups = snapshot.podgroups
-    run = groups.alive & (~np.isnan(groups.started) | (snapshot.counts.ready > 0))
+    run = groups.alive & (~np.isnan(groups.started) | (groups.phase == PHASE_RUNNING) | (snapshot.counts.ready > 0))
     numbers = groups.gang_group[run]
     together = np.isin(groups.gang_group, numbers[numbers != NONE])
     return np.asarray(run | together)

@@ -101,9 +101,10 @@ def _described(tasks: Tasks, new_rows: NewRows) -> Tasks:
 
 def _settled(snapshot: Snapshot, new_rows: NewRows) -> Snapshot:
     """A podgroup described anew may become whole, or fall below its minimum, by its description alone."""
-    if len(new_rows.podgroups_to) == 0:
+    described = np.flatnonzero(~np.isnan(new_rows.at))
+    if len(described) == 0:
         return snapshot
-    looked_at = np.zeros((len(new_rows.podgroups_to), 5), np.int64)
-    looked_at[:, 0], looked_at[:, 1:3] = new_rows.podgroups_to, NONE
-    groups = settled(snapshot, looked_at, new_rows.at, at_once=True)
+    looked_at = np.zeros((len(described), 5), np.int64)
+    looked_at[:, 0], looked_at[:, 1:3] = new_rows.podgroups_to[described], NONE
+    groups = settled(snapshot, looked_at, new_rows.at[described], at_once=True)
     return replace(snapshot, podgroups=groups).following(snapshot, NO_ROWS)

@@ -112,7 +112,7 @@ class NewRows:
     podgroups_from, podgroups_to, roles_from, roles_to, subgroups_from, subgroups_to: int64[...]
         Known rows and the new ones that replace them (NONE where a role or subgroup is gone).
     at: float64[...]
-        When each of ``podgroups_to`` was described, in seconds.
+        When each of ``podgroups_to`` was described, in seconds; NaN if only its tasks were.
     budgets
         All of them, over the new vocabulary.
     news
@@ -261,6 +261,8 @@ class Listed:
         Per known queue its listed row, NONE if it is gone.
     lives
         Whether the list states the incarnation of each task.
+    at
+        When it was sent, in seconds.
     """
 
     snapshot: Snapshot
@@ -270,6 +272,7 @@ class Listed:
     card_of: Ids
     queue_of: Ids
     lives: bool = False
+    at: float = field(default=0.0, kw_only=True)
 
 
 News = Changes | NodesRelaid | QueuesRelaid | Listed

@@ -125,3 +125,10 @@ def listed(snapshot: Snapshot, at: float) -> Snapshot:
     after, said = WritableTable(snapshot.podgroups), snapshot.podgroups.stale_since
     after["stale_since"] = np.where(stale, np.where(np.isnan(said), at, said), np.nan)
     return replace(snapshot, podgroups=after.done()).following(snapshot, NO_ROWS)
+
+
+def once_whole(snapshot: Snapshot) -> Snapshot:
+    """The snapshot in which the phase of what is whole says so. Since when, is not known before its next news."""
+    after = WritableTable(snapshot.podgroups)
+    after["phase"][is_whole(snapshot)] = PHASE_RUNNING
+    return replace(snapshot, podgroups=after.done()).following(snapshot, NO_ROWS)

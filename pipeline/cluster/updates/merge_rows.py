@@ -47,7 +47,7 @@ class CompiledPart:
     revision: int64[G']
         Of each podgroup's description.
     at: float64[G']
-        When each of its podgroups was described, in seconds.
+        When each of its podgroups was described, in seconds; NaN if only its tasks were.
     news
         The number of messages that this came from.
     """

@@ -9,6 +9,8 @@ from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING, Tasks
 from pipeline.cluster.updates.copy_on_write import WritableTable
 from pipeline.cluster.updates.events import Listed, NodesRelaid, QueuesRelaid
 from pipeline.cluster.updates.foreign_keys import translated
+from pipeline.cluster.updates.gang_history import listed as history_of_list
+from pipeline.cluster.updates.gang_history import once_whole
 from pipeline.cluster.updates.widen import widened
 from pipeline.errors import StateRefused
 from pipeline.records import replace
@@ -95,7 +97,8 @@ def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
     The list has neither revisions nor our promises, and may have no incarnations: those are counted on. It may be older
     than our last decisions. In the same life, a task that we told to end stays Terminating, a task that we bound stays
     Bound, and our nomination stays if its task still waits or moves and node and card are there. That of a task that
-    moves is for its next life, so it stays in that as well.
+    moves is for its next life, so it stays in that as well. What was once whole stays so, and what is whole with the
+    tasks that it has then was.
     """
     fresh = listed.snapshot
     tasks, groups, nodes = WritableTable(fresh.tasks), WritableTable(fresh.podgroups), WritableTable(fresh.nodes)
@@ -105,11 +108,11 @@ def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
     groups["revision"][at] = snapshot.podgroups.revision[was]
     said, known = groups["started"][at], snapshot.podgroups
     groups["started"][at] = np.where(np.isnan(said), known.started[was], said)
-    stale = groups["stale_since"][at]  # since we knew it, if it is still
-    groups["stale_since"][at] = np.where(np.isnan(stale), stale, np.fmin(stale, known.stale_since[was]))
+    groups["stale_since"][at] = np.fmin(groups["stale_since"][at], known.stale_since[was])  # if it is still
+    groups["phase"][at] = np.maximum(groups["phase"][at], known.phase[was])
     there = np.flatnonzero(listed.node_of != NONE)
     nodes["revision"][listed.node_of[there]] = snapshot.nodes.revision[there]
-    return replace(
+    result = replace(
         fresh,
         revision=snapshot.revision + 1,
         epoch=snapshot.epoch + 1,
@@ -119,6 +122,7 @@ def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
         nodes=nodes.done(),
         recent=in_queues(snapshot.recent, listed.queue_of),
     )
+    return once_whole(history_of_list(result, listed.at))
 
 
 def _carry_lives(known: Tasks, tasks: WritableTable[Tasks], listed: Listed) -> None:

@@ -118,4 +118,4 @@ def test_a_full_list_neither_forgets_since_when_nor_invents_it() -> None:
     broken = told(parted(), (0, RUNNING, 5))
     assert stale(relisted(broken, listing(broken, 9.0))) == [5.0]
     assert stale(relisted(broken, listing(broken, 4.0))) == [4.0]
-    assert stale(relisted(broken, listing(broken, np.nan))) == [None]
+    assert stale(relisted(broken, listing(parted(), np.nan))) == [None]
