@@ -17,7 +17,16 @@ NOTHING = np.zeros(0, np.int64)
 
 def appending(state: Snapshot, podgroups: Podgroups, tasks: Tasks, before: list[int], revision: int = 0) -> NewRows:
     """New podgroups behind the known ones, and new tasks that come after so many of the known."""
-    rows = ("edited", "podgroups_from", "podgroups_to", "roles_from", "roles_to", "subgroups_from", "subgroups_to")
+    rows = (
+        "edited",
+        "again",
+        "podgroups_from",
+        "podgroups_to",
+        "roles_from",
+        "roles_to",
+        "subgroups_from",
+        "subgroups_to",
+    )
     blank = dict.fromkeys(rows, NOTHING)
     stamped = replace(tasks, revision=frozen(np.full(len(tasks), revision), np.int64))
     return NewRows(

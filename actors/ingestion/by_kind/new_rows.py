@@ -25,7 +25,7 @@ from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
 from pipeline.cluster.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PENDING, TERMINATING, Tasks
+from pipeline.cluster.tables import GONE, PENDING, TERMINATING, Tasks
 from pipeline.cluster.updates.copy_on_write import WritableTable
 from pipeline.cluster.updates.events import NewRows
 from pipeline.cluster.updates.merge_rows import CompiledPart, new_rows_from
@@ -70,6 +70,7 @@ def new_rows_of(state: LiveState, groups: Groups, news: int) -> tuple[NewRows, l
     task_of = _task_rows(state, tasks, part, podgroup_of)
     role_of, subgroup_of = _parts_of(state, part, podgroups, groups, podgroup_of)
     begun = _begun(part.tasks, task_of, len(snapshot.tasks), groups)
+    again = _again(snapshot.tasks, part.tasks, task_of)
     part = replace(part, tasks=_waiting(part.tasks))
     made = new_rows_from(
         snapshot,
@@ -78,6 +79,7 @@ def new_rows_of(state: LiveState, groups: Groups, news: int) -> tuple[NewRows, l
             queue_of=frozen(np.arange(len(snapshot.queues)), np.int32),
             podgroup_of=podgroup_of,
             task_of=task_of,
+            again=again,
             role_of=role_of,
             subgroup_of=subgroup_of,
             podgroups_before=_before(snapshot.podgroups, names.podgroups, part.podgroups.created, podgroups),
@@ -102,6 +104,15 @@ def _begun(tasks: Tasks, task_of: Rows, known: int, groups: Groups) -> list[Stat
     places = np.array([place for group in groups.values() for place in group.places], np.int64)
     columns = places[rows], known + at, *(getattr(tasks, name)[rows] for name in ("status", "node", "card", "revision"))
     return [StatusSaid(*one) for one in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def _again(known: Tasks, said: Tasks, task_of: Rows) -> Rows:
+    """Rows of known tasks that are gone, and wait by the description of their podgroup: it has no revision of theirs.
+
+    What a message about a single task says of its status is news by itself.
+    """
+    waits = task_of[(task_of != NONE) & (said.status == PENDING) & (said.revision == 0)]
+    return frozen(waits[known.status[waits] == GONE], np.int64)
 
 
 def _waiting(tasks: Tasks) -> Tasks:

@@ -17,7 +17,7 @@ from actors.ingestion.known.state import LiveState, task_news, time_of
 from actors.protocol.bodies import PodgroupRemoved, TaskUpserted
 from actors.protocol.envelopes import Message
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.tables import GONE, STATUS_NAMES, Tasks
+from pipeline.cluster.tables import STATUS_NAMES, Tasks
 from pipeline.cluster.updates.events import CURRENT, Changes, NewRows
 from pipeline.cluster.updates.foreign_keys import replaced
 from pipeline.cluster.vocabulary import HOSTNAME
@@ -151,9 +151,7 @@ def _statuses(state: LiveState, messages: Sequence[Message]) -> list[StatusSaid]
         node = state.node(body.task.node) if body.task.node is not None else NONE
         card = card_row(state.snapshot, node, body.task.card) if node != NONE else NONE
         news += [
-            StatusSaid(place, row, status, node, card, message.revision)
-            for row in _rows(state, body)
-            if row != NONE and state.snapshot.tasks.status[row] != GONE
+            StatusSaid(place, row, status, node, card, message.revision) for row in _rows(state, body) if row != NONE
         ]
     return news
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Longs, Rows, distinct
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Podgroups, Tasks
+from pipeline.cluster.tables import PENDING, Podgroups, Tasks
 from pipeline.cluster.updates.copy_on_write import Table, WritableTable, appended
 from pipeline.cluster.updates.events import NewRows
 from pipeline.cluster.updates.foreign_keys import replaced
@@ -22,7 +22,7 @@ def with_new_rows(snapshot: Snapshot, new_rows: NewRows) -> Snapshot:
     """The snapshot with the rows of ``new_rows`` appended and its descriptions in place."""
     snapshot = widened(snapshot, new_rows.vocabulary.resources)
     podgroups = _podgroups(snapshot, new_rows)
-    tasks = _described(_repointed(snapshot.tasks, new_rows), new_rows)
+    tasks = _waiting_again(_described(_repointed(snapshot.tasks, new_rows), new_rows), new_rows.again)
     result = replace(
         snapshot,
         revision=snapshot.revision + new_rows.news,
@@ -39,12 +39,12 @@ def with_new_rows(snapshot: Snapshot, new_rows: NewRows) -> Snapshot:
 
 def _changed(tasks: Tasks, new_rows: NewRows) -> Rows:
     """Rows of tasks that are new, described anew, or of podgroups described anew: ascending, each once."""
-    fresh = len(tasks) + np.arange(len(new_rows.tasks))
+    changed = np.concatenate([len(tasks) + np.arange(len(new_rows.tasks)), new_rows.edited, new_rows.again])
     if len(new_rows.podgroups_from) == 0:
-        return distinct(np.concatenate([fresh, new_rows.edited]))
+        return distinct(changed)
     anew = np.zeros(int(tasks.podgroup.max(initial=NONE)) + 1, bool)
     anew[new_rows.podgroups_from[new_rows.podgroups_from < len(anew)]] = True
-    return distinct(np.concatenate([fresh, new_rows.edited, np.flatnonzero(anew[tasks.podgroup])]))
+    return distinct(np.concatenate([changed, np.flatnonzero(anew[tasks.podgroup])]))
 
 
 def _podgroups(snapshot: Snapshot, new_rows: NewRows) -> Podgroups:
@@ -96,6 +96,16 @@ def _described(tasks: Tasks, new_rows: NewRows) -> Tasks:
     for field in fields(Tasks):
         if field.name not in LASTING:
             writable[field.name][new_rows.edited] = getattr(new_rows.edits, field.name)
+    return writable.done()
+
+
+def _waiting_again(tasks: Tasks, rows: Rows) -> Tasks:
+    if len(rows) == 0:
+        return tasks
+    writable = WritableTable(tasks)
+    writable["status"][rows] = PENDING
+    writable["node"][rows] = writable["card"][rows] = NONE
+    writable["incarnation"][rows] += 1
     return writable.done()
 
 

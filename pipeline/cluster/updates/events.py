@@ -109,6 +109,8 @@ class NewRows:
     edited: int64[E]
         Known tasks described anew, and in ``edits`` (E rows) the description; status, node, nomination, incarnation,
         created and order stay.
+    again: int64[A]
+        Known tasks that are gone and are described with their podgroup: each waits in its next life.
     podgroups_from, podgroups_to, roles_from, roles_to, subgroups_from, subgroups_to: int64[...]
         Known rows and the new ones that replace them (NONE where a role or subgroup is gone).
     at: float64[...]
@@ -129,6 +131,7 @@ class NewRows:
     tasks_before: Longs
     edited: Rows
     edits: Tasks
+    again: Rows
     podgroups_from: Rows
     podgroups_to: Rows
     roles_from: Rows

@@ -40,6 +40,8 @@ class CompiledPart:
         The state's row of each of its queues.
     podgroup_of, task_of: int64[G'], int64[T']
         The state's row of each of its podgroups and tasks, NONE for new ones.
+    again: int64[A]
+        The state's rows of tasks that are gone and wait again.
     role_of, subgroup_of: int64[L'], int64[U']
         The state's rows of its roles and subgroups, if a known podgroup has them under the same name, else NONE.
     podgroups_before, tasks_before: int64[G'], int64[T']
@@ -56,6 +58,7 @@ class CompiledPart:
     queue_of: Ids
     podgroup_of: Rows
     task_of: Rows
+    again: Rows
     role_of: Rows
     subgroup_of: Rows
     podgroups_before: Longs
@@ -106,6 +109,7 @@ def new_rows_from(base: Snapshot, joined: CompiledPart) -> NewRows:
         tasks_before=joined.tasks_before[fresh],
         edited=joined.task_of[known],
         edits=picked(ready, known),
+        again=joined.again,
         podgroups_from=joined.podgroup_of[moved],
         podgroups_to=place[moved],
         **_moves("roles", np.flatnonzero(gone[base.roles.podgroup]), joined.role_of[roles], role_at[roles]),

@@ -1,8 +1,11 @@
 """News that comes again, late, or after it was refused."""
 
+from typing import Any
+
 import pytest
 
-from tests.support.told_world import World, drained
+from pipeline.cluster.tables import GONE, PENDING, RUNNING
+from tests.support.told_world import World, drained, task
 
 
 @pytest.fixture
@@ -99,4 +102,33 @@ def test_old_news_is_no_dead_letter_in_the_turn_that_brings_the_newer(world: Wor
     newer = world.outgoing("task_started", {"task": "default/train-0", "node": "n0"}, 9)
     world.say(newer, world.outgoing("task_started", {"task": "default/train-0", "node": "gone"}, 8))
     drained(ingestor)
+    assert world.letters() == []
+
+
+@pytest.mark.parametrize("one_turn", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [("podgroup_upserted", {"name": "web", "queue": "dev", "tasks": [{"name": "web-0", "request": {"cpu": 2}}]}),
+     ("task_upserted", {"podgroup": "default/web", "task": {"name": "web-0", "request": {"cpu": 2}}})],
+)  # fmt: skip
+def test_a_task_whose_node_was_lost_waits_once_it_is_described_again(
+    world: World, kind: str, body: dict[str, Any], one_turn: bool
+) -> None:
+    ingestor = world.ingestor()
+    world.tell("node_removed", node="n3")
+    if not one_turn:
+        assert task(drained(ingestor), "web-0")["status"] == GONE
+    world.tell(kind, **body)
+    assert task(drained(ingestor), "web-0") == {"status": PENDING, "node": None, "nominated": None, "life": 1}
+    world.tell("task_started", task="default/web-0", node="n1", incarnation=1)
+    assert task(drained(ingestor), "web-0") == {"status": RUNNING, "node": "n1", "nominated": None, "life": 1}
+    assert world.letters() == []
+
+
+def test_a_task_whose_node_was_lost_runs_once_it_is_said_to(world: World) -> None:
+    ingestor = world.ingestor()
+    world.tell("node_removed", node="n3")
+    drained(ingestor)
+    world.tell("task_upserted", podgroup="default/web", task={"name": "web-0", "status": "Running", "node": "n1"})
+    assert task(drained(ingestor), "web-0")["node"] == "n1"
     assert world.letters() == []
