@@ -35,7 +35,8 @@ def offences(cluster: ClusterDocument, most: StateLimits | None, *, living: bool
     Parameters
     ----------
     living
-        Whether it is the list of a live fleet, where a gang group may name a podgroup that has left or is yet to come.
+        Whether it is the list or the state of a live fleet, where a gang group may name a podgroup that has left or is
+        yet to come.
     """
     excess = [*too_large(cluster, most)] if most is not None else []
     if excess:  # looking at all its tasks would take the memory that the bound protects
@@ -68,8 +69,8 @@ def offences(cluster: ClusterDocument, most: StateLimits | None, *, living: bool
 def overfilled(cluster: ClusterDocument) -> Iterator[Offence]:
     """An offence for each task that holds more of a card than its capacity leaves; nominations may wait for room.
 
-    Only files are checked, since a live fleet reports what is. A card with a capacity of 0 keeps the tasks that hold
-    it.
+    Only files are checked that are not of a live fleet, since that reports what is. A card with a capacity of 0 keeps
+    the tasks that hold it.
     """
     if not any(node.cards for node in cluster.nodes.kinds):
         return  # nor does any task hold one

@@ -265,11 +265,19 @@ class RecentEvictionsDocument(Document):
 
 
 class ClusterDocument(Document):
-    """A cluster file, version 1. The last four keys belong to conformance cases and say nothing about the cluster."""
+    """A cluster file, version 1. The last four keys belong to conformance cases and say nothing about the cluster.
+
+    Attributes
+    ----------
+    live
+        Whether it is the state of a live fleet, where a gang group may name a podgroup that has left or is yet to come,
+        and tasks may hold more of a card than its capacity.
+    """
 
     version: Annotated[int, Field(ge=1, le=1)]
     id: str | None = None
     now: Moment = 0.0
+    live: bool = False
     policy: PolicyDocument | None = None
     nodes: Alike[NodeDocument] = Field((), validate_default=True)
     topology: TopologyDocument | None = None

@@ -54,7 +54,8 @@ def read_cluster(document: Mapping[str, Any], most: StateLimits | None = STATE_L
     except ValidationError as error:
         found = [_offence(detail) for detail in error.errors(include_url=False)]
     else:
-        found = [*offences(cluster, most)] or [*overfilled(cluster)]
+        found = [*offences(cluster, most, living=cluster.live)]
+        found = found if found or cluster.live else [*overfilled(cluster)]
         if not found:
             return cluster
     first = min(found, key=lambda offence: _position(document, offence.where))

@@ -27,7 +27,7 @@ def cluster_document(state: LiveState, now: float) -> dict[str, Any]:
     """The state as the plain data of a cluster file, its clock at ``now`` (seconds)."""
     kept, topology = state.documents, state.documents.present_topology
     return {
-        "version": 1, "now": now,
+        "version": 1, "now": now, "live": True,
         "nodes": kept.read_all("nodes"),
         **({"topology": plain(topology)} if topology is not None else {}),
         "queues": kept.read_all("queues"),

@@ -35,7 +35,7 @@ A_TIME = "expected seconds since 1970, within the years 1 to 9999"
             "colour",
             1,
             (
-                "colour: expected one of version, id, now, policy, nodes, topology, queues, priority_classes, "
+                "colour: expected one of version, id, now, live, policy, nodes, topology, queues, priority_classes, "
                 'podgroups, disruption_budgets, recent_evictions, note, source, corrected, expect, found "colour"'
             ),
         ),

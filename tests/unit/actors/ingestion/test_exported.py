@@ -1,8 +1,13 @@
 """A live state as a cluster file is one that can be read again."""
 
+import pytest
+
+from actors.cli.simulate import simulate
+from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_cluster
 from actors.ingestion.exported import cluster_document
-from tests.support.told_world import WRITTEN_OUT, World, drained
+from tests.support.carded import carded, node
+from tests.support.told_world import CLUSTER, WRITTEN_OUT, World, drained
 
 
 def test_a_node_that_left_is_not_named_in_the_topology_of_the_file() -> None:
@@ -41,3 +46,31 @@ def test_a_task_that_has_ended_is_told_without_its_node_once_that_has_left() -> 
     exported = read_cluster(cluster_document(drained(ingestor).state, world.now))
     ended = [(task.status, task.node) for group in exported.podgroups for task in group.tasks if task.name == "web-0"]
     assert ended == [("Succeeded", None)]
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_a_gang_group_names_a_podgroup_that_is_not_there_and_still_waits_for_it(left: bool) -> None:
+    world = World()
+    there = [{"name": "late", "queue": "ml", "tasks": [{"name": "late", "request": {"cpu": 1}}]}] if left else []
+    world.list_fleet({**CLUSTER, "podgroups": there})
+    ingestor = world.ingestor()
+    both = ["default/early", "default/late"]
+    world.tell("podgroup_upserted", name="early", queue="ml", gang_group=both, tasks=[{"name": "early"}])
+    if left:
+        world.tell("podgroup_removed", podgroup="default/late")
+    exported = cluster_document(drained(ingestor).state, world.now)
+    assert read_cluster(exported).podgroups[0].gang_group == tuple(both)
+    assert simulate(exported, 3, "koordinator")["final"]["default/early"]["status"] == "Pending"
+    with pytest.raises(ClusterFileRefused, match=r"gang_group\[1\]: expected the name of a podgroup"):
+        read_cluster({**exported, "live": False})
+
+
+def test_a_card_that_shrank_below_what_its_tasks_hold_is_exported_as_it_is() -> None:
+    world = World()
+    world.list_fleet(carded([("a", "4Gi", "gpu-0", 0), ("b", "4Gi", "gpu-0", 0)]))
+    ingestor = world.ingestor()
+    world.tell("node_upserted", **{**node(), "cards": [{"name": f"gpu-{at}", "capacity": "6Gi"} for at in range(2)]})
+    exported = cluster_document(drained(ingestor).state, world.now)
+    assert read_cluster(exported).nodes[0].cards[0].capacity == "6Gi"
+    with pytest.raises(ClusterFileRefused, match="expected at most"):
+        read_cluster({**exported, "live": False})
