@@ -236,10 +236,19 @@ class Ingestor:
         return decode_events(entry, self._limits)
 
     def _watch(self, entry: Entry) -> None:
-        """Notice a gap in the numbers that a fleet may give its entries."""
+        """Notice a gap in the numbers that a fleet may give its entries, and when it counts them anew.
+
+        A number that is lower, and not the first of a count, is one of an entry that was sent again.
+        """
         number, state = whole_number(entry.fields.get("sequence", b"")), self.state
         if number is None:
             return
+        if number <= 1 and number < state.sequence:
+            self._interpreter.flush()
+            state = self.state
+            state.holes, state.anew = state.holes + 1, True
+            self._ask_for_list(f"the fleet counts its entries anew: {number} came after {state.sequence}")
+            state.sequence = number
         if state.sequence and number > state.sequence + 1:
             self._interpreter.flush()  # a list before the hole does not fill it
             state = self.state

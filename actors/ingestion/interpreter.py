@@ -97,6 +97,10 @@ class Interpreter:
         """Take a message; it may be folded later, with others."""
         if message.kind not in STAGES:
             return
+        reason = self._counted_anew(message)
+        if reason is not None:
+            self._state.refuse(message, reason)
+            return
         excess = self._beyond_bounds(message)
         if excess is not None:
             self._state.refuse(message, excess)
@@ -108,6 +112,20 @@ class Interpreter:
             self._open.since.append(message)
             if self._open.is_too_long:
                 self._open = None
+
+    def _counted_anew(self, message: Message) -> str | None:
+        """Why a message is refused that would be old without end, or None.
+
+        A fleet that counts its entries anew may count its revisions anew as well. A list whose revision is the same as
+        that of the newest one is another list then.
+        """
+        newest = NONE
+        for _ in range(2):  # what is held may end this, such as a list
+            newest = self._state.newest(message) if self._state.anew else NONE
+            if message.revision >= newest + (newest != NONE and message.kind == "fleet_listed"):
+                return None
+            self.flush()
+        return f"revision: expected more than {newest}, its newest, found {message.revision}"
 
     def _beyond_bounds(self, message: Message) -> str | None:
         """Why the state has no room for what a message adds, or None.

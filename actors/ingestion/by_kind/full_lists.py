@@ -111,6 +111,7 @@ def state_of_list(
         listed=True,
         sequence=now.sequence,
         holes=now.holes - before.holes,
+        anew=now.anew and not before.anew,
         lists=now.lists + 1,
         refused=now.refused,
     )

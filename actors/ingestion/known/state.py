@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import msgpack
 import numpy as np
@@ -26,7 +27,15 @@ from pipeline.cluster.updates.fold import fold
 from pipeline.errors import StateRefused
 
 #: The format of a whole checkpoint: the snapshot's columns, then what they leave out.
-SCHEMA = f"{checkpoint.SCHEMA}+register-6"
+SCHEMA = f"{checkpoint.SCHEMA}+register-7"
+
+#: Kinds of events whose body names their object: its section, and the key.
+_NAMED: Mapping[str, tuple[Section, str]] = {
+    "node_upserted": ("nodes", "name"), "node_removed": ("nodes", "node"),
+    "queue_upserted": ("queues", "name"), "queue_removed": ("queues", "queue"),
+    "priority_class_upserted": ("priority_classes", "name"),
+    "podgroup_removed": ("podgroups", "podgroup"), "budget_removed": ("disruption_budgets", "budget"),
+}  # fmt: skip
 
 TaskRow = tuple[int, int, int, int, int, int, float]
 """Row, status, node, card, incarnation, revision, time (seconds)."""
@@ -44,6 +53,8 @@ class LiveState:
         Number of the fleet's last entry; 0 if the fleet does not number them.
     holes
         Entries of the fleet that never came, and that no list has made up for yet.
+    anew
+        Whether the fleet has counted its entries anew since the last list: its revisions may begin anew as well.
     lists
         Lists taken in by this process: between two of them tasks and podgroups keep their rows.
     refused
@@ -64,6 +75,7 @@ class LiveState:
     listed: bool = False
     sequence: int = 0
     holes: int = 0
+    anew: bool = False
     lists: int = 0
     refused: list[tuple[Message, str]] = field(default_factory=list)
     measured: MeasuredWords = field(default_factory=MeasuredWords)
@@ -116,6 +128,32 @@ class LiveState:
         row = self.names.row("podgroups", name)
         return row if row != NONE and self.snapshot.podgroups.alive[row] else NONE
 
+    def newest(self, message: Message) -> int:
+        """The newest revision of the object of an event; NONE if none is known."""
+        body: Any = message.body
+        match message.kind:
+            case "fleet_listed":
+                return self.documents.revisions.get("fleet", NONE)
+            case "topology_changed":
+                return self.documents.revisions.get("topology", NONE)
+            case "podgroup_upserted":
+                return self.documents.revision("podgroups", body.full_name)
+            case "budget_upserted":
+                return self.documents.revision("disruption_budgets", f"{body.namespace}/{body.name}")
+            case "task_upserted":
+                namespace = body.podgroup.partition("/")[0]
+                return min(self._newest_of_task(f"{namespace}/{name}") for name, _ in body.task.expanded())
+            case "task_started" | "task_terminating" | "task_ended":
+                return self._newest_of_task(body.task)
+            case kind if kind in _NAMED:
+                section, key = _NAMED[kind]
+                return self.documents.revision(section, getattr(body, key))
+        return NONE
+
+    def _newest_of_task(self, name: str) -> int:
+        row = self.names.row("tasks", name)
+        return int(self.snapshot.tasks.revision[row]) if row != NONE else NONE
+
     @property
     def size(self) -> Size:
         """What it holds; rows of what is gone count until a list."""
@@ -160,7 +198,7 @@ class LiveState:
         packed: bytes = msgpack.packb(
             [
                 self.names.packable(), self.documents.packable(), self.decisions.packable(), self.listed,
-                self.sequence, self.holes,
+                self.sequence, self.holes, self.anew,
             ]
         )  # fmt: skip
         return packed
@@ -182,7 +220,8 @@ class LiveState:
         view = memoryview(data)
         at = int.from_bytes(view[-8:], "little")
         try:
-            names, documents, decisions, listed, sequence, holes = msgpack.unpackb(view[at:-8], strict_map_key=False)
+            names, documents, decisions, *said = msgpack.unpackb(view[at:-8], strict_map_key=False)
+            listed, sequence, holes, anew = said
             return cls(
                 checkpoint.decode(view[:at]),
                 RowNames.of_packable(names),
@@ -191,6 +230,7 @@ class LiveState:
                 listed,
                 sequence,
                 holes,
+                anew,
             )
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as refusal:
             raise StateRefused(f"checkpoint: expected what was encoded, found something else: {refusal!r}") from refusal

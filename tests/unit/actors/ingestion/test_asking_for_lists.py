@@ -1,5 +1,7 @@
 """When the ingestor asks the fleet for a full list, and what holds until it has come."""
 
+from typing import Any
+
 import pytest
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
@@ -11,7 +13,20 @@ from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.envelopes import Outgoing
 from actors.protocol.full_list import cut
-from tests.support.told_world import CLUSTER, World, drained
+from tests.support.told_world import CLUSTER, World, drained, task
+
+#: An event about an object of each kind, each about another one.
+EVERY_KIND: list[tuple[str, dict[str, Any]]] = [
+    ("node_upserted", {"name": "n3", "allocatable": {"cpu": 4, "pods": 10}}),
+    ("topology_changed", {"topology": {"levels": ["rack"], "labels": {"rack": "rack"}}}),
+    ("queue_upserted", {"name": "dev"}),
+    ("priority_class_upserted", {"name": "high", "value": 2}),
+    ("budget_upserted", {"name": "b", "disruptions_allowed": 2}),
+    ("podgroup_upserted", {"name": "train", "queue": "ml"}),
+    ("task_upserted", {"podgroup": "default/train", "task": {"name": "train-2"}}),
+    ("task_started", {"task": "default/train-0", "node": "n0"}),
+    ("task_terminating", {"task": "default/train-1"}),
+]
 
 
 @pytest.fixture
@@ -170,3 +185,66 @@ def test_a_list_does_not_make_up_for_what_is_lost_between_its_parts() -> None:
     drained(ingestor)
     assert ingestor._list_revision == 99
     assert ingestor.state.holes == 1
+
+
+def numbered(world: World, sequence: int, kind: str, body: dict[str, Any], revision: int) -> None:
+    """An entry with the fleet's own number and a revision of its own choice."""
+    world.say(world.outgoing(kind, body, revision), sequence=str(sequence).encode())
+
+
+def listed(world: World, sequence: int, revision: int, list_id: str, **other: Any) -> None:
+    (whole,) = cut({**CLUSTER, **other}, list_id, 1 << 19)
+    world.say(Outgoing("fleet_listed", "fleet", revision, whole), sequence=str(sequence).encode())
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_count_of_entries_that_begins_anew_asks_for_a_list_and_goes_on(first: int) -> None:
+    world = World()
+    listed(world, 1, 100, "first")
+    ingestor = world.ingestor()
+    for at in range(2, 5):
+        numbered(world, at, "task_started", {"task": "default/train-0", "node": "n0"}, 100 + at)
+    numbered(world, first, "task_started", {"task": "default/train-1", "node": "n1"}, 200)
+    drained(ingestor)
+    assert world.asked() == [f"the fleet counts its entries anew: {first} came after 4"]
+    assert task(ingestor, "train-1")["node"] == "n1"  # revisions decide what is old
+    listed(world, first + 1, 201, "second")
+    drained(ingestor)
+    assert (ingestor.state.holes, ingestor.state.sequence, len(world.asked())) == (0, first + 1, 1)
+    numbered(world, first + 3, "queue_upserted", {"name": "q"}, 202)
+    drained(ingestor)
+    assert world.asked()[1:] == [f"entries {first + 2} to {first + 2} of the fleet never came"]
+    assert world.letters() == []
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_revisions_that_begin_anew_are_refused_and_do_not_pass_for_old_news(restarts: bool) -> None:
+    world = World()
+    listed(world, 1, 100, "first")
+    ingestor = world.ingestor()
+    for at, (kind, body) in enumerate(EVERY_KIND, 2):
+        numbered(world, at, kind, body, 100 + at)
+    listed(world, 1, 1, "second", podgroups=[])
+    if restarts:
+        drained(ingestor).checkpoint()
+        ingestor = world.ingestor("again")
+    for at, (kind, body) in enumerate(EVERY_KIND, 2):
+        numbered(world, at, kind, body, at)
+    numbered(world, len(EVERY_KIND) + 2, "queue_upserted", {"name": "new"}, 9)
+    drained(ingestor)
+    found = [f"revision: expected more than {100 + at}, its newest, found {at}" for at in range(2, len(EVERY_KIND) + 2)]
+    assert world.letters() == ["revision: expected more than 100, its newest, found 1", *found]
+    assert "new" in ingestor.names.queues
+    listed(world, len(EVERY_KIND) + 3, 101, "third", podgroups=[])
+    numbered(world, len(EVERY_KIND) + 4, "priority_class_upserted", {"name": "high", "value": 3}, 1)
+    drained(ingestor)
+    assert ingestor.state.holes == 0
+    assert len(world.letters()) == len(found) + 1
+
+
+def test_an_entry_that_is_sent_again_begins_no_count(world: World) -> None:
+    ingestor = world.ingestor()
+    for sequence in (1, 1, 2, 3, 4, 3, 2, 4, 5):
+        numbered(world, sequence, "queue_upserted", {"name": f"q{sequence}"}, 100 + sequence)
+    drained(ingestor)
+    assert (world.asked(), world.letters()) == ([], [])
