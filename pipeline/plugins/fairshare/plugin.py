@@ -13,7 +13,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Counts, Floats, Ids, Longs, Rows, total_rank
 from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.fairness.gate import QueueShares, Victims, may_reclaim, may_take
-from pipeline.cluster.queue_tree import is_parent, least_above
+from pipeline.cluster.queue_tree import is_parent, least_above, with_descendants
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import never_evicted
 from pipeline.cluster.rules.requests import asking
@@ -32,6 +32,7 @@ from pipeline.plugins.extension_points import (
     ValidatesVictims,
 )
 from pipeline.plugins.fairshare.order import Compared, keys_of, rank_of
+from pipeline.plugins.fairshare.outranked import by_priority, outranked
 from pipeline.plugins.fairshare.shares import Shares, requested, shares_of, stated
 from pipeline.plugins.fairshare.turn import turn_of
 from pipeline.plugins.fairshare.victim_order import across_queues
@@ -139,11 +140,22 @@ class FairShare(
         return True
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
-        """In reclaim, whether the queue may take these victims; see `fairness.gate.may_take`."""
+        """In reclaim, whether the queue may take these victims; see `fairness.gate.may_take` and `outranked`."""
         if preemptor.purpose is not Purpose.RECLAIM or not preemptor.podgroups:
             return True
         request, columns = preemptor.request.astype(np.float64), self._base.once(_columns)
-        return bool(_lawful(self._queue_shares, *self._asker(preemptor), request, rows, columns, self._multiplier))
+        queue, preemptible = self._asker(preemptor)
+        if not _lawful(self._queue_shares, queue, preemptible, request, rows, columns, self._multiplier):
+            return False
+        if len(rows) == 0 or not self._queues.once(by_priority):
+            return True
+        return not outranked(self._compared, queue, request, self._held_by(rows))
+
+    def _held_by(self, rows: Rows) -> Floats:
+        """float64[Q, R]: what some tasks of each queue hold, descendants included."""
+        tasks, held = self._base.tasks, np.zeros(self._base.queues.guarantee.shape, np.int64)
+        np.add.at(held, self._base.podgroups.queue[tasks.podgroup[rows]], self._base.shapes.request[tasks.shape[rows]])
+        return with_descendants(self._queues.parent, held).astype(np.float64)
 
     def _asker(self, preemptor: Preemptor) -> tuple[int, bool]:
         """Its queue, and whether all of it is preemptible."""

@@ -1,0 +1,52 @@
+"""Whether victims come back before the podgroup that reclaims: then nothing would be gained by taking them.
+
+KAI Scheduler places a preemptor and its victims again in the order of queues (notes on KAI, 1.6). Victims of a queue
+above its share come after a queue that stays within what it deserves; else queue priority decides (`order`).
+"""
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Floats, Ids
+from pipeline.cluster.queue_tree import chain
+from pipeline.cluster.tables import Queues
+from pipeline.plugins.fairshare.order import Compared
+
+
+def by_priority(queues: Queues) -> bool:
+    """Whether priority tells some siblings apart."""
+    order = np.argsort(queues.parent, kind="stable")
+    above, priority = queues.parent[order], queues.priority[order]
+    return bool(((above[1:] == above[:-1]) & (priority[1:] != priority[:-1])).any())
+
+
+def outranked(queues: Compared, queue: int, request: Floats, lost: Floats) -> bool:
+    """Whether a queue would take from one of higher priority what it does not deserve itself.
+
+    Queues are compared where their ancestors differ. One that holds more than its fair share of every resource even
+    without the victims comes last, whatever its priority.
+
+    Parameters
+    ----------
+    request: float64[R]
+        What ``queue`` asks for.
+    lost: float64[Q, R]
+        What each queue would lose, descendants included.
+    """
+    for mine in chain(queues.parent, queue):
+        if (queues.allocated[mine] + request <= queues.deserved[mine])[queues.counts].all():
+            continue
+        above = _siblings(queues.parent, mine) & (queues.priority > queues.priority[mine]) & lost.any(axis=1)
+        rest = queues.allocated[above] - lost[above]
+        last = _beyond(rest, queues.fair[above], queues.counts)
+        if not (last & ~_beyond(queues.allocated[mine], queues.fair[mine], queues.counts)).all():
+            return True
+    return False
+
+
+def _siblings(parent: Ids, queue: int) -> Bools:
+    return np.asarray((parent == parent[queue]) & (np.arange(len(parent)) != queue))
+
+
+def _beyond(held: Floats, fair: Floats, counts: Bools) -> Bools:
+    """bool[...]: queues that hold more than their fair share of every resource."""
+    return np.asarray((fair < held)[..., counts].all(axis=-1))

@@ -1,0 +1,64 @@
+"""Queue priority in reclaim: surplus is not taken from a sibling of higher priority, for surplus."""
+
+from typing import Any
+
+import pytest
+
+from actors.cli.simulate import simulate
+
+GPU = "nvidia.com/gpu"
+
+
+def queue(name: str, gpus: int, weight: int, priority: int, **more: Any) -> dict[str, Any]:
+    weights = {"cpu": 1, "memory": 1, GPU: weight}
+    deserved = {"cpu": "unlimited", "memory": "unlimited", GPU: gpus}
+    return {"name": name, "priority": priority, "over_quota_weight": weights, "deserved": deserved, **more}
+
+
+def group(name: str, of: str, runs: bool = True) -> dict[str, Any]:
+    task = {"name": name, "request": {"cpu": 1, "memory": "1G", GPU: 1}}
+    place = {"status": "Running", "node": "n0"} if runs else {}
+    return {"name": name, "queue": of, "phase": "Inqueue", "tasks": [{**task, **place}]}
+
+
+def evicted(queues: list[dict[str, Any]], groups: list[dict[str, Any]], gpus: int) -> list[str]:
+    document = {
+        "version": 1, "now": 100.0, "policy": {"profile": "kai", "actions": ["reclaim"]},
+        "nodes": [{"name": "n0", "allocatable": {"cpu": 900, "memory": "900G", GPU: gpus, "pods": 900}}],
+        "queues": queues, "podgroups": groups,
+    }  # fmt: skip
+    evictions = simulate(document)["cycles"][0]["evictions"]
+    return [one["task"].removeprefix("default/") for one in evictions]
+
+
+@pytest.mark.parametrize(("priority", "victims"), [(101, []), (100, ["theirs-1"]), (99, ["theirs-1"])])
+def test_surplus_is_taken_for_surplus_only_from_a_queue_of_no_higher_priority(priority: int, victims: list[str]):
+    queues = [queue("mine", 1, 1, 100), queue("theirs", 1, 0, priority)]
+    groups = [group("mine-0", "mine"), group("mine-1", "mine", runs=False)]
+    assert evicted(queues, [*groups, group("theirs-0", "theirs"), group("theirs-1", "theirs")], 3) == victims
+
+
+def test_what_a_queue_deserves_is_taken_from_a_queue_of_higher_priority():
+    queues = [queue("mine", 2, 1, 100), queue("theirs", 1, 0, 101)]
+    groups = [group("mine-0", "mine"), group("mine-1", "mine", runs=False)]
+    assert evicted(queues, [*groups, group("theirs-0", "theirs"), group("theirs-1", "theirs")], 3) == ["theirs-1"]
+
+
+def test_a_queue_above_its_share_of_everything_comes_last_whatever_its_priority():
+    bounded = {"deserved": {"cpu": 1, "memory": "1G", GPU: 1}, "over_quota_weight": 0}
+    queues = [queue("mine", 1, 1, 100), queue("theirs", 1, 0, 101) | bounded]
+    groups = [group("mine-0", "mine"), group("mine-1", "mine", runs=False)]
+    theirs = [group(f"theirs-{at}", "theirs") for at in range(3)]
+    assert evicted(queues, [*groups, *theirs], 4) == ["theirs-2"]
+    assert evicted(queues, [*groups, *theirs[:2]], 3) == []
+
+
+def test_priorities_are_compared_where_the_ancestors_of_two_queues_differ():
+    def tree(mine: int, theirs: int) -> list[dict[str, Any]]:
+        above = [queue("a", 1, 1, mine), queue("b", 1, 0, theirs)]
+        return [*above, queue("mine", 1, 1, 100, parent="a"), queue("theirs", 1, 0, 200 - theirs, parent="b")]
+
+    groups = [group("mine-0", "mine"), group("mine-1", "mine", runs=False)]
+    groups += [group("theirs-0", "theirs"), group("theirs-1", "theirs")]
+    assert evicted(tree(100, 101), groups, 3) == []
+    assert evicted(tree(101, 100), groups, 3) == ["theirs-1"]
