@@ -22,7 +22,9 @@ _RESOURCES: Mapping[str, tuple[str, str]] = {
     "memory": ("memory", "M"),
     "gpu": ("nvidia.com/gpu", ""),
 }
-_USUAL_PRIORITY, _USUAL_WEIGHT = 100, 1
+_USUAL_PRIORITY = 100
+#: What a queue has of a quota, a limit or a weight that it does not state: with a limit of 0 it may use none.
+_UNSTATED = 0
 _STARTED, _STALE = "kai.scheduler/last-start-timestamp", "kai.scheduler/stale-podgroup-timestamp"
 #: Keys that only inform people or other programs.
 _TOLD = ("displayName", "markUnschedulable", "schedulingBackoff")
@@ -183,10 +185,9 @@ def _queue(one: _Object) -> dict[str, Any]:
     for theirs, (ours, unit) in _RESOURCES.items():
         said, way = _mapping(resources.get(theirs)), ("spec", "resources", theirs)
         one.only(said, way, ("quota", "limit", "overQuotaWeight"))
-        weights[ours] = said.get("overQuotaWeight", _USUAL_WEIGHT)
-        quota, limit = said.get("quota", 0), said.get("limit", _UNLIMITED)
+        quota, limit, weights[ours] = (said.get(key, _UNSTATED) for key in ("quota", "limit", "overQuotaWeight"))
         deserved[ours] = "unlimited" if quota == _UNLIMITED else _amount(one, (*way, "quota"), quota, unit)
-        if limit not in (_UNLIMITED, 0):  # KAI Scheduler sets no limit for 0 either
+        if limit != _UNLIMITED:
             capability[ours] = _amount(one, (*way, "limit"), limit, unit)
     made |= {"over_quota_weight": weights, "deserved": deserved, "capability": capability}
     for theirs, ours in (("preemptMinRuntime", "preempt_min_runtime"), ("reclaimMinRuntime", "reclaim_min_runtime")):

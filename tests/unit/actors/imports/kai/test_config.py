@@ -177,6 +177,12 @@ def test_queues_keep_their_quotas_in_our_units(tmp_path: Path) -> None:
     assert vision["deserved"] == {"cpu": "1500m", "memory": "0M", "nvidia.com/gpu": 4}
 
 
+def test_a_limit_or_a_weight_that_a_queue_does_not_state_is_none_at_all(tmp_path: Path) -> None:
+    vision = imported(tmp_path, OBJECTS)["queues"][1]
+    assert vision["capability"] == {"cpu": "0m", "memory": "0M", "nvidia.com/gpu": 0}
+    assert vision["over_quota_weight"] == {"cpu": 0, "memory": 0, "nvidia.com/gpu": 0}
+
+
 def test_a_podgroup_keeps_its_minima_its_levels_and_its_history(tmp_path: Path) -> None:
     made = imported(tmp_path, OBJECTS)
     assert made["topology"] == {

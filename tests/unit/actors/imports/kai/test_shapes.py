@@ -68,7 +68,7 @@ def test_a_key_without_a_value_counts_as_absent(tmp_path: Path) -> None:
     file.write_text(yaml.safe_dump({"apiVersion": VERSIONS["Queue"], "kind": "Queue", "metadata": about, "spec": spec}))
     assert kai_config.run([file], None, tmp_path / "cluster.yaml") == 0
     (queue,) = yaml.safe_load((tmp_path / "cluster.yaml").read_text())["queues"]
-    assert (queue["priority"], queue["deserved"]["nvidia.com/gpu"], queue["capability"]) == (100, 0, {})
+    assert (queue["priority"], *(queue[key]["nvidia.com/gpu"] for key in ("deserved", "capability"))) == (100, 0, 0)
     document, findings = cluster_of([file])
     assert (document["queues"][0]["priority"], findings) == (100, [])
 
