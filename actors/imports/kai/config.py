@@ -32,6 +32,8 @@ from pipeline.actions.registry import ACTIONS, NAMES, actions_of
 _REFUSED = 2
 #: What our profile has beside KAI's plugins: there gangs are no plugin.
 _ALWAYS = ("gang",)
+#: Without tiers KAI Scheduler takes all of its own plugins; by name here, their arguments.
+_WITHOUT_TIERS: Mapping[str, Mapping[str, Any]] = {name: {} for name in PLUGINS.values()}
 _UNSAID: Mapping[str, Any] = {"tier": 0, "enabled": {"*": True}}
 
 
@@ -163,7 +165,7 @@ class Read:
             if key not in ("actions", "tiers", "queueDepthPerAction"):
                 where.refuse((key,), "expected actions, tiers or queueDepthPerAction; nothing here reads this")
         ours = toml_of(text_of(FOLDER / "kai.toml"))
-        listed = dict(_plugins(plain, where))
+        listed = _WITHOUT_TIERS if plain.get("tiers") in (None, []) else dict(_plugins(plain, where))
         plugins = [
             {**_UNSAID, **entry, "arguments": entry.get("arguments", {}) | listed.get(entry["name"], {})}
             for entry in ours["plugins"]

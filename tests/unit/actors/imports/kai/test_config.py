@@ -139,6 +139,11 @@ def test_a_plugin_that_is_not_listed_is_not_asked_and_gangs_always_are(tmp_path:
     assert dict(policy.solvers) == {"reclaim": "scenarios"}
 
 
+@pytest.mark.parametrize("tiers", ["", "tiers: []\n", "tiers:\n"])
+def test_without_tiers_all_plugins_are_asked(tiers: str, tmp_path: Path) -> None:
+    assert profile(tmp_path, f'actions: "allocate, reclaim"\n{tiers}').plugins == load_profile("kai").plugins
+
+
 def test_the_depth_of_queues_becomes_an_argument_of_each_action_that_runs(tmp_path: Path) -> None:
     depths = "queueDepthPerAction: {allocate: 7, reclaim: 5, preempt: 3}\n"
     policy = profile(tmp_path, f'actions: "allocate, reclaim"\ntiers: []\n{depths}')
