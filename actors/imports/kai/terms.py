@@ -18,11 +18,13 @@ PLUGINS: Mapping[str, str] = {
     "nodeplacement": "nodeplacement",
     "topology": "network-topology-aware",
 }
-#: Those that change nothing here: they order what is ordered always, or read objects that a cluster file cannot have
-#: (parts of devices, claims, affinity between pods); such objects are refused where they are named.
+#: Those that change nothing here: they order what is ordered always, search for scenarios in a way of their own (sg-),
+#: or read objects that a cluster file cannot have (parts of devices, claims, affinity between pods); such objects are
+#: refused where they are named.
 UNASKED = (
     "dynamicresources", "gpupack", "gpusharingorder", "gpuspread", "kubeflow", "nodeavailability", "nominatednode",
-    "podaffinity", "ray", "reflectjoborder", "resourcetype", "snapshot", "subgrouporder", "taskorder",
+    "podaffinity", "ray", "reflectjoborder", "resourcetype", "sg-multinodegang", "sg-nodelocalgreedy", "snapshot",
+    "subgrouporder", "taskorder",
 )  # fmt: skip
 
 

@@ -34,6 +34,8 @@ tiers:
   - name: minruntime
     arguments: {defaultPreemptMinRuntime: 0s, reclaimResolveMethod: lca}
   - name: topology
+  - name: sg-nodelocalgreedy
+  - name: sg-multinodegang
 """
 OBJECTS = """
 apiVersion: scheduling.run.ai/v2
