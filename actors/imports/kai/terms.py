@@ -26,6 +26,7 @@ UNASKED = (
     "podaffinity", "ray", "reflectjoborder", "resourcetype", "sg-multinodegang", "sg-nodelocalgreedy", "snapshot",
     "subgrouporder", "taskorder",
 )  # fmt: skip
+_HOURS: Mapping[str, float] = {"d": 24.0, "w": 168.0}
 
 
 def _number(text: str) -> float | None:
@@ -43,6 +44,8 @@ def _strategy(text: str) -> str | None:
 
 
 def _duration(text: str) -> str | None:
+    """KAI Scheduler counts days and weeks too, such as 2d4h."""
+    text = re.sub(r"([0-9]+(?:\.[0-9]+)?)([dw])", lambda found: f"{float(found[1]) * _HOURS[found[2]]:.10g}h", text)
     return text if seconds_of(text) is not None else None
 
 

@@ -165,6 +165,13 @@ def test_minimum_runtimes_where_no_queue_states_any_are_kept(method: str, tmp_pa
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("text", "seconds"), [("2d4h30m", 189000.0), ("1w", 604800.0), ("0.5d", 43200.0)])
+def test_a_minimum_runtime_may_be_in_days_and_weeks(text: str, seconds: float, tmp_path: Path) -> None:
+    policy = profile(tmp_path, LISTED + f"minruntime\n    arguments: {{defaultReclaimMinRuntime: {text}}}\n")
+    (ours,) = (one for one in policy.plugins if one.name == "minruntime")
+    assert dict(ours.arguments)["default_reclaim"] == seconds
+
+
 def test_a_configuration_may_stand_in_its_config_map(tmp_path: Path) -> None:
     inner = "".join(f"    {line}\n" for line in CONFIGURATION.strip().splitlines())
     text = f"kind: ConfigMap\nmetadata: {{name: scheduler-config}}\ndata:\n  config.yaml: |\n{inner}"
