@@ -223,7 +223,7 @@ _SAME = {
     "minSubGroup": "min_subgroups",
     "priorityClassName": "priority_class",
 }
-_PODGROUP = (*_SAME, "preemptibility", "topologyConstraint", "subGroups", "stalenessGracePeriod")
+_PODGROUP = (*_SAME, "preemptibility", "topologyConstraint", "subGroups", "stalenessGracePeriod", "preemptionDelay")
 
 
 def _podgroup(one: _Object) -> dict[str, Any]:
@@ -238,6 +238,8 @@ def _podgroup(one: _Object) -> dict[str, Any]:
             one.refuse(("spec", "preemptibility"), told)
     if "stalenessGracePeriod" in spec:
         made["stale_grace_seconds"] = one.seconds(("spec", "stalenessGracePeriod"), spec["stalenessGracePeriod"])
+    if "preemptionDelay" in spec:
+        made["preemption_delay"] = max(one.seconds(("spec", "preemptionDelay"), spec["preemptionDelay"]) or 0.0, 0.0)
     made |= _wanted(one, ("spec", "topologyConstraint"), spec.get("topologyConstraint"))
     if spec.get("subGroups"):
         made["subgroups"] = _tree(one, spec["subGroups"])

@@ -65,6 +65,7 @@ SHAPES: Mapping[str, Shape] = {
             "priorityClassName": _TEXT,
             "preemptibility": _TEXT,
             "stalenessGracePeriod": _TEXT,
+            "preemptionDelay": _TEXT,
             "topologyConstraint": _LEVELS,
             "subGroups": Several(_SUBGROUP),
         },

@@ -33,3 +33,12 @@ def test_a_podgroup_without_a_class_has_the_usual_priority(tmp_path: Path) -> No
     assert (made["priority"], "preemptible" in made) == (50, False)
     (made,) = imported(tmp_path, queue, classed(None), usual)["podgroups"]
     assert (made["priority"], made["preemptible"]) == (125, False)
+
+
+@pytest.mark.parametrize(("said", "seconds"), [("10m", 600.0), ("0s", 0.0), ("-5s", 0.0)])
+def test_a_podgroup_keeps_the_time_that_it_must_wait_before_others_go_for_it(
+    said: str, seconds: float, tmp_path: Path
+) -> None:
+    queue = "kind: Queue\nmetadata: {name: q}\n"
+    (made,) = imported(tmp_path, queue, classed(None, preemptionDelay=said))["podgroups"]
+    assert made["preemption_delay"] == seconds
