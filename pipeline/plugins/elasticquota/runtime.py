@@ -53,7 +53,7 @@ class StatedQuotas:
     def base_of(self, siblings: Longs, resource: int, total: int) -> Longs:
         """int64[C]: the base of ``siblings`` (int64[C]) in one resource; they share ``total`` of it."""
         least = self.least[siblings, resource]
-        together = int(least.sum())
+        together = sum(least.tolist())
         if self.scales and together > total:
             least = np.array([total * one // together for one in least.tolist()], np.int64)
         return np.asarray(np.maximum(least, self.kept[siblings, resource]))
@@ -61,7 +61,7 @@ class StatedQuotas:
 
 def terms_of(queues: Queues, whole: Longs, *, scales: bool = False) -> StatedQuotas:
     """What the queues of a cluster of size ``whole`` (int64[R]) state."""
-    least = np.where(queues.deserved == UNSET, 0, np.minimum(queues.deserved, whole))
+    least = np.where(queues.deserved >= UNLIMITED, whole, np.maximum(queues.deserved, 0))  # UNSET is below 0
     bound = (queues.deserved != UNSET) | (queues.capability < UNLIMITED) | (queues.guarantee > 0)
     for queue, parent in enumerate(queues.parent.tolist()):  # parents come before children
         if parent != NONE:
