@@ -14,7 +14,7 @@ from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.records import replace
 from pipeline.solvers.gather.bounds import gathers, must
-from pipeline.solvers.gather.gathering import Gathered, GatherSite, first_of, gathered, most, of_some
+from pipeline.solvers.gather.gathering import Gathered, GatherSite, first_of, gathered, most, numbers_of, of_some
 from pipeline.solvers.gather.multiples import steps_of
 from pipeline.solvers.gather.needs import served, within_reach
 from pipeline.solvers.gather.offers import existing_of
@@ -40,7 +40,7 @@ def allocate(
         return None
     need = need if many == len(need.tasks) else first_of(need, many)
     allowed = host.allowed(need.shapes)
-    existing, steps = existing_of(snapshot, podgroups, need.tasks[:0]), steps_of(snapshot, podgroups)
+    existing, steps = existing_of(snapshot, podgroups, need.tasks[:0]), steps_of(snapshot, podgroups, need.tasks[:0])
     future = snapshot.room.future
     for room in (np.minimum(snapshot.room.idle, future), future):
         site = GatherSite(
@@ -56,18 +56,19 @@ def allocate(
 
 def _gathered(site: GatherSite, outer: Rows) -> Gathered | None:
     """All tasks, if they are as close as the minimum alone; else the minimum, or as many tasks as there is room for."""
-    need, step = site.need, site.steps.whole if site.steps is not None else 1
+    need = site.need
     if need.minimum == 0:  # each task starts by itself: one that has no room now does not keep the others waiting
         need = of_some(need, served(need, site.allowed & _inside(site.snapshot, outer), site.room)[need.shape])
         site = replace(site, need=need)
-        many = most(site, need.tasks, outer)
-        tries = dict.fromkeys((many, step)) if many else {}
+        numbers = numbers_of(site, need.tasks, outer, most(site, need.tasks, outer))
+        tries = dict.fromkeys((numbers[-1], numbers[0])) if numbers else {}
         return next((found for one in tries if (found := gathered(site, need.tasks[:one], outer)) is not None), None)
-    fewest, all_tasks = -(-need.minimum // step) * step, len(need.tasks) // step * step
-    least = gathered(site, need.tasks[:fewest], outer) if fewest <= all_tasks else None
-    if least is None or all_tasks == fewest:
+    numbers = numbers_of(site, need.tasks, outer, len(need.tasks))
+    fewest = next((many for many in numbers if many >= need.minimum), 0)
+    least = gathered(site, need.tasks[:fewest], outer) if fewest > 0 else None
+    if least is None or numbers[-1] == fewest:
         return least
-    everything = gathered(site, need.tasks[:all_tasks], outer)
+    everything = gathered(site, need.tasks[: numbers[-1]], outer)
     return everything if everything is not None and everything.tier <= least.tier else least
 
 

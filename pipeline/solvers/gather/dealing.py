@@ -10,16 +10,16 @@ from pipeline.solvers.gather.tree import Vertices
 
 
 @kernel
-def dealt(tree: Vertices, offers: Offers, kinds: Kinds, room: Longs, vertex: int, by_tier: Longs) -> Rows:
+def dealt(tree: Vertices, offers: Offers, kinds: Kinds, room: Longs, vertex: int, share: Longs) -> Rows:
     """int64[K]: the node of each task, in rank order; none if they do not fit the vertex together.
 
     Neighbours in rank share a node, then a block, then a spine. If the tasks are not alike, a node takes the next one
     in rank as long as it fits; if that leaves tasks without a node, a node takes any that fit; if that does too, kinds
     are packed, and only tasks of one kind are in the order of rank.
 
-    ``by_tier``: see `Steps`; no entries if any number of tasks will do.
+    ``share``: int64[V], how many tasks each vertex gets; no entries if any number will do.
     """
-    nodes, most = _in_dealing_order(tree, offers, vertex, len(kinds.kind), by_tier)
+    nodes, most = _in_dealing_order(tree, offers, vertex, len(kinds.kind), share)
     tasks = np.argsort(kinds.kind, kind="mergesort")  # by kind, then in rank order
     begins = np.cumsum(kinds.many) - kinds.many
     for attempt in range(min(2, len(kinds.many))):
@@ -32,42 +32,36 @@ def dealt(tree: Vertices, offers: Offers, kinds: Kinds, room: Longs, vertex: int
 
 
 @linked
-def _in_dealing_order(tree: Vertices, offers: Offers, vertex: int, many: int, by_tier: Longs) -> tuple[Rows, Longs]:
+def _in_dealing_order(tree: Vertices, offers: Offers, vertex: int, many: int, share: Longs) -> tuple[Rows, Longs]:
     """The nodes of a vertex that offer slots, in the order in which they are filled, and how many tasks each takes.
 
     Neighbours are together: siblings near existing tasks first, then the largest, so that few are needed.
     """
     nodes = np.empty(tree.last[vertex] - tree.first[vertex], np.int64)
     most, found = np.empty(len(nodes), np.int64), 0
-    waiting, share, depth = np.empty(len(tree.parent), np.int64), np.empty(len(tree.parent), np.int64), 1
-    waiting[0], share[0] = vertex, many
+    waiting, limit, depth = np.empty(len(tree.parent), np.int64), np.empty(len(tree.parent), np.int64), 1
+    waiting[0], limit[0] = vertex, many
     while depth > 0:
         depth -= 1
-        here, left = waiting[depth], share[depth]
+        here, left = waiting[depth], limit[depth]
         if here >= tree.domains:
             nodes[found], most[found] = here - tree.domains, left
             found += 1
             continue
-        children = _siblings(tree, offers, here)
-        shares = np.full(len(children), left, np.int64)
-        for at in range(len(children) if len(by_tier) else 0):
-            step = by_tier[tree.tier[children[at]]]
-            shares[at] = min(left, offers.slots[children[at]]) // step * step
-            left -= shares[at]
+        children = _siblings(tree, offers, here, share)
         for at in range(len(children) - 1, -1, -1):  # the first one is looked at next
-            if shares[at] > 0:
-                waiting[depth], share[depth] = children[at], shares[at]
-                depth += 1
+            waiting[depth], limit[depth] = children[at], share[children[at]] if len(share) else left
+            depth += 1
     return nodes[:found], most[:found]
 
 
 @linked
-def _siblings(tree: Vertices, offers: Offers, vertex: int) -> Rows:
-    """int64[C]: the children of a vertex that offer slots, in the order of filling."""
+def _siblings(tree: Vertices, offers: Offers, vertex: int, share: Longs) -> Rows:
+    """int64[C]: the children of a vertex that offer slots, or have a share, in the order of filling."""
     result, many = np.empty(tree.child_start[vertex + 1] - tree.child_start[vertex], np.int64), 0
     for at in range(tree.child_start[vertex], tree.child_start[vertex + 1]):
         child = tree.child[at]
-        if offers.slots[child] <= 0:
+        if (share[child] if len(share) else offers.slots[child]) <= 0:
             continue
         place = many
         while place > 0:

@@ -1,5 +1,6 @@
 """Gathering some tasks: a vertex for them and a node for each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,9 +8,11 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.rules.anti_affinity import concerned
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.layout.packing import node_slots
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need, all_of
 from pipeline.records import replace
+from pipeline.solvers.gather.amounts import divided, in_steps
 from pipeline.solvers.gather.choice import best_first, within
 from pipeline.solvers.gather.dealing import dealt
 from pipeline.solvers.gather.multiples import Steps
@@ -87,19 +90,30 @@ def gathered_in(site: GatherSite, rows: Rows, kinds: Kinds, may: Bools, *, entan
     Tasks that repel one another, hold cards or have parts with a layer of their own are packed in the vertex, not dealt
     out in rank order.
     """
-    tree, steps = site.tree, site.steps
-    if steps is not None and len(rows) % steps.whole:
-        return None
+    tree, steps, share = site.tree, site.steps, np.array([], np.int64)
     offers = offers_of(tree, kinds, site.room, site.existing, steps)
-    by_tier = np.array([] if steps is None else steps.by_tier, np.int64)
     for vertex in best_first(tree.vertices, offers, may).tolist():
         if entangled:
             order, node = rows, _packed(site, rows, *tree.slice(vertex))
         else:
-            order, node = kinds.rows, dealt(tree.vertices, offers, kinds, site.room, vertex, by_tier)
+            if steps is not None:
+                share = divided(tree, steps, offers.slots, offers.existing, vertex, len(rows))
+            order, node = kinds.rows, dealt(tree.vertices, offers, kinds, site.room, vertex, share)
         if len(node) and (steps is None or steps.kept(tree, node)):
             return Gathered(order, site.first + node, int(tree.tier[vertex]))
     return None
+
+
+def numbers_of(site: GatherSite, rows: Rows, outer: Rows, upto: int) -> Sequence[int]:
+    """How many of the tasks ``rows``, at most ``upto``, one of the domains ``outer`` may take at a time; ascending.
+
+    Slots are asked only if the gang's tasks are no multiples now, and then each kind as if it were alone.
+    """
+    per_node = NO_ROWS
+    if site.steps is not None and not site.steps.even:
+        kinds = kinds_of(site.snapshot, rows, site.allowed, site.need.shapes)
+        per_node = node_slots(kinds.request, kinds.many, kinds.allowed, 0, site.room)[0].sum(axis=0)
+    return in_steps(site.tree, site.steps, per_node, outer, upto)
 
 
 def most(site: GatherSite, rows: Rows, outer: Rows) -> int:
@@ -107,8 +121,7 @@ def most(site: GatherSite, rows: Rows, outer: Rows) -> int:
     tree = site.tree
     kinds = kinds_of(site.snapshot, in_rank_order(site.snapshot, rows), site.allowed, site.need.shapes)
     slots = offers_of(tree, kinds, site.room, site.existing, site.steps).slots[outer]
-    many = min(int(slots.max(initial=0)), len(rows))
-    return many if site.steps is None else many // site.steps.whole * site.steps.whole
+    return min(int(slots.max(initial=0)), len(rows))
 
 
 def is_entangled(snapshot: Snapshot, need: Need, rows: Rows) -> bool:

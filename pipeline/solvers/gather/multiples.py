@@ -1,9 +1,12 @@
-"""Multiples: in a domain of some layer a gang places a multiple of a number of tasks, or none.
+"""Multiples: in a domain of some layer a gang has a multiple of a number of tasks, or none.
 
 What the domains of one layer can take grows in steps of the least common multiple of their own number and those of all
 layers inside, so rounding down from the nodes up says exactly how many tasks each vertex takes (Koordinator rounds each
 layer by its own number alone, and may promise what it cannot place). The gang as a whole grows in steps of that of all
 layers.
+
+Tasks that the gang has already count. Where it has lost some, a domain takes as many as make its number a multiple
+again, and more in steps from there; or none, and stays as it is: see `pipeline.solvers.gather.amounts`.
 """
 
 from collections.abc import Sequence
@@ -12,9 +15,11 @@ from math import lcm
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows
+from pipeline.cluster.arrays import NONE, Longs, Rows, is_among, sealed
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.solvers.gather.tree import Tree
+from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.records import replace
+from pipeline.solvers.gather.tree import Tree, tree_of
 
 
 @dataclass(frozen=True)
@@ -29,31 +34,47 @@ class Steps:
         The multiples as they are stated, by height.
     whole
         That of the gang.
+    held: int64[N]
+        How many of its tasks run on or are promised each node already.
+    even
+        Whether those are a multiple in every domain.
     """
 
     by_tier: tuple[int, ...]
     own: tuple[int, ...]
     whole: int
+    held: Longs
+    even: bool
+
+    def on(self, start: int, stop: int) -> "Steps":
+        """The same for the tree over some of the nodes."""
+        return replace(self, held=self.held[start:stop])
 
     def summed(self, tree: Tree, per_node: Longs) -> Longs:
-        """int64[V]: what each vertex takes, of what its nodes take alone, rounded down on the way up."""
-        slots = np.concatenate([np.zeros(tree.domains, np.int64), per_node])
-        for tier in range(1, len(self.by_tier)):
+        """int64[V]: what each vertex takes, of what its nodes take alone, rounded down on the way up.
+
+        If the gang's tasks are no multiples now, it takes that at most.
+        """
+        slots, held = np.concatenate([np.zeros(tree.domains, np.int64), per_node]), tree.summed(self.held)
+        multiple = self.by_tier if self.even else self.own
+        for tier in range(1, len(multiple)):
             here = np.flatnonzero(tree.tier == tier)
             inside = np.flatnonzero((tree.tier < tier) & (tree.tier[tree.parent] == tier))
             inside = inside[inside != 0]
             sums = np.bincount(tree.parent[inside], weights=slots[inside], minlength=len(slots)).astype(np.int64)
-            slots[here] = sums[here] // self.by_tier[tier] * self.by_tier[tier]
+            beyond = (sums[here] + held[here]) % multiple[tier]
+            slots[here] = np.maximum(sums[here] - beyond, 0)
         return slots
 
     def kept(self, tree: Tree, node: Rows) -> bool:
-        """Whether the number of tasks on these nodes (int64[K]) is a multiple as stated in every domain."""
+        """Whether each domain that gets some of the tasks on these nodes (int64[K]) has a multiple as stated then."""
         many = tree.summed(np.bincount(node, minlength=len(tree.parent) - tree.domains).astype(np.int64))
-        return not (many % np.asarray(self.own, np.int64)[tree.tier]).any()
+        together = many + tree.summed(self.held)
+        return not ((many > 0) & (together % np.asarray(self.own, np.int64)[tree.tier] > 0)).any()
 
 
-def steps_of(snapshot: Snapshot, podgroups: Sequence[int]) -> Steps | None:
-    """The steps that podgroups ask for together; None if they ask for none."""
+def steps_of(snapshot: Snapshot, podgroups: Sequence[int], besides: Rows) -> Steps | None:
+    """The steps that podgroups ask for together, ``besides`` not counted; None if they ask for none."""
     vocabulary, topology = snapshot.vocabulary, snapshot.topology
     said = [int(row) for row in snapshot.podgroups.gather[list(podgroups)] if row != NONE]
     own = [1] * (topology.levels + 2)
@@ -65,4 +86,16 @@ def steps_of(snapshot: Snapshot, podgroups: Sequence[int]) -> Steps | None:
     if max(own) == 1:
         return None
     steps = [lcm(*own[: tier + 1]) for tier in range(len(own))]
-    return Steps(tuple(steps), tuple(own), steps[-1])
+    tree, held = snapshot.once(tree_of), tasks_on(snapshot, podgroups, besides)
+    even = not (tree.summed(held) % np.asarray(own, np.int64)[tree.tier]).any()
+    return Steps(tuple(steps), tuple(own), steps[-1], sealed(held), even)
+
+
+def tasks_on(snapshot: Snapshot, podgroups: Sequence[int], besides: Rows) -> Longs:
+    """int64[N]: how many tasks of some podgroups run on or are promised each node, ``besides`` left out."""
+    tasks = snapshot.tasks
+    rows = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in podgroups])
+    rows = rows[~is_among(rows, besides)]
+    runs = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
+    node = np.where(runs, tasks.node[rows], tasks.nominated[rows])
+    return np.bincount(node[node != NONE], minlength=len(snapshot.nodes)).astype(np.int64)

@@ -7,9 +7,12 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Longs
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.topology import ROOT
 from pipeline.placement.need import Need, all_of, need_of
 from pipeline.plugins.host import Host
+from pipeline.solvers.gather.amounts import in_steps
 from pipeline.solvers.gather.multiples import steps_of
+from pipeline.solvers.gather.tree import tree_of
 
 
 def within_reach(host: Host, snapshot: Snapshot, podgroups: Sequence[int], *, surplus: bool) -> Need:
@@ -31,12 +34,15 @@ def within_reach(host: Host, snapshot: Snapshot, podgroups: Sequence[int], *, su
 
 def in_multiples(host: Host, snapshot: Snapshot, podgroups: Sequence[int]) -> Need:
     """The minimum within reach, and as many tasks more as make it a multiple where domains take multiples only."""
-    least, steps = within_reach(host, snapshot, podgroups, surplus=False), steps_of(snapshot, podgroups)
-    if steps is None or least.minimum % steps.whole == 0:
+    least = within_reach(host, snapshot, podgroups, surplus=False)
+    steps = steps_of(snapshot, podgroups, least.tasks)
+    if steps is None or least.minimum == 0:
         return least
-    many = -(-least.minimum // steps.whole) * steps.whole
     every = within_reach(host, snapshot, podgroups, surplus=True).tasks
-    return least if many > len(every) else all_of(need_of(snapshot, podgroups, among=every[:many]))
+    tree, room = snapshot.once(tree_of), np.full(len(snapshot.nodes), len(every), np.int64)
+    numbers = in_steps(tree, steps, room, np.array([ROOT], np.int64), len(every))
+    many = next((one for one in numbers if one >= least.minimum), least.minimum)
+    return least if many == least.minimum else all_of(need_of(snapshot, podgroups, among=every[:many]))
 
 
 def served(need: Need, allowed: Bools, room: Longs) -> Bools:

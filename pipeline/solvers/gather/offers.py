@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.kernels import kernel, linked
 from pipeline.placement.layout.packing import node_slots, slots_at
-from pipeline.solvers.gather.multiples import Steps
+from pipeline.solvers.gather.amounts import takes_exactly
+from pipeline.solvers.gather.multiples import Steps, tasks_on
 from pipeline.solvers.gather.tree import Tree, Vertices
 
 
@@ -79,7 +79,7 @@ def offers_of(tree: Tree, kinds: Kinds, room: Longs, existing: Longs, steps: Ste
     if steps is None:
         return found
     slots = steps.summed(tree, found.slots[tree.domains :])
-    return Offers(slots, found.existing, found.enough & (slots >= len(kinds.rows)))
+    return Offers(slots, found.existing, found.enough & takes_exactly(tree, steps, slots, len(kinds.rows)))
 
 
 @kernel
@@ -126,12 +126,7 @@ def existing_of(snapshot: Snapshot, podgroups: Sequence[int], besides: Rows) -> 
 
     Those are their own, ``besides`` left out, and those of podgroups that want to be near the same.
     """
-    tasks, near = snapshot.tasks, _near(snapshot, podgroups)
-    rows = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in {*podgroups, *near}])
-    rows = rows[~is_among(rows, besides)]
-    runs = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
-    node = np.where(runs, tasks.node[rows], tasks.nominated[rows])
-    return np.bincount(node[node != NONE], minlength=len(snapshot.nodes)).astype(np.int64)
+    return tasks_on(snapshot, sorted({*podgroups, *_near(snapshot, podgroups)}), besides)
 
 
 def _near(snapshot: Snapshot, podgroups: Sequence[int]) -> list[int]:

@@ -140,7 +140,7 @@ def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -
         candidate=host.candidates(preemptor),
         short=np.maximum(preemptor.request - host.headroom[queue], 0),
         frees=np.arange(len(snapshot.queues)) == queue,
-        steps=steps_of(snapshot, unit),
+        steps=steps_of(snapshot, unit, need.tasks[: need.minimum]),
         lost=lost_work(snapshot, attempt.now),
         queue_rank=host.price_rank(attempt.purpose, unit[0]),
     )

@@ -163,8 +163,9 @@ def _gathered_without(search: GatherSearch, area: GatherArea, rows: Rows, node: 
     snapshot, need, here = search.snapshot, search.need, slice(area.start, area.stop)
     room = snapshot.room.future[here].copy()
     snapshot.add_requests(rows, room, node - area.start)
+    steps = search.steps.on(area.start, area.stop) if search.steps is not None else None
     site = GatherSite(
-        snapshot, need, room, area.wanted.allowed, search.existing[here], rows, area.tree, area.start, search.steps
+        snapshot, need, room, area.wanted.allowed, search.existing[here], rows, area.tree, area.start, steps
     )
     anywhere = np.ones(len(area.tree.parent), bool)
     return gathered_in(site, need.tasks[: need.minimum], area.kinds, anywhere, entangled=area.entangled)

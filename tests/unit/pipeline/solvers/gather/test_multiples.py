@@ -12,6 +12,10 @@ def in_multiples(tasks: int, preferred: str = "block", **multiples: int) -> dict
     return waiting("job", [1] * tasks, topology={"preferred": preferred, "multiples": multiples})
 
 
+#: The nodes of `TWO_BY_TWO`.
+ALL = {node for blocks in TWO_BY_TWO.values() for nodes in blocks.values() for node in nodes}
+
+
 def by_block(found: Outcome) -> list[int]:
     """How many tasks each block of `TWO_BY_TWO` got, of those that got any, in order of their names."""
     blocks = {node: block for spine in TWO_BY_TWO.values() for block, nodes in spine.items() for node in nodes}
@@ -99,3 +103,36 @@ def test_room_is_made_for_the_multiple_that_holds_the_minimum() -> None:
     assert len(found.evicted) == 4
     assert found.bound.keys() == {"job-0", "job-1", "job-2", "job-3"}
     assert Outcome(cluster_file(spines, 1, [low, in_multiples(3, block=2)])).evicted == []
+
+
+def with_a_task_less(on: list[str], **topology: Any) -> dict[str, Any]:
+    """A gang of four of which one task waits again, the others run ``on`` some nodes."""
+    gang = waiting("job", [1] * 4, topology=topology, started=1.0)
+    for task, node in zip(gang["tasks"], on, strict=False):
+        task |= {"status": "Running", "node": node}
+    return gang
+
+
+@pytest.mark.parametrize("policy", ["once-satisfied", "waiting-and-running"])
+def test_a_task_that_is_lost_returns_to_the_domain_that_is_one_short(policy: str) -> None:
+    gang = with_a_task_less(["n1", "n1", "n3"], preferred="block", multiples={"block": 2}) | {"match_policy": policy}
+    assert Outcome(cluster_file(TWO_BY_TWO, 2, [gang])).bound == {"job-3": "n3"}
+    together = with_a_task_less(["n1", "n1", "n2"], required="block", multiples={"block": 2})
+    assert Outcome(cluster_file(TWO_BY_TWO, 2, [together | {"match_policy": policy}])).bound == {"job-3": "n2"}
+
+
+def test_it_waits_where_no_domain_is_one_short_of_a_multiple() -> None:
+    gang = with_a_task_less(["n1", "n1", "n3"], preferred="block", multiples={"block": 2})
+    full = running("full", ["n4", "n4", "n3"], 1, priority=2000)
+    assert Outcome(cluster_file(TWO_BY_TWO, 2, [full, gang])).bound == {}
+
+
+def test_room_is_made_where_a_lost_task_makes_a_multiple_whole() -> None:
+    gang = with_a_task_less(["n1", "n1", "n3"], preferred="block", multiples={"block": 2})
+    others = running("low", ["n2", "n3", "n4", "n5", "n6", "n7", "n8"], 1, min_available=1)
+    found = Outcome(
+        cluster_file(TWO_BY_TWO, {"n1": 2, "n3": 2} | dict.fromkeys(ALL - {"n1", "n3"}, 1), [others, gang]), 2
+    )
+    assert len(found.evicted) == 1
+    assert found.bound.keys() == {"job-3"}
+    assert found.bound["job-3"] in ("n3", "n4")
