@@ -2,11 +2,14 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Rows
+from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.rules.gang_groups import gang_groups
 from pipeline.cluster.rules.match_policy import starts_freely, to_make_room, to_start
 from pipeline.cluster.rules.minima_met import is_pipelined, is_ready, is_starving, is_valid
+from pipeline.cluster.rules.minimum import Have, Minima, count_tasks, parts_spare, towards_start, writable
 from pipeline.cluster.rules.sparing import TaskQuota, task_quota
+from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
 from pipeline.plugins.extension_points import (
     CountsTasks,
@@ -70,9 +73,25 @@ class Gang(
         return True if preemptor.task == NONE else None
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
-        """bool[C]: the ordered candidates whose podgroup keeps its minimum without them and those before them."""
-        owner = self._base.tasks.podgroup.take(rows)
-        return _spared(owner, self._state.ready_of(owner), self._base.podgroups.min_available)
+        """bool[C]: the ordered candidates that podgroup, role and subgroup can spare after those before them.
+
+        Upstream looks at the podgroup's minimum only ("Gang Plugin", section 4.3), so that a gang can lose its driver.
+        """
+        base, tasks = self._base, self._base.tasks
+        owner = tasks.podgroup.take(rows)
+        ready = self._state.ready_of(owner)
+        if (tasks.role.take(rows) == NONE).all() and (tasks.subgroup.take(rows) == NONE).all():
+            return _spared(owner, ready, base.podgroups.min_available)
+        columns = tasks.podgroup, tasks.role, tasks.subgroup
+        return _spared_by_parts(owner, ready, rows, self._left(), base.once(towards_start), columns)
+
+    def _left(self) -> Rows:
+        """int64[V]: tasks that held a node on the snapshot and do not on the what-if."""
+        if not isinstance(self._state, WhatIf):
+            return NO_ROWS
+        changed = self._state.changed
+        left = (self._base.tasks.node[changed] != NONE) & (self._state.place_of(changed) == NONE)
+        return np.asarray(changed[left])
 
     def task_quota(self, preemptor: Preemptor) -> TaskQuota:
         """The same for podgroups in columns."""
@@ -94,4 +113,20 @@ def _spared(owner: Ids, ready: Counts, least: Counts) -> Bools:
     for at in range(len(owner)):
         result[at] = ready[at] - taken[owner[at]] > least[owner[at]]
         taken[owner[at]] += 1
+    return result
+
+
+@kernel
+def _spared_by_parts(
+    owner: Ids, ready: Counts, rows: Rows, left: Rows, towards: tuple[Plain, Plain], columns: Plain
+) -> Bools:
+    """The same of tasks ``rows`` with their roles and subgroups, once ``left`` (int64[V]) have gone."""
+    minima, have, (podgroup, role, part) = Minima(*towards[0]), writable(Have(*towards[1])), columns
+    count_tasks(-1, left, have, podgroup, role, part)
+    result, taken = np.zeros(len(rows), np.bool_), np.zeros(len(minima.least), np.int64)
+    for at in range(len(rows)):
+        group, row = owner[at], rows[at]
+        if ready[at] - taken[group] > minima.least[group]:
+            result[at] = parts_spare(minima, have, group, role[row], part[row])
+            taken[group] += result[at]
     return result

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NONE, Bools, frozen
+from pipeline.cluster.rules.minima_met import is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.decided import carried_out
 from pipeline.placement.feasibility import feasible
@@ -145,12 +146,26 @@ def test_what_is_remembered_of_nodes_changes_no_decision(
 
 @st.composite
 def guarded(draw: st.DrawFn) -> Snapshot:
-    """Two full nodes with small tasks that mostly may go, a budget for some of them, and queues that are limited."""
-    queue, cpu = st.integers(0, 1), st.integers(1, 2)
-    small = st.builds(
-        Task, node=st.integers(0, 1), cpu=cpu, priority=st.integers(0, 3), created=st.sampled_from([0.0, 1.0])
-    )
-    running_gang = st.builds(Gang, st.lists(small, min_size=1, max_size=4), st.integers(0, 2), st.integers(0, 3), queue)
+    """Two full nodes with small tasks that mostly may go, a budget for some of them, and queues that are limited.
+
+    Running gangs may have two roles and two subgroups.
+    """
+    queue, cpu, part = st.integers(0, 1), st.integers(1, 2), st.sampled_from([NONE, 0, 1])
+    small = {
+        "node": st.integers(0, 1),
+        "cpu": cpu,
+        "priority": st.integers(0, 3),
+        "created": st.sampled_from([0.0, 1.0]),
+    }
+    plain, parted = st.builds(Task, **small), st.builds(Task, **small, role=part, subgroup=part)
+    parts = st.tuples(st.just(NONE), st.integers(0, 2), st.just(NONE))
+    running_gang = st.builds(
+        Gang, st.lists(plain, min_size=1, max_size=4), st.integers(0, 2), st.integers(0, 3), queue
+    ) | st.builds(
+        Gang, st.lists(parted, min_size=1, max_size=5), st.integers(0, 3), st.integers(0, 3), queue,
+        roles=st.tuples(st.integers(0, 2), st.integers(0, 2)), subgroups=st.lists(parts, min_size=2, max_size=2),
+        min_subgroups=st.sampled_from([NONE, 0, 1]),
+    )  # fmt: skip
     low = draw(st.lists(running_gang, min_size=1, max_size=3))
     asking = st.lists(st.builds(Task, cpu=cpu, priority=st.integers(2, 5)), min_size=1, max_size=3)
     high = draw(st.lists(st.builds(Gang, asking, st.integers(1, 2), st.integers(2, 5), queue), min_size=1, max_size=2))
@@ -176,6 +191,10 @@ def test_what_is_counted_in_columns_is_what_plugins_say_when_asked(
             patch.setattr(VictimHost, "task_quota", lambda *_: None)
             asked = run(state, chosen)
         assert statements(counted) == statements(asked)
+        for statement, (before, after) in zip(counted.statements, steps(state, counted), strict=True):
+            owner = before.tasks.podgroup[statement.evictions]
+            others = owner[owner != statement.preemptor]
+            assert not (is_ready(before) & ~is_ready(after))[others].any()  # no gang loses a minimum
 
 
 @given(guarded(), st.booleans(), QUOTAS)

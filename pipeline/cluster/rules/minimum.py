@@ -174,6 +174,33 @@ def parts_reach(minima: Minima, have: Have, group: int) -> bool:
 
 
 @linked
+def parts_spare(minima: Minima, have: Have, group: int, role: int, part: int) -> bool:
+    """Whether a task of a role and subgroup (NONE: of none) is one too many for both; if so it is taken from ``have``.
+
+    Roles that do not bind do not matter. A subgroup that is not whole loses nothing more that counts.
+    """
+    if role != NONE and minima.binds[group] and have.role[role] <= minima.role_least[role]:
+        return False
+    if part != NONE:
+        have.leaf[part] -= 1
+        if have.leaf[part] + 1 == minima.part_least[part] and not subgroups_reach(minima, have, group):
+            have.leaf[part] += 1
+            return False
+    if role != NONE:
+        have.role[role] -= 1
+    return True
+
+
+@inlined
+def parts_regain(have: Have, role: int, part: int) -> None:
+    """Let a task that ``parts_spare`` took come back."""
+    if role != NONE:
+        have.role[role] += 1
+    if part != NONE:
+        have.leaf[part] += 1
+
+
+@linked
 def subgroups_reach(minima: Minima, have: Have, group: int) -> bool:
     """Whether enough subgroups of one podgroup are whole, level by level."""
     first, stop = minima.part_start[group], minima.part_start[group + 1]

@@ -81,7 +81,7 @@ class TaskQuota(NamedTuple):
     Attributes
     ----------
     spares
-        Whether podgroups keep as many ready tasks as their minimum.
+        Whether podgroups keep as many ready tasks as their minimum, and roles and subgroups as many as theirs.
     queues
         What queues can spare; ``strict`` says how it is counted (see ``may_go``).
     allowed: int64[P], covers: bool[P, G', A]

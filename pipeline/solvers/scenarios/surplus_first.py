@@ -9,8 +9,8 @@ from pipeline.cluster.rules.minimum import (
     Have,
     Minima,
     of_use,
+    parts_spare,
     reaches,
-    subgroups_reach,
     towards_all,
     writable,
 )
@@ -113,16 +113,7 @@ def _first_to_lose(minima: Minima, have: Have, group: int, head: Longs) -> int:
 def _spares(minima: Minima, have: Have, group: int, row: int, columns: Plain) -> bool:
     """Whether a podgroup with its minima keeps them without a task; if so the task is taken from ``have``."""
     role, part = columns[1][row], columns[2][row]
-    if have.group[group] <= minima.least[group]:
+    if have.group[group] <= minima.least[group] or not parts_spare(minima, have, group, role, part):
         return False
-    if minima.binds[group] and role != NONE and have.role[role] <= minima.role_least[role]:
-        return False
-    if part != NONE:
-        have.leaf[part] -= 1
-        if not subgroups_reach(minima, have, group):
-            have.leaf[part] += 1
-            return False
     have.group[group] -= 1
-    if role != NONE:
-        have.role[role] -= 1
     return True

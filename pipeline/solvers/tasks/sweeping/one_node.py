@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.rules.minimum import Have, Minima, parts_regain, parts_spare
 from pipeline.cluster.rules.sparing import Asking, Entitled, charge, may_go
 from pipeline.decision.price import NO_PRIORITY
 from pipeline.kernels import counted_by, shared
@@ -41,7 +42,10 @@ class NodeCase(NamedTuple):
     owner, queue: int32[C]
         Its podgroup and queue.
     spares
-        Whether podgroups can lose only ``surplus`` (int64[C], of each candidate's podgroup) tasks.
+        Whether podgroups can lose only ``surplus`` (int64[C], of each candidate's podgroup) tasks, and their roles and
+        subgroups only what they can spare.
+    minima, have, role, subgroup
+        What podgroups need and have (charged and restored); role and subgroup of each candidate, int32[C].
     counts
         Whether queues can lose only what is ``left`` to them (int64[Q, R]; charged and restored); ``strict``,
         ``entitled`` and ``asking`` say how.
@@ -64,6 +68,10 @@ class NodeCase(NamedTuple):
     queue: Ids
     spares: bool
     surplus: Longs
+    minima: Minima
+    have: Have
+    role: Ids
+    subgroup: Ids
     counts: bool
     strict: bool
     left: Longs
@@ -89,17 +97,20 @@ def _count_vote(case: NodeCase, some: Rows) -> Bools:
         may[at] = not case.spares or case.surplus[mine] > taken
         for budget in range(len(allowed)):
             may[at] &= allowed[budget] > 0 or not case.covered[mine, budget]
+        queue, held = case.queue[mine], case.holds[mine]
         if may[at] and case.counts:
-            queue, held = case.queue[mine], case.holds[mine]
             may[at] = may_go(held, queue, case.left, case.entitled, case.asking, case.strict)
-            if may[at]:
-                charge(held, queue, case.left, case.entitled, 1)
+        if may[at] and case.spares:
+            may[at] = parts_spare(case.minima, case.have, case.owner[mine], case.role[mine], case.subgroup[mine])
+        if may[at] and case.counts:
+            charge(held, queue, case.left, case.entitled, 1)
         for budget in range(len(allowed)):
             allowed[budget] -= may[at] and case.covered[mine, budget]
-    if case.counts:
-        for at in range(len(some)):
-            if may[at]:
-                charge(case.holds[some[at]], case.queue[some[at]], case.left, case.entitled, -1)
+    for one in some[may]:
+        if case.counts:
+            charge(case.holds[one], case.queue[one], case.left, case.entitled, -1)
+        if case.spares:
+            parts_regain(case.have, case.role[one], case.subgroup[one])
     return may
 
 

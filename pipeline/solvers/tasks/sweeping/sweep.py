@@ -260,7 +260,8 @@ def case_of(facts: FixedColumns, fleet: Fleet, kind: TaskKind, node: int, short:
     case = NodeCase(
         kind.request, room, kind.part, cards, repelled,
         facts.asks[shape], facts.card[rows], facts.on_card[shape], repels, limit, meets,
-        owner, facts.queue[owner], kind.spares, surplus,
+        owner, facts.queue[owner],
+        kind.spares, surplus, facts.minima, fleet.have, facts.role[rows], facts.subgroup[rows],
         kind.counts, kind.strict, fleet.left, kind.entitled, kind.asking, covered, fleet.allowed,
     )  # fmt: skip
     return rows, released, case

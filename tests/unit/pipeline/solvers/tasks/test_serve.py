@@ -76,6 +76,31 @@ def test_the_gang_plugin_keeps_gangs_whole_unless_told_otherwise() -> None:
     assert len(victims(preempted(state, policy(["priority", open_gangs])))) == 1
 
 
+def test_a_gang_keeps_the_minimum_of_each_role() -> None:
+    roles = [Task(0, cpu=1, role=0, priority=-1), Task(0, cpu=1, role=1), Task(0, cpu=1, role=1, created=1)]
+    waits = gang(1, cpu=1, priority=1)
+    assert victims(preempted(cluster([{"cpu": 3}], [Gang(roles, 2, roles=(1, 1)), waits]))) == [2]
+    elastic = Gang(roles, 1, roles=(1, 1))  # its minimum is less than that of its roles: they do not bind
+    assert victims(preempted(cluster([{"cpu": 3}], [elastic, waits]))) == [0]
+
+
+def test_a_gang_keeps_as_many_whole_subgroups_as_it_needs() -> None:
+    pairs = [Task(0, cpu=1, subgroup=part) for part in (0, 0, 1, 1, 2, 2)]
+    tree = [(NONE, 2, NONE)] * 3
+    nodes, low = [{"cpu": 6}], Gang(pairs, 2, subgroups=tree, min_subgroups=2)
+    two, three = (cluster(nodes, [low, gang(many, cpu=1, priority=1)]) for many in (2, 3))
+    gone = victims(preempted(two))
+    assert len(gone) == 2
+    assert gone[0] // 2 == gone[1] // 2  # both of one subgroup: a second one does not break
+    assert not preempted(three).statements
+
+
+def test_a_subgroup_that_is_broken_already_can_lose_the_rest() -> None:
+    tasks = [Task(0, cpu=1, subgroup=part) for part in (0, 0, 1)]
+    low = Gang(tasks, 2, subgroups=[(NONE, 2, NONE)] * 2, min_subgroups=2)
+    assert victims(preempted(cluster([{"cpu": 3}], [low, gang(1, cpu=1, priority=1)]))) == [2]
+
+
 def test_a_gang_gets_room_for_all_its_minimum_or_none() -> None:
     low = gang(2, [0, 1], cpu=2, minimum=0)
     short = cluster([{"cpu": 2}, {"cpu": 2}], [low, gang(3, cpu=2, priority=1)])
