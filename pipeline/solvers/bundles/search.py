@@ -4,7 +4,7 @@ The steps are those of "Gang-Aware Preemption and Reclaim"; added to them are bo
 looked at, and the cheapest plan of all domains is taken instead of the first that works.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from pipeline.cluster.rules.sparing import no_quota
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import CLOSEST, Explanation, Reason
 from pipeline.decision.plan import NoPlan, Plan, assumptions
-from pipeline.decision.price import lost_work
+from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import statement
 from pipeline.placement.compositions import compositions, has_choice
@@ -48,8 +48,12 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
         return found
     freed = without(attempt, rows)
     other = _cheapest(freed, on(host, freed.snapshot))
-    if isinstance(other, NoPlan) or (isinstance(found, Plan) and found.price <= other.price):
+    if isinstance(other, NoPlan):
         return _unproved(found)
+    if isinstance(found, Plan):
+        kept, took = _comparable([(attempt, found), (freed, other)], host)
+        if kept <= took:
+            return _unproved(found)
     return _unproved(withdrawing(attempt, host, freed, other, rows))
 
 
@@ -78,9 +82,31 @@ def survey(attempt: Attempt, host: Host) -> Survey | None:
 def _cheapest(attempt: Attempt, host: Host) -> Plan | NoPlan:
     """The cheapest plan over all ways to make up the minimum."""
     found = [_for_need(attempt, host, need) for need in _needs(attempt, host)]
+    if len(found) == 1:
+        return found[0]
     plans = [one for one in found if isinstance(one, Plan)]
-    best = min(plans, key=lambda plan: plan.price) if plans else found[0]
-    return best if len(found) == 1 else _unproved(best)
+    if not plans:
+        return _unproved(found[0])
+    prices = _comparable([(attempt, plan) for plan in plans], host)
+    return _unproved(plans[prices.index(min(prices))])
+
+
+def _comparable(plans: Sequence[tuple[Attempt, Plan]], host: Host) -> list[Price]:
+    """The prices of plans for one preemptor, each with the attempt that it answers, in one unit of lost work.
+
+    A plan's own price is in units of what its tasks ask for. Other tasks may make up the minimum of another plan: the
+    most that any of them asks for is the unit of all.
+    """
+    snapshot, rank = plans[0][0].snapshot, host.price_rank(plans[0][0].purpose, plans[0][0].podgroups[0])
+    tasks, request = snapshot.tasks, snapshot.shapes.request
+    asked = np.stack([request[tasks.shape[plan.statement.placed]].sum(axis=0) for _, plan in plans])
+    if (asked == asked[0]).all():
+        return [plan.price for _, plan in plans]
+    most = asked.max(axis=0)
+    return [
+        price_of(one.snapshot, plan.statement.evictions, most, lost_work(one.snapshot, one.now), rank, plan.domain)
+        for one, plan in plans
+    ]
 
 
 def _unproved(outcome: Plan | NoPlan) -> Plan | NoPlan:

@@ -70,6 +70,14 @@ def test_an_elastic_gang_takes_as_many_of_each_shape_as_there_is_room_for(wide: 
     assert (len(victims), len(placed)) == (4 - wide, 4 - wide)
 
 
+@pytest.mark.parametrize("profile", ["default", "volcano"])
+def test_work_lost_for_small_tasks_and_for_large_ones_is_compared_in_one_unit(profile: str) -> None:
+    """Room for a and b costs 4 cores, as many as they ask for; room for a and c only 3, though they ask for 2."""
+    tasks = [task("a"), task("b", 3), task("c")]
+    cluster = world({"x": 3, "y": 4}, victim("v", "x", cpu=3), victim("w", "y", cpu=4), gang(2, tasks))
+    assert outcome(cluster | {"policy": {"profile": profile}}) == (["v-0"], ["a", "c"])
+
+
 def test_tasks_of_equal_shape_leave_no_choice() -> None:
     cluster = world({"x": 2}, victim("v", "x"), victim("w", "x"), gang(1, [task(f"t{at}") for at in range(3)]))
     victims, placed = outcome(cluster)
