@@ -45,13 +45,15 @@ def terms_of(siblings: list[Sibling], parent: list[int] | None = None) -> Stated
     most[:, _DEVICES] = [one.most for one in siblings]
     weight = column([one.weight for one in siblings]).astype(float)
     above = np.array(parent or [NONE] * len(siblings), np.int32)
-    return StatedQuotas(above, least, np.maximum(least, kept), most, kept, weight, False, most < UNLIMITED)
+    return StatedQuotas(
+        above, least, np.maximum(least, kept), most, kept, weight, False, most < UNLIMITED, np.zeros_like(wide, bool)
+    )
 
 
 def divided(siblings: list[Sibling], total: int) -> list[int]:
     asks, whole = np.zeros((len(siblings), 4), np.int64), np.zeros(4, np.int64)
     asks[:, _DEVICES], whole[_DEVICES] = [one.asks for one in siblings], total
-    return [int(one) for one in runtime_quota(terms_of(siblings), asks, whole)[:, _DEVICES]]
+    return [int(one) for one in runtime_quota(terms_of(siblings), asks, asks, whole)[:, _DEVICES]]
 
 
 def wanted(one: Sibling) -> int:
@@ -111,7 +113,7 @@ def test_children_divide_what_their_parent_got(parents: list[Sibling], children:
     terms = terms_of(both, [NONE] * len(parents) + [0] * len(children))
     asks, whole = np.zeros((len(both), 4), np.int64), np.zeros(4, np.int64)
     asks[:, _DEVICES], whole[_DEVICES] = [0, *(one.asks for one in both[1:])], total
-    got = [int(one) for one in runtime_quota(terms, asks, whole)[:, _DEVICES]]
+    got = [int(one) for one in runtime_quota(terms, asks, asks, whole)[:, _DEVICES]]
     assert got[: len(parents)] == divided(parents, total)
     assert got[len(parents) :] == divided(children, got[0])
 

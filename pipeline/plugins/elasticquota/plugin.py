@@ -61,7 +61,8 @@ class ElasticQuota(
     @cached_property
     def _runtime(self) -> Longs:
         """int64[Q, R]: the runtime quota of each queue at the present requests, which evictions do not change."""
-        return runtime_quota(self._terms, asking(self._state).once(lasting_requests), self._whole)
+        snapshot = asking(self._state)
+        return runtime_quota(self._terms, snapshot.once(lasting_requests), snapshot.allocated_here, self._whole)
 
     @cached_property
     def _floor(self) -> Longs:

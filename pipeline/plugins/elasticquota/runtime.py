@@ -2,7 +2,8 @@
 
 Every queue first gets what it asks for up to its base, the larger of its minimum and its guarantee; what is left over
 is shared out by weight among those that ask for more, by largest remainder (Hamilton's method), in rounds: what one
-does not need goes to the others. In a tree the runtime quota of a queue is what its children share.
+does not need goes to the others. In a tree the runtime quota of a queue is what its children share. What queues without
+a statement hold is not there to be shared, as with Koordinator's default and system quotas: nothing takes it back.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from math import lcm
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Floats, Ids, Longs
+from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.resources import CPU
 from pipeline.cluster.tables import Queues
 
@@ -39,6 +41,8 @@ class StatedQuotas:
         Whether the minima of siblings shrink, in proportion, where they are more together than there is to share.
     bound: bool[Q, R]
         Where the queue or one of its ancestors states a quota; elsewhere none binds it.
+    free: bool[Q, R]
+        Where no descendant states one either: the base of such a queue is what it holds.
     """
 
     parent: Ids
@@ -49,14 +53,15 @@ class StatedQuotas:
     weight: Floats
     scales: bool
     bound: Bools
+    free: Bools
 
-    def base_of(self, siblings: Longs, resource: int, total: int) -> Longs:
-        """int64[C]: the base of ``siblings`` (int64[C]) in one resource; they share ``total`` of it."""
+    def base_of(self, siblings: Longs, resource: int, total: int, held: Longs) -> Longs:
+        """int64[C]: the base of ``siblings`` (int64[C]) in one resource; they share ``total`` and hold ``held``."""
         least = self.least[siblings, resource]
         together = sum(least.tolist())
         if self.scales and together > total:
             least = np.array([total * one // together for one in least.tolist()], np.int64)
-        return np.asarray(np.maximum(least, self.kept[siblings, resource]))
+        return np.where(self.free[siblings, resource], held, np.maximum(least, self.kept[siblings, resource]))
 
 
 def terms_of(queues: Queues, whole: Longs, *, scales: bool = False) -> StatedQuotas:
@@ -66,10 +71,13 @@ def terms_of(queues: Queues, whole: Longs, *, scales: bool = False) -> StatedQuo
     for queue, parent in enumerate(queues.parent.tolist()):  # parents come before children
         if parent != NONE:
             bound[queue] |= bound[parent]
-    kept = _kept(queues)
+    kept, free = _kept(queues), ~bound
+    for queue in range(len(free) - 1, 0, -1):
+        if queues.parent[queue] != NONE:
+            free[queues.parent[queue]] &= free[queue]
     base = np.maximum(least, kept)
     weight = queues.weight[:, None] * queues.over_quota_weight
-    return StatedQuotas(queues.parent, least, base, queues.capability, kept, weight, scales, bound)
+    return StatedQuotas(queues.parent, least, base, queues.capability, kept, weight, scales, bound, free)
 
 
 def _kept(queues: Queues) -> Longs:
@@ -82,22 +90,24 @@ def _kept(queues: Queues) -> Longs:
     return kept
 
 
-def runtime_quota(terms: StatedQuotas, requested: Longs, whole: Longs) -> Longs:
+def runtime_quota(terms: StatedQuotas, requested: Longs, held: Longs, whole: Longs) -> Longs:
     """The runtime quota of each queue: int64[Q, R].
 
     Parameters
     ----------
     requested: int64[Q, R]
         What the tasks of each queue hold, are promised or wait for, without its descendants.
+    held: int64[Q, R]
+        What they hold or are promised.
     whole: int64[R]
         What there is to share.
     """
-    asks = _limited(terms, requested)
+    asks, held = _limited(terms, requested), with_descendants(terms.parent, held)
     result = np.zeros_like(asks)
     for parent, children in _families(terms.parent):
         total = whole if parent == NONE else result[parent]
         for resource in range(len(whole)):
-            result[children, resource] = _shared(terms, asks, children, resource, int(total[resource]))
+            result[children, resource] = _shared(terms, asks, held, children, resource, int(total[resource]))
     return result
 
 
@@ -119,9 +129,9 @@ def _families(parent: Ids) -> Iterator[tuple[int, Longs]]:
             yield one, children
 
 
-def _shared(terms: StatedQuotas, asks: Longs, children: Longs, resource: int, total: int) -> Longs:
+def _shared(terms: StatedQuotas, asks: Longs, held: Longs, children: Longs, resource: int, total: int) -> Longs:
     """int64[C]: how much of one resource each of the siblings ``children`` gets of ``total``."""
-    wanted, base = asks[children, resource], terms.base_of(children, resource, total)
+    wanted, base = asks[children, resource], terms.base_of(children, resource, total, held[children, resource])
     got = np.maximum(np.minimum(wanted, base), terms.kept[children, resource])
     unit = 1
     if resource == CPU and not (np.concatenate([wanted, base, [total]]) % _CORE).any():

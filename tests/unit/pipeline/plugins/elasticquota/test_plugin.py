@@ -61,6 +61,26 @@ def test_a_parent_asks_for_the_guarantees_of_its_children_whether_they_use_them_
     assert shares(100, queues, {"o": 100, "c": 5, "d": 12}) == {"p": 30, "o": 70, "c": 30, "d": 10}
 
 
+def test_what_queues_without_a_statement_hold_is_not_there_to_be_shared() -> None:
+    queues = [queue("default"), queue("a", 10), queue("b", 20)]
+    groups = [running("free", ["n1"], 40), *(waiting(name, [100], queue=name) for name in "ab")]
+    document = cluster_file(ONE, 100, groups, queues=queues)
+    document["policy"]["actions"] = []
+    assert {name: share["cpu"] for name, share in Outcome(document).fair_share.items()} == {
+        "default": 40, "a": 25, "b": 35,
+    }  # fmt: skip
+
+
+def test_what_is_over_its_part_of_the_rest_is_taken_back() -> None:
+    """``a`` has 60 beside 40 that no quota binds: half of them are due to ``b``."""
+    queues = [queue("default"), queue("a", 0), queue("b", 0)]
+    borrowed = [running(f"a{at}", ["n1"], 10, queue="a") for at in range(6)]
+    groups = [running("free", ["n1"], 40), *borrowed, waiting("b", [10] * 3, queue="b")]
+    found = Outcome(cluster_file(ONE, 100, groups, queues=queues), 3)
+    assert len(found.evicted) == 3
+    assert found.bound.keys() == {"b-0", "b-1", "b-2"}
+
+
 def test_a_task_that_ends_and_starts_over_asks_for_as_much_as_before() -> None:
     """Otherwise its queue's part would be lent for a moment, and what was given then would be taken again."""
     queues, ends = [queue("a", 50), queue("b", 50)], running("a", ["n1"], cpu=50, queue="a")
