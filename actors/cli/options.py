@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from actors.documents.messages import meant
 
 RedisUrl = Annotated[
     str | None,
@@ -31,3 +34,10 @@ def finite(value: float | None) -> float | None:
     if value == math.inf:
         raise typer.BadParameter("expected a finite number, found inf")
     return value
+
+
+def among(value: str, known: Sequence[str], where: str) -> None:
+    """Refuse a value that is not one of those known; ``where`` is the name of the option or argument."""
+    if value not in known:
+        told = f"expected one of {', '.join(known)}"
+        raise typer.BadParameter(f"{told}, found {value!r}{meant(told, value)}", param_hint=where)
