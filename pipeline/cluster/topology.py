@@ -55,6 +55,11 @@ class Topology:
 
     def lowest_common(self, nodes: Longs) -> int:
         """Row of the narrowest domain that holds all of ``nodes`` (int64[K], at least one)."""
-        low, high = nodes.min(), nodes.max()
-        holding = np.flatnonzero((self.start <= low) & (self.stop > high))
+        holding = self.holding(np.arange(len(self)), nodes)
         return int(holding[np.argmin(self.tier[holding])])
+
+    def holding(self, domains: Longs, nodes: Longs | Ids) -> Longs:
+        """int64[K]: those of some domains that hold all of ``nodes``; every one if there are none."""
+        if len(nodes) == 0:
+            return domains
+        return np.asarray(domains[(self.start[domains] <= nodes.min()) & (self.stop[domains] > nodes.max())])

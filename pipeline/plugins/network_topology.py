@@ -28,24 +28,15 @@ class NetworkTopology(Plugin, OffersDomains):
         if (required == NONE).all() and (preferred == NONE).all():
             return None
         topology = snapshot.topology
-        fits = np.ones(len(topology), bool)
+        chosen, tier = np.arange(len(topology)), topology.tier.astype(np.int64)
         for row, level, close in zip(rows, required.tolist(), preferred.tolist(), strict=True):
             if level != NONE:
-                fits &= topology.tier <= topology.levels - level
+                chosen = chosen[tier[chosen] <= topology.levels - level]
             if level != NONE or close != NONE:
-                fits &= self._holds(self._nodes_of(row))
-        tier = topology.tier.astype(np.int64)
+                chosen = topology.holding(chosen, self._nodes_of(row))
         wanted = int(preferred.max(initial=NONE))
         late = tier > topology.levels - wanted if wanted != NONE else np.zeros(len(tier), bool)
-        chosen = np.flatnonzero(fits)
         return chosen[np.lexsort((chosen, tier[chosen], late[chosen]))]
-
-    def _holds(self, nodes: Ids) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """bool[D]: domains that contain all of ``nodes``; every one if there are none."""
-        topology = self._base.topology
-        if len(nodes) == 0:
-            return np.ones(len(topology), bool)
-        return np.asarray((topology.start <= nodes.min()) & (topology.stop > nodes.max()))
 
     def _nodes_of(self, podgroup: int) -> Ids:
         """int32[K]: nodes on which tasks of the podgroup run, are bound or are promised."""

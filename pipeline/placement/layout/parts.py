@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree, summed_upwards
 from pipeline.cluster.tables import BOUND, RUNNING
@@ -51,12 +51,12 @@ def groups_of(
         fixed = _fixed(part, snapshot, leaving)
         required, preferred = part.required_level, part.preferred_level
         if nodes is not None:
-            around = _around(snapshot.topology, required, *nodes)
+            around = domain_around(snapshot.topology, required, *nodes)
             if around != NONE:
-                if not holds(snapshot.topology, np.array([around]), fixed).all():
+                if len(snapshot.topology.holding(np.array([around]), fixed)) == 0:
                     return None
                 required = NONE
-            if _around(snapshot.topology, preferred, *nodes) != NONE:
+            if domain_around(snapshot.topology, preferred, *nodes) != NONE:
                 preferred = NONE
         elif part.subgroup == NONE:
             required = NONE
@@ -118,17 +118,10 @@ def place_of(snapshot: Snapshot, rows: Rows) -> Rows:
     return np.where(running, tasks.node[rows], tasks.nominated[rows]).astype(np.int64)
 
 
-def _around(topology: Topology, level: int, start: int, stop: int) -> int:
+def domain_around(topology: Topology, level: int, start: int, stop: int) -> int:
     """The domain of the level that holds the whole slice, or NONE."""
     if level == NONE:
         return NONE
     rows = topology.at_level(level)
     holding = rows[(topology.start[rows] <= start) & (topology.stop[rows] >= stop)]
     return int(holding[0]) if len(holding) else NONE
-
-
-def holds(topology: Topology, domains: Rows, nodes: Rows) -> Bools:
-    """bool[D]: domains that hold all of ``nodes``."""
-    if len(nodes) == 0:
-        return np.ones(len(domains), bool)
-    return np.asarray((topology.start[domains] <= nodes.min()) & (topology.stop[domains] > nodes.max()))

@@ -29,11 +29,8 @@ def regions_of(snapshot: Snapshot, placement: ScoredPlacement, task: int) -> lis
     for level, owner in required:
         if level == NONE:
             continue
-        nodes = _nodes_of(snapshot, placement, podgroup, owner)
-        fits = topology.level == level
-        if len(nodes):
-            fits &= (topology.start <= nodes.min()) & (topology.stop > nodes.max())
-        domains = zip(topology.start[fits].tolist(), topology.stop[fits].tolist(), strict=True)
+        rows = topology.holding(topology.at_level(level), _nodes_of(snapshot, placement, podgroup, owner))
+        domains = zip(topology.start[rows].tolist(), topology.stop[rows].tolist(), strict=True)
         regions = _met(regions, list(domains))
     return regions
 

@@ -8,7 +8,7 @@ from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
-from pipeline.placement.layout.parts import place_of, tasks_of_part
+from pipeline.placement.layout.parts import domain_around, place_of, tasks_of_part
 from pipeline.placement.layout.scored import ScoredPlacement
 from pipeline.placement.layout.tightest import closeness, places, regions
 from pipeline.placement.need import Need, Part
@@ -119,7 +119,7 @@ class Floor:
         if not self.tightest:
             found = self._by_room(_of_level(topology, row, held, start, stop), part)
             return self, [*found, (start, stop)] if row.required_level == NONE else found
-        if _narrower(topology, row, start, stop):
+        if domain_around(topology, max(row.required_level, row.preferred_level), start, stop) != NONE:
             return self, [(start, stop)]
         asked = self.need.request[self.need.shape[self._wanted(part)]].sum(axis=0)
         place = places(topology, self.placement.future, asked, start, stop)
@@ -198,15 +198,6 @@ def _of_level(topology: Topology, row: Part, held: Rows, start: int, stop: int) 
     level = row.required_level if row.required_level != NONE else row.preferred_level
     fits = topology.tier <= topology.levels - level
     fits &= (topology.start >= start) & (topology.stop <= stop)
-    if len(held):
-        fits &= (topology.start <= held.min()) & (topology.stop > held.max())
-    chosen = np.flatnonzero(fits)
+    chosen = topology.holding(np.flatnonzero(fits), held)
     chosen = chosen[np.lexsort((chosen, topology.tier[chosen]))]
     return list(zip(topology.start[chosen].tolist(), topology.stop[chosen].tolist(), strict=True))
-
-
-def _narrower(topology: Topology, row: Part, start: int, stop: int) -> bool:
-    """Whether the slice lies within a domain of the part's narrowest level."""
-    level = max(row.required_level, row.preferred_level)
-    around = (topology.level == level) & (topology.start <= start) & (topology.stop >= stop)
-    return bool(around.any())

@@ -54,9 +54,7 @@ def regions(topology: Topology, place: Longs, required: int, preferred: int, hel
     widest = topology.levels + 1 if required == NONE else topology.levels - required
     narrowest = widest if preferred == NONE else min(widest, topology.levels - preferred)
     fits = (place != NONE) & (topology.tier >= narrowest) & (topology.tier <= widest)
-    if len(held):
-        fits &= (topology.start <= held.min()) & (topology.stop > held.max())
-    rows = np.flatnonzero(fits)
+    rows = topology.holding(np.flatnonzero(fits), held)
     rows = rows[np.lexsort((place[rows], topology.tier[rows]))]
     return list(zip(topology.start[rows].tolist(), topology.stop[rows].tolist(), strict=True))
 

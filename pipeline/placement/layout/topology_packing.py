@@ -15,7 +15,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
 from pipeline.placement.layout.one_by_one import few_enough, one_by_one
 from pipeline.placement.layout.packing import place_classes
-from pipeline.placement.layout.parts import Group, groups_of, holds, in_one_region_each
+from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each
 from pipeline.placement.layout.region_slots import TRIALS_A_PART
 from pipeline.placement.layout.regions_of_parts import in_order, placed_in_regions
 from pipeline.placement.layout.room_left import RoomLeft
@@ -183,8 +183,7 @@ class _Packer:
 
     def _cut(self, regions: Longs, level: int, fixed: Rows) -> Longs:
         """Intersections of each region with the level's domains that hold ``fixed``: int64[P, 2]."""
-        rows = self._topology.at_level(level)
-        rows = rows[holds(self._topology, rows, fixed)]
+        rows = self._topology.holding(self._topology.at_level(level), fixed)
         lower = np.maximum(regions[:, 0, None], self._topology.start[rows] - self._start)
         upper = np.minimum(regions[:, 1, None], self._topology.stop[rows] - self._start)
         return np.stack([lower[lower < upper], upper[lower < upper]], axis=1)

@@ -7,7 +7,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
-from pipeline.placement.layout.parts import holds, place_of
+from pipeline.placement.layout.parts import place_of
 
 
 def gathers(snapshot: Snapshot, podgroups: Sequence[int]) -> bool:
@@ -25,8 +25,7 @@ def must(snapshot: Snapshot, podgroups: Sequence[int]) -> Rows:
     level = int(snapshot.podgroups.required_level[list(podgroups)].max())
     if level == NONE:
         return np.array([ROOT], np.int64)
-    domains = snapshot.topology.at_level(level)
-    return domains[holds(snapshot.topology, domains, _held(snapshot, podgroups))]
+    return snapshot.topology.holding(snapshot.topology.at_level(level), _held(snapshot, podgroups))
 
 
 def layers(snapshot: Snapshot, podgroups: Sequence[int]) -> Iterator[Rows]:
@@ -36,8 +35,7 @@ def layers(snapshot: Snapshot, podgroups: Sequence[int]) -> Iterator[Rows]:
     held = _held(snapshot, podgroups)
     wanted = {level for row in rows for level in _preferred(snapshot, row) if level > required}
     for level in sorted(wanted, reverse=True):
-        domains = topology.at_level(level)
-        domains = domains[holds(topology, domains, held)]
+        domains = topology.holding(topology.at_level(level), held)
         inside = (topology.start[domains][:, None] >= topology.start[outer]) & (
             topology.stop[domains][:, None] <= topology.stop[outer]
         )

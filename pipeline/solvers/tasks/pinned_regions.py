@@ -13,6 +13,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.subgroups import in_subtree
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
@@ -89,11 +90,7 @@ def _parts(snapshot: Snapshot, task: int) -> list[tuple[int, Bools]]:
     row = int(snapshot.tasks.subgroup[task])
     while row != NONE:
         if table.required_level[row] != NONE:
-            inside = np.zeros(len(table) + 1, bool)  # the last entry is NONE's
-            inside[row] = True
-            for other in range(row + 1, len(table)):  # parents come before children
-                inside[other] = inside[table.parent[other]]
-            found.append((int(table.required_level[row]), inside[snapshot.tasks.subgroup]))
+            found.append((int(table.required_level[row]), in_subtree(table, row, snapshot.tasks.subgroup)))
         row = int(table.parent[row])
     return found[::-1]
 

@@ -13,7 +13,7 @@ from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusio
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
 from pipeline.kernels import kernel, linked
-from pipeline.placement.layout.parts import holds, place_of
+from pipeline.placement.layout.parts import place_of
 from pipeline.plugins.host import Host
 from pipeline.solvers.scenarios.moves.restarting import may_restart
 
@@ -103,7 +103,7 @@ class _MovingPart:
             return [(start, stop)]
         domains = topology.at_level(int(level))
         domains = domains[(topology.start[domains] >= start) & (topology.stop[domains] <= stop)]
-        domains = domains[holds(topology, domains, self.nodes)]
+        domains = topology.holding(domains, self.nodes)
         share = (np.maximum(left, 0) / np.maximum(snapshot.capacity, 1)).sum(axis=1)
         room = np.array([share[topology.start[one] : topology.stop[one]].sum() for one in domains.tolist()])
         order = domains[np.lexsort((domains, room))]
