@@ -44,6 +44,6 @@ def backfill(progress: Progress) -> Progress:
 
 def _bound_to_levels(snapshot: Snapshot) -> Bools:
     """bool[G]: podgroups in which a level is required, so that where a task may lie depends on the one before it."""
-    bound = snapshot.podgroups.required_level != NONE
+    bound: Bools = snapshot.podgroups.required_level != NONE
     bound[snapshot.subgroups.podgroup[snapshot.subgroups.required_level != NONE]] = True
     return bound
