@@ -30,3 +30,29 @@ def test_a_task_without_requests_waits_for_the_rest_of_its_gang_group() -> None:
     free = gang("free", None, minimum=1, tasks=1)
     assert bindings(free, gang("work", 1, minimum=3, tasks=2)) == [[], []]
     assert sorted(bindings(free, gang("work", 1, minimum=2, tasks=2))[0]) == ["free-0", "work-0", "work-1"]
+
+
+def test_tasks_of_a_podgroup_with_a_level_stay_in_one_domain_and_others_go_anywhere() -> None:
+    racks = [("a", 2), ("b", 1), ("b", 1)]
+    nodes = [
+        {"name": f"n{at}", "labels": {"rack": rack}, "allocatable": {"cpu": 4, "pods": pods}}
+        for at, (rack, pods) in enumerate(racks)
+    ]
+    groups = [
+        {"name": name, "queue": "q", "min_available": 0, "tasks": [{"name": name, "count": 3, "request": {}}], **said}
+        for name, said in (("together", {"topology": {"required": "rack"}, "priority": 1}), ("anywhere", {}))
+    ]
+    found = simulate(
+        {
+            "version": 1, "now": 1e6, "policy": {"actions": ["backfill"]}, "queues": [{"name": "q"}], "nodes": nodes,
+            "topology": {"levels": ["rack"], "labels": {"rack": "rack"}}, "podgroups": groups,
+        }
+    )  # fmt: skip
+    assert found["error"] is None
+    rack_of = {f"n{at}": rack for at, (rack, _) in enumerate(racks)}
+    racks_of = {
+        name: [rack_of[one["node"]] for one in found["cycles"][0]["bindings"] if name in one["task"]]
+        for name in ("together", "anywhere")
+    }
+    assert len(racks_of["together"]) == len(racks_of["anywhere"]) == 2
+    assert len(set(racks_of["together"])) == 1
