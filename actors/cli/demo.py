@@ -176,7 +176,7 @@ def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None
             finally:
                 pipeline.stop()
                 stage.close()
-    report = audited(stage.recorder.events, stage.recorder.decisions, policy.match_policy)
+    report = audited(stage.recorder.events, stage.recorder.decisions, policy)
     _summary(stage, report, spans, refused, loaded.resources.gpu, time.monotonic() - started)
     return 1 if report.broken or stage.loop.fleet.tally.misfits or not report.decisions else 0
 

@@ -12,9 +12,11 @@ from actors.protocol.envelopes import Message
 from actors.verification.history import (
     CRITICAL,
     ENDING,
+    GONE,
     OVER,
     PENDING,
     RUNNING,
+    SUCCEEDED,
     Amounts,
     FleetFacts,
     GroupFact,
@@ -22,6 +24,7 @@ from actors.verification.history import (
     in_order,
     unreadable,
 )
+from pipeline.policy import ExtensionPoint, Policy
 
 #: The purpose of decisions that evict the rest of a broken podgroup and make room for none.
 _CLEARS = "clear"
@@ -72,6 +75,8 @@ class Audit:
 
     otherwise: str = "waiting-and-running"
     """Match policy of podgroups that state none."""
+    unranked: frozenset[str] = frozenset()
+    """Actions in which work of higher priority may go."""
     report: AuditReport = field(default_factory=AuditReport)
     facts: FleetFacts = field(default_factory=FleetFacts)
     _plans: dict[str, PlanCommitted] = field(default_factory=dict)
@@ -132,7 +137,7 @@ class Audit:
         """A task that is placed must be waiting. Within a millisecond the fleet's answer may precede the decision."""
         task = self.facts.tasks.get(name)
         answered = task is not None and task.status == RUNNING and task.node == node
-        if task is not None and task.status not in (PENDING, OVER) and not answered:
+        if task is not None and task.status not in (PENDING, SUCCEEDED, OVER, GONE) and not answered:
             self._object(plan, f"places {name}, which is {task.status}")
 
     # -- victims -----------------------------------------------------------------------------------------------
@@ -158,8 +163,7 @@ class Audit:
         report.gangs_broken += sum(not self._whole(owner) for owner in whole)
         if made.evictions:
             moves = {one.task for one in made.evictions}
-            placed = [*(one.task for one in made.nominations), *(one.task for one in made.bindings)]
-            placed = [name for name in placed if name not in moves]
+            placed = [name for name in _placed(made) if name not in moves]
             for name in placed:
                 report.requested.update(facts.tasks[name].request if name in facts.tasks else {})
 
@@ -170,7 +174,7 @@ class Audit:
     def _whole(self, name: str) -> bool:
         """Whether a podgroup is a gang and has its minimum."""
         group = self.facts.groups.get(name)
-        return group is not None and 1 < group.minimum <= len(self.facts.tasks_in(group, RUNNING))
+        return group is not None and 1 < group.minimum <= len(self.facts.tasks_in(group, RUNNING, SUCCEEDED))
 
     def _lawful(self, made: PlanCommitted, name: str, task: TaskFact, preemptor: GroupFact | None) -> None:
         if not (task.preemptible or made.purpose == _CLEARS) or task.priority >= CRITICAL:
@@ -178,7 +182,13 @@ class Audit:
         group = self.facts.groups.get(task.podgroup)
         if preemptor is None or group is None:
             return
-        if made.purpose == "preempt" and (group.queue != preemptor.queue or group.priority >= preemptor.priority):
+        own = task.podgroup == made.preemptor
+        if own and made.purpose == "preempt":
+            if task.priority >= max((self.facts.tasks[one].priority for one in self._known(made)), default=0):
+                self._object(made.plan_id, f"preempts {name} for tasks of its podgroup that are not more important")
+            return
+        lower = group.priority < preemptor.priority or made.action in self.unranked
+        if made.purpose == "preempt" and (group.queue != preemptor.queue or not lower):
             self._object(
                 made.plan_id,
                 f"preempts {name} of queue {group.queue} and priority {group.priority} for {made.preemptor} of queue "
@@ -186,6 +196,10 @@ class Audit:
             )
         if made.purpose == "reclaim" and group.queue == preemptor.queue:
             self._object(made.plan_id, f"reclaims {name} from the queue that reclaims")
+
+    def _known(self, made: PlanCommitted) -> list[str]:
+        """The tasks that it places, as far as they are known."""
+        return [name for name in _placed(made) if name in self.facts.tasks]
 
     # -- placements --------------------------------------------------------------------------------------------
 
@@ -226,7 +240,7 @@ class Audit:
             group = facts.groups.get(owner)
             if group is None:
                 continue
-            stand = facts.tasks_in(group, RUNNING, "nominated")
+            stand = facts.tasks_in(group, RUNNING, SUCCEEDED, "nominated")
             alone = group.ran and (group.match_policy or self.otherwise) == "once-satisfied"
             group.ran |= bool(made.bindings)
             if len(stand) < group.minimum and not alone:
@@ -270,11 +284,21 @@ class Audit:
                 self.facts.spare(victim.task)
 
 
-def audited(
-    events: Iterable[Entry], decisions: Iterable[Entry], match_policy: str = "waiting-and-running"
-) -> AuditReport:
-    """Audit the history of the streams; podgroups without a match policy have ``match_policy``."""
-    audit, recorded = Audit(match_policy), list(decisions)
+def _placed(made: PlanCommitted) -> list[str]:
+    return [*(one.task for one in made.nominations), *(one.task for one in made.bindings)]
+
+
+def _unranked(policy: Policy) -> frozenset[str]:
+    """Actions that go task by task, where no plugin says that only work of lower priority may go."""
+    if any(one.name == "priority" and one.asks(ExtensionPoint.PREEMPTABLE) for one in policy.plugins):
+        return frozenset()
+    return frozenset(action for action, solver in policy.solvers if solver == "tasks")
+
+
+def audited(events: Iterable[Entry], decisions: Iterable[Entry], policy: Policy | None = None) -> AuditReport:
+    """Audit the history of the streams, decided under a policy; None: one that leaves nothing else than usual open."""
+    audit = Audit() if policy is None else Audit(policy.match_policy, _unranked(policy))
+    recorded = list(decisions)
     for at_ms, message in in_order(events, recorded):
         audit.hear(message, at_ms)
     audit.report.broken += [f"decision {one.entry}: cannot be read: {one.reason}" for one in unreadable(recorded)]

@@ -16,19 +16,35 @@ from actors.cluster_file.documents import (
     DomainDocument,
     NodeDocument,
     PodgroupDocument,
+    PriorityClassDocument,
     TaskDocument,
     TopologyDocument,
 )
 from actors.cluster_file.reader import read_leniently
 from actors.documents.quantities import base_units, card_units
-from actors.protocol.bodies import FleetListed, NodeRemoved, PodgroupRemoved, TaskEnded, TaskStarted, TaskTerminating
+from actors.protocol.bodies import (
+    FleetListed,
+    NodeRemoved,
+    PodgroupRemoved,
+    TaskEnded,
+    TaskStarted,
+    TaskTerminating,
+    TaskUpserted,
+    TopologyChanged,
+)
 from actors.protocol.envelopes import Message, RefusedMessage, decode_decisions, decode_events
 from actors.protocol.full_list import Listing
 
 Amounts = dict[str, int]
 """By resource, in base units: millicores, bytes or pieces."""
-PENDING, RUNNING, ENDING, OVER = "pending", "running", "ending", "over"
-_STATUS = {"Pending": PENDING, "Bound": RUNNING, "Running": RUNNING, "Terminating": ENDING}
+PENDING, RUNNING, ENDING, SUCCEEDED, OVER, GONE = (
+    "pending", "running", "ending", "succeeded", "over", "gone",
+)  # fmt: skip
+_STATUS = {
+    "Pending": PENDING, "Bound": RUNNING, "Running": RUNNING, "Terminating": ENDING, "Succeeded": SUCCEEDED,
+}  # fmt: skip
+#: What a new description of a task changes.
+_DESCRIBED = "role", "priority", "preemptible", "request", "on_card", "gone_when_evicted"
 #: Lowest priority of the system classes of Kubernetes, which are never evicted.
 CRITICAL = 2_000_000_000
 
@@ -47,6 +63,7 @@ class TaskFact:
     nominated: str | None = None
     incarnation: int = 0
     on_card: int = 0
+    gone_when_evicted: bool = False
     card: str | None = None
     """The card of the node that it holds or is promised; None for none."""
     starting: bool = False
@@ -102,39 +119,78 @@ class FleetFacts:
             whole = self._listing.add(body)
             if whole is not None:
                 self._list(read_leniently({"version": 1, **whole}))
-        elif isinstance(body, NodeDocument):
-            self._node(body)
-            self._wire()
-        elif isinstance(body, NodeRemoved):
-            self.nodes.pop(body.node, None)
-            for name in list(self.on_node.get(body.node, ())):
-                self.move(name, OVER)
+        elif isinstance(body, NodeDocument | NodeRemoved | TopologyChanged):
+            self._of_nodes(body)
         elif isinstance(body, PodgroupDocument):
             self._podgroup(body, at_ms, self.groups.get(body.full_name))
         elif isinstance(body, PodgroupRemoved):
             for name in self.groups.pop(body.podgroup, _NO_GROUP).tasks:
-                self.move(name, OVER)
+                self.move(name, GONE)
                 self.tasks.pop(name, None)
+        elif isinstance(body, PriorityClassDocument):
+            self.classes[body.name] = body.value
+        elif isinstance(body, TaskUpserted):
+            self._upsert(body)
         elif isinstance(body, TaskStarted | TaskTerminating | TaskEnded):
             self._task_news(body)
+
+    def _of_nodes(self, body: NodeDocument | NodeRemoved | TopologyChanged) -> None:
+        if isinstance(body, NodeRemoved):
+            self.nodes.pop(body.node, None)
+            for name in list(self.on_node.get(body.node, ())):
+                if self.tasks[name].node == body.node:
+                    self.move(name, GONE)
+                else:
+                    self.promise(name, None)
+            return
+        if isinstance(body, NodeDocument):
+            self._node(body)
+        else:
+            self._topology = body.topology
+        self._wire()
 
     def _task_news(self, body: TaskStarted | TaskTerminating | TaskEnded) -> None:
         task = self.tasks.get(body.task)
         if task is None or body.incarnation < task.incarnation:
             return
+        later, task.incarnation = body.incarnation > task.incarnation, body.incarnation
         if isinstance(body, TaskStarted):
-            self.move(body.task, RUNNING, body.node, body.card)
+            if later or task.status != ENDING:  # else it was sent before the fleet knew
+                self.move(body.task, RUNNING, body.node, body.card)
             if task.podgroup in self.groups:
                 self.groups[task.podgroup].ran = True
         elif isinstance(body, TaskTerminating):
             self.end(body.task)
-        elif body.replaced:
-            promised = task.nominated if task.status == ENDING else None
-            self.move(body.task, PENDING)
-            self.promise(body.task, promised)
-            task.incarnation = body.incarnation + 1
+        elif body.replaced or (body.outcome == "Evicted" and not task.gone_when_evicted):
+            self._again(body.task)
         else:
-            self.move(body.task, OVER)
+            self.move(body.task, {"Succeeded": SUCCEEDED, "Failed": OVER, "Evicted": GONE}[body.outcome])
+
+    def _again(self, name: str) -> None:
+        """A task waits in its next life; one that was to move keeps its promise."""
+        task = self.tasks[name]
+        promised = task.nominated if task.status == ENDING else None
+        self.move(name, PENDING)
+        self.promise(name, promised)
+        task.incarnation += 1
+
+    def _upsert(self, body: TaskUpserted) -> None:
+        """Describe tasks of a podgroup, and take what is said of their status."""
+        group, said = self.groups.get(body.podgroup), body.task
+        if group is None:
+            return
+        known = {name for name in _names(body.podgroup, said) if name in group.tasks}
+        group.tasks += [name for name in self._task(body.podgroup, group, said) if name not in known]
+        status = _STATUS.get(said.status, OVER)
+        for name in sorted(known):
+            task = self.tasks[name]
+            if status == PENDING:
+                if task.status != PENDING:
+                    self._again(name)
+            elif status == ENDING:
+                self.end(name, said.node, said.card)
+            elif status != RUNNING or task.status != ENDING:
+                self.move(name, status, *((said.node, said.card) if status == RUNNING else ()))
 
     def move(self, name: str, status: str, node: str | None = None, card: str | None = None) -> None:
         """Give a task a status, and a node and a card or none."""
@@ -148,11 +204,11 @@ class FleetFacts:
         if node is not None:
             self.on_node.setdefault(node, set()).add(name)
 
-    def end(self, name: str) -> None:
-        """A task is terminating; it keeps the node that it is to move to."""
+    def end(self, name: str, node: str | None = None, card: str | None = None) -> None:
+        """A task is terminating, where it was if no node is named; it keeps the node that it is to move to."""
         task = self.tasks[name]
         promised = task.nominated if task.status == ENDING else None
-        self.move(name, ENDING, task.node, task.card)
+        self.move(name, ENDING, *((node, card) if node is not None else (task.node, task.card)))
         self.promise(name, promised)
 
     def spare(self, name: str) -> None:
@@ -264,21 +320,33 @@ class FleetFacts:
             arrived_ms=known.arrived_ms if known is not None else at_ms,
         )
         self.groups[said.full_name] = group
+        group.tasks = [one for one in known.tasks if self._is_in(said.full_name, one)] if known is not None else []
         for one in said.tasks:
-            for name in self._task(said, group, one):
-                group.tasks.append(name)
+            group.tasks += [name for name in self._task(said.full_name, group, one) if name not in group.tasks]
+            for name in _names(said.full_name, one) if one.status == "Pending" else ():
+                if self.tasks[name].status == GONE:
+                    self._again(name)
 
-    def _task(self, podgroup: PodgroupDocument, group: GroupFact, said: TaskDocument) -> Iterator[str]:
+    def _is_in(self, podgroup: str, name: str) -> bool:
+        return name in self.tasks and self.tasks[name].podgroup == podgroup
+
+    def _task(self, podgroup: str, group: GroupFact, said: TaskDocument) -> Iterator[str]:
+        """Describe tasks of a podgroup; one that is known goes on as it is."""
         request = {**_amounts(said.request), "pods": int(said.request.get("pods", 1))}
-        for short, _ in said.expanded():
-            name = f"{podgroup.namespace}/{short}"
+        for name in _names(podgroup, said):
             before = self.tasks.get(name)
             task = TaskFact(
-                podgroup.full_name, said.role, said.priority if said.priority is not None else group.priority,
+                podgroup, said.role, said.priority if said.priority is not None else group.priority,
                 group.preemptible if said.preemptible is None else said.preemptible, request, PENDING, None,
                 incarnation=max(said.incarnation or 0, before.incarnation if before is not None else 0),
-                on_card=said.on_card,
+                on_card=said.on_card, gone_when_evicted=said.gone_when_evicted,
             )  # fmt: skip
+            if before is not None and before.podgroup == podgroup:
+                for key in _DESCRIBED:
+                    setattr(before, key, getattr(task, key))
+                yield name
+                continue
+            self.move(name, GONE)
             self.tasks[name] = task
             status = _STATUS.get(said.status, OVER)
             group.ran |= status in (RUNNING, ENDING)
@@ -302,6 +370,11 @@ def unreadable(decisions: Iterable[Entry]) -> Iterator[RefusedMessage]:
     """The decisions that cannot be read."""
     for entry in decisions:
         yield from (one for one in decode_decisions(entry) if isinstance(one, RefusedMessage))
+
+
+def _names(podgroup: str, said: TaskDocument) -> list[str]:
+    """Full names of the tasks that a document of a podgroup describes."""
+    return [f"{podgroup.partition('/')[0]}/{short}" for short, _ in said.expanded()]
 
 
 def _card(name: str | None) -> str:

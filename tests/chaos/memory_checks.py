@@ -52,7 +52,7 @@ def run_schedule(schedule: Schedule, parts: Parts | None = None) -> Outcome:
         broken = come_to_rest(world)
         history = world.bus.history[EVENTS], world.bus.history.get(DECISIONS, [])
         whole = world.policy.profile == "default"
-        report = audited_as_default(*history) if whole else audited(*history, world.policy.match_policy)
+        report = audited_as_default(*history) if whole else audited(*history, world.policy)
         broken += [*(f"(3-12) {one}" for one in report.broken), *checked(world)]
     except Exception as failure:
         failure.add_note(str(Outcome(schedule)))

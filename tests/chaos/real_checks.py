@@ -91,7 +91,7 @@ def broken(world: World) -> list[str]:
         *world.objections,
         *(world.pair.objections if world.pair is not None else _ended_alone(world)),
         *_one_writer(decisions),
-        *audited(events, decisions, world.policy.match_policy).broken,
+        *audited(events, decisions, world.policy).broken,
         *broken_in(events, decisions, world.policy),
         *_kept(world),
         *_verdicts(world, decisions),

@@ -100,7 +100,7 @@ def _waits(schedule: Schedule) -> list[int]:
     """For each gang that was placed the milliseconds that it waited."""
     world = World(schedule)
     world.play()
-    report = audited(world.bus.history[EVENTS], world.bus.history[DECISIONS], world.policy.match_policy)
+    report = audited(world.bus.history[EVENTS], world.bus.history[DECISIONS], world.policy)
     assert report.broken == []
     return [*report.waited_ms.values()]
 

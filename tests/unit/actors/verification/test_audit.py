@@ -1,11 +1,12 @@
 """The audit finds what must never happen; each rule is broken once here."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from actors.broker.bus import DECISIONS, Entry
-from actors.cluster_file.documents import PodgroupDocument
+from actors.broker.bus import DECISIONS, EVENTS, Entry
+from actors.cluster_file.documents import PodgroupDocument, TaskDocument
 from actors.configuration.profiles import load_profile
 from actors.protocol.bodies import (
     Binding,
@@ -16,8 +17,10 @@ from actors.protocol.bodies import (
     PlanCommitted,
     PlanWithdrawn,
     TaskEnded,
+    TaskStarted,
+    TaskUpserted,
 )
-from actors.protocol.envelopes import Message
+from actors.protocol.envelopes import Message, Outgoing, pack, pack_decision
 from actors.verification.audit import Audit, audited
 from tests.support.assembly import Assembly, gang, rack_cluster, restarting
 
@@ -192,3 +195,100 @@ def test_only_a_gang_that_has_run_may_be_placed_in_part_once_it_was_satisfied() 
     waits = gang("once", 2, 8, match_policy="once-satisfied")
     (said,) = heard(waits, part).report.broken
     assert "gets 1 of its minimum of 2" in said
+
+
+def test_a_podgroup_may_take_less_important_tasks_of_its_own() -> None:
+    mixed = gang("mixed", 1, 8, priority=5, nodes=["n5"])
+    mixed["tasks"] += [{"name": "urgent", "request": {"cpu": 1, "gpu": 8}, "priority": 9}]
+    made = plan(
+        preemptor="default/mixed", evictions=(Eviction(task="default/mixed-0", incarnation=0),),
+        nominations=(Nomination(task="default/urgent", node="n5"),),
+    )  # fmt: skip
+    assert heard(mixed, made).report.broken == []
+    mixed["tasks"][1]["priority"] = 5
+    (said,) = heard(mixed, made).report.broken
+    assert "for tasks of its podgroup that are not more important" in said
+
+
+def test_where_shares_alone_say_who_goes_work_of_higher_priority_may_go() -> None:
+    volcano = load_profile("volcano")
+    shares = replace(
+        volcano, plugins=tuple(replace(one, name="drf") if one.name == "priority" else one for one in volcano.plugins)
+    )
+    events, decisions = (
+        [Entry(stream, f"{at}-0", fields) for at, fields in enumerate(entries, 1)]
+        for stream, entries in ((EVENTS, pack([listing_of(gang("top", 1, 8, nodes=["n5"], priority=9))])),
+                                (DECISIONS, [{**pack_decision(decided_for("low")), "revision": b"1", "after": b"1-0"}]))
+    )  # fmt: skip
+    (said,) = audited(events, decisions, volcano).broken
+    assert "preempts default/top-0 of queue a and priority 9" in said
+    assert audited(events, decisions, shares).broken == []
+
+
+def listing_of(podgroup: dict[str, Any]) -> Outgoing:
+    whole = rack_cluster() | {"podgroups": [podgroup, gang("low", 1, 8)]}
+    return Outgoing("fleet_listed", "fleet", 1, {"list_id": "l", "part": 0, "parts": 1, "cluster": whole})
+
+
+def decided_for(podgroup: str) -> Outgoing:
+    made = PlanCommitted(
+        plan_id="p", epoch=1, action="preempt", purpose="preempt", preemptor=f"default/{podgroup}",
+        evictions=(Eviction(task="default/top-0", incarnation=0),),
+        nominations=(Nomination(task=f"default/{podgroup}-0", node="n5"),),
+    )  # fmt: skip
+    return Outgoing("plan_committed", "p", 1, made)
+
+
+def test_what_has_succeeded_counts_towards_the_minimum() -> None:
+    ended = TaskEnded(task="default/done-0", outcome="Succeeded")
+    done = gang("done", 2, 8, nodes=["n5", "n6"])
+    done["tasks"].append({"name": "more", "request": {"cpu": 1, "gpu": 8}})
+    place = PlanCommitted(
+        plan_id="p", epoch=1, action="allocate", purpose="allocate", preemptor="default/done",
+        nominations=(Nomination(task="default/more", node="n5"),),
+    )  # fmt: skip
+    assert heard(done, ended, place).report.broken == []
+    listed = gang("done", 2, 8)
+    listed["tasks"][0]["status"] = "Succeeded"
+    rest = place.model_copy(update={"nominations": (Nomination(task="default/done-1", node="n5"),)})
+    assert heard(listed, rest).report.broken == []
+
+
+def test_tasks_that_come_one_by_one_are_known_and_a_podgroup_described_anew_keeps_its_tasks() -> None:
+    late = gang("late", 2, 8)
+    second = late["tasks"].pop()
+    one_by_one = (
+        PodgroupDocument.model_validate(late),
+        TaskUpserted(podgroup="default/late", task=TaskDocument.model_validate(second)),
+        PodgroupDocument.model_validate({**late, "tasks": []}),
+    )
+    nominations = tuple(Nomination(task=f"default/late-{at}", node=f"n{at + 5}") for at in range(2))
+    placed = plan(preemptor="default/late", action="allocate", purpose="allocate", nominations=nominations)
+    assert heard(*one_by_one, placed).report.broken == []
+    assert len(heard(*one_by_one[:1], placed).report.broken) == 1
+
+
+def test_a_task_that_runs_when_its_podgroup_is_described_anew_holds_its_node() -> None:
+    anew = PodgroupDocument.model_validate(gang("low0", 1, 8))
+    onto = plan((), ("n0", "n5"))
+    assert any("node n0 will have" in said for said in heard(anew, onto).report.broken)
+
+
+@pytest.mark.parametrize("described", ["podgroup", "task"])
+def test_a_task_whose_node_was_lost_waits_in_its_next_life(described: str) -> None:
+    low = gang("low0", 1, 8)
+    again = {
+        "podgroup": PodgroupDocument.model_validate(low),
+        "task": TaskUpserted(podgroup="default/low0", task=TaskDocument.model_validate(low["tasks"][0])),
+    }[described]
+    started = TaskStarted(task="default/low0-0", node="n1", incarnation=1)
+    victims = (Eviction(task="default/low0-0", incarnation=1), Eviction(task="default/low2-0", incarnation=0))
+    ended = TaskEnded(task="default/low1-0", outcome="Evicted")
+    audit = heard(NodeRemoved(node="n0"), again, ended, started, plan((), ("n1", "n2"), evictions=victims))
+    assert (audit.report.broken, audit.report.victims) == ([], 2)
+
+
+def test_a_promise_on_a_node_that_is_lost_ends_and_its_task_waits() -> None:
+    audit = heard(plan((), ("n5", "n6")), NodeRemoved(node="n5"))
+    assert [audit.facts.tasks[f"default/pair-{at}"].status for at in range(2)] == ["pending", "pending"]
+    assert [audit.facts.tasks[f"default/pair-{at}"].nominated for at in range(2)] == [None, "n6"]
