@@ -175,29 +175,32 @@ def parts_reach(minima: Minima, have: Have, group: int) -> bool:
 
 @linked
 def parts_spare(minima: Minima, have: Have, group: int, role: int, part: int) -> bool:
-    """Whether a task of a role and subgroup (NONE: of none) is one too many for both; if so it is taken from ``have``.
+    """Whether roles and subgroups of a podgroup keep their minima, if they have them, without a task; if so it goes.
 
-    Roles that do not bind do not matter. A subgroup that is not whole loses nothing more that counts.
+    ``role`` and ``part`` are those of the task, NONE: in none. It is taken from what these have, not from the podgroup.
     """
-    if role != NONE and minima.binds[group] and have.role[role] <= minima.role_least[role]:
+    last = role != NONE and minima.binds[group] and have.role[role] == minima.role_least[role]
+    last |= part != NONE and have.leaf[part] == minima.part_least[part]
+    kept = last and parts_reach(minima, have, group)
+    _parts_lose(1, have, role, part)
+    if kept and not parts_reach(minima, have, group):
+        parts_regain(have, role, part)
         return False
-    if part != NONE:
-        have.leaf[part] -= 1
-        if have.leaf[part] + 1 == minima.part_least[part] and not subgroups_reach(minima, have, group):
-            have.leaf[part] += 1
-            return False
-    if role != NONE:
-        have.role[role] -= 1
     return True
 
 
 @inlined
 def parts_regain(have: Have, role: int, part: int) -> None:
     """Let a task that ``parts_spare`` took come back."""
+    _parts_lose(-1, have, role, part)
+
+
+@inlined
+def _parts_lose(many: int, have: Have, role: int, part: int) -> None:
     if role != NONE:
-        have.role[role] += 1
+        have.role[role] -= many
     if part != NONE:
-        have.leaf[part] += 1
+        have.leaf[part] -= many
 
 
 @linked

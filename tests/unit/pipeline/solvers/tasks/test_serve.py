@@ -95,10 +95,12 @@ def test_a_gang_keeps_as_many_whole_subgroups_as_it_needs() -> None:
     assert not preempted(three).statements
 
 
-def test_a_subgroup_that_is_broken_already_can_lose_the_rest() -> None:
-    tasks = [Task(0, cpu=1, subgroup=part) for part in (0, 0, 1)]
-    low = Gang(tasks, 2, subgroups=[(NONE, 2, NONE)] * 2, min_subgroups=2)
-    assert victims(preempted(cluster([{"cpu": 3}], [low, gang(1, cpu=1, priority=1)]))) == [2]
+def test_what_lacks_a_role_or_a_subgroup_already_can_lose_what_is_beyond_the_minimum() -> None:
+    waits = gang(1, cpu=1, priority=1)
+    parts = Gang([Task(0, cpu=1, subgroup=part) for part in (0, 0, 1)], 2, subgroups=[(NONE, 2, NONE)] * 2)
+    roles = Gang([Task(0, cpu=1, role=1)] * 3, 2, roles=(1, 1))
+    for low in (parts, roles):
+        assert len(victims(preempted(cluster([{"cpu": 3}], [low, waits])))) == 1
 
 
 def test_a_gang_gets_room_for_all_its_minimum_or_none() -> None:
