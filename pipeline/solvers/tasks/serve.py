@@ -48,14 +48,36 @@ def serve(host: Host, attempt: Attempt) -> tuple[Statement | None, Explanation]:
     if attempt.within_podgroup:
         rules.append(replace(rules[0], within_podgroup=True))
     tasks, missing = _in_order(host, attempt.podgroups)
+    made = _made(host, attempt, rules, tasks, missing)
+    if (made is None or len(made.evictions)) and _of_several_sizes(attempt.snapshot, tasks[:missing]):
+        other = _made(host, attempt, rules, _largest_first(attempt.snapshot, tasks, missing), missing)
+        if other is not None and len(other.evictions) == 0:  # free room is used before any task goes
+            made = other
+    return made, _explained(attempt, missing, Reason.UNPLACEABLE if made is None else Reason.CHOSEN)
+
+
+def _made(host: Host, attempt: Attempt, rules: list[Rule], tasks: Rows, missing: int) -> Statement | None:
+    """The statement for the tasks in their order, if the podgroups are pipelined with it."""
     places = _places(host, attempt, rules, tasks, missing) if len(tasks) else []
     if not places:
-        return None, _explained(attempt, missing, Reason.UNPLACEABLE)
+        return None
     made = _minimal(host, attempt, _statement(attempt, places))
     after = host.on(carried_out(made, attempt.snapshot, attempt.now), made.evictions)
-    if not after.pipelined[list(attempt.podgroups)].all() or not feasible(attempt.snapshot, made):
-        return None, _explained(attempt, missing, Reason.UNPLACEABLE)
-    return made, _explained(attempt, missing, Reason.CHOSEN)
+    pipelined = bool(after.pipelined[list(attempt.podgroups)].all())
+    return made if pipelined and feasible(attempt.snapshot, made) else None
+
+
+def _of_several_sizes(snapshot: Snapshot, tasks: Rows) -> bool:
+    """Whether the tasks do not all ask for the same."""
+    request = snapshot.shapes.request[snapshot.tasks.shape[tasks]]
+    return bool((request != request[:1]).any())
+
+
+def _largest_first(snapshot: Snapshot, tasks: Rows, missing: int) -> Rows:
+    """The same tasks (int64[K]), those that the minima need by their size: the most that one takes of a whole node."""
+    largest = np.maximum(snapshot.nodes.allocatable.max(axis=0, initial=1), 1)
+    size = (snapshot.shapes.request[snapshot.tasks.shape[tasks[:missing]]] / largest).max(axis=1)
+    return np.concatenate([tasks[:missing][np.argsort(-size, kind="stable")], tasks[missing:]])
 
 
 def queue_takes(host: Host, preemptor: Preemptor, victims: Rows) -> bool:

@@ -55,6 +55,15 @@ def test_free_room_is_used_before_anybody_goes() -> None:
     assert promised(made) == {1: 1}
 
 
+def test_tasks_of_several_sizes_use_free_room_before_anybody_goes() -> None:
+    # The small task scores best where only the large one fits.
+    waits = Gang([Task(cpu=2), Task(cpu=3)], 2, priority=1)
+    state = cluster([{"cpu": 3, "memory": 9}] * 2, [gang(1, 0, cpu=1, minimum=0), waits])
+    made = preempted(state, policy((*USUAL, "nodeorder")))
+    assert victims(made) == []
+    assert promised(made) == {1: 0, 2: 1}
+
+
 def test_equal_priority_and_other_queues_are_left_alone_by_preempt() -> None:
     equal = cluster([{"cpu": 1}], [gang(1, 0, cpu=1, minimum=0, priority=3), gang(1, cpu=1, priority=3)])
     other = cluster([{"cpu": 1}], [gang(1, 0, cpu=1, minimum=0, queue=1), gang(1, cpu=1, priority=3)])
