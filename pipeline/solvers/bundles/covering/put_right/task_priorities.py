@@ -81,14 +81,28 @@ def _selection_of(here: DomainBundles, entry: Rows, found: Selection) -> Selecti
 
 
 def _without_needless(here: DomainBundles, found: Selection) -> Selection:
-    """The selection without surplus that may return by slots, the last in the order of victims first."""
-    goes = _in_order(here, _going(here, found))[::-1].copy()
+    """The selection without surplus that may return by slots, that of the most important podgroups first.
+
+    Within a podgroup the last in the order of victims returns first.
+    Slots of each shape are counted alone: where all that may return leaves tasks of several shapes without a place, a
+    half of it returns, and so on.
+    """
+    goes = _in_order(here, _going(here, found))[::-1]
+    ranked = here.search.before[here.search.terms.entries.podgroup[goes]]
+    goes = goes[np.argsort(-ranked, kind="stable")]
     free, each = FreeRoom(here.search, here.domain), np.arange(len(goes))
     free.leave(found.entry)
     returned = free.reprieve(Units(each + 1, goes, np.full(len(goes), NONE, np.int64), each), None)
-    if not returned.any():
-        return found
-    return _selection_of(here, found.entry[~is_among(found.entry, goes[returned])], found) or found
+    todo = [goes[returned]] if returned.any() else []
+    left = tries(len(here.search.snapshot.nodes))
+    while todo and left > 0:
+        some, left = todo.pop(), left - 1
+        fewer = _selection_of(here, found.entry[~is_among(found.entry, some)], found)
+        if fewer is not None:
+            found = fewer
+        elif len(some) > 1:
+            todo += [some[len(some) // 2 :], some[: len(some) // 2]]
+    return found
 
 
 def _going(here: DomainBundles, found: Selection) -> Rows:

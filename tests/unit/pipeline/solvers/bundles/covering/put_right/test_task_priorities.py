@@ -36,6 +36,15 @@ def test_what_is_not_needed_beside_a_bigger_task_stays() -> None:
     assert victims(low, devices=[5]) == [2]
 
 
+def test_what_is_not_needed_after_an_exchange_stays_though_tasks_of_several_sizes_wait() -> None:
+    """The task of 3 goes for that of 1 on node 2. The large one is placed on node 0 then, and node 1 needs less."""
+    tasks = [Task(2, gpu=1, priority=2), Task(0, gpu=3), Task(1, gpu=1)]
+    gangs = [gang(1, 1, gpu=1, minimum=0), Gang(tasks, 0, priority=1), Gang([Task(gpu=3), Task(gpu=2)], 2, priority=9)]
+    found = select(searching(cluster([{"gpu": 4}, {"gpu": 3}, {"gpu": 2}], gangs), 2), 0)
+    assert isinstance(found, Selection), found
+    assert found.victims.tolist() == [0, 2]
+
+
 def test_priorities_on_other_nodes_decide_as_well() -> None:
     low, full = elastic(Task(0, gpu=4, priority=1), Task(1, gpu=2, priority=5)), gang(1, 1, gpu=2, priority=20)
     assert victims(low, full, devices=[4, 4]) == [0]
