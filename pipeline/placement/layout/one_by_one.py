@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.cluster.topology import Topology
 from pipeline.placement.layout.parts import Group
-from pipeline.placement.layout.room_left import RoomLeft
+from pipeline.placement.layout.room_left import RoomLeft, put, share
 
 #: Gangs of more tasks, and slices of more nodes, are not tried; and how many nodes are tried in all.
 _TASKS, _NODES, _TRIES = 8, 16, 300
@@ -25,7 +25,7 @@ def one_by_one(topology: Topology, start: int, groups: list[Group], group: Rows,
     group, kind: int64[K]
         Of each task.
     room
-        Of the slice; changed.
+        Of the slice, its slots counted.
 
     Returns
     -------
@@ -51,7 +51,7 @@ class _Assignment:
         self._parent = [one.parent for one in groups]
         #: Per group the domain of each node that may take it, NONE for none; and the one that it is in.
         self._domain = [self._domains(topology, start, one, len(room.left)) for one in groups]
-        self._order = np.lexsort((np.arange(len(group)), group, kind, -room.share[kind])).tolist()
+        self._order = np.lexsort((np.arange(len(group)), group, kind, -share(room.request, room.left)[kind])).tolist()
         self._node = np.full(len(group), NONE, np.int64)
 
     def found(self) -> Rows:
@@ -83,12 +83,13 @@ class _Assignment:
             if mine is None or self._tries <= 0:
                 continue
             self._tries -= 1
-            state = self._room.state()
-            if self._room.put(int(self._kind[task]), node):
+            before = self._room
+            self._room = RoomLeft(*(column.copy() for column in before))
+            if put(self._room, int(self._kind[task]), node):
                 self._node[task] = node
                 if self._placed(at + 1, mine):
                     return True
-            self._room.restore(state)
+            self._room = before
         return False
 
     def _with(self, group: int, node: int, chosen: dict[int, int]) -> dict[int, int] | None:

@@ -149,7 +149,7 @@ def trials_of(parts: int) -> Longs:
 
 
 @inlined
-def _to_front(order: Rows, at: int) -> None:
+def to_front(order: Rows, at: int) -> None:
     """Put what is at a position before all that is ahead of it."""
     one = order[at]
     for before in range(at, 0, -1):
@@ -184,7 +184,7 @@ def chosen_regions(size: Counts, slots: Longs, trials: Longs) -> tuple[Rows, Row
         if failed == 0 or moved[order[failed]] or trials[0] <= 0:
             return order[:0], region[:0]
         moved[order[failed]] = True
-        _to_front(order, failed)
+        to_front(order, failed)
 
 
 @linked
@@ -204,7 +204,7 @@ def _outer_parts_fit(there: RegionSlots) -> bool:
         if failed == 0 or moved[order[failed]] or trials[0] <= 0:
             return False
         moved[order[failed]] = True
-        _to_front(order, failed)
+        to_front(order, failed)
 
 
 @linked

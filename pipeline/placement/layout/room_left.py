@@ -1,145 +1,220 @@
 """The room left on a slice of nodes while a gang is placed on it, one kind of task after the other.
 
-A kind is a shape; where anti-affinity matters, a shape with a set of labels.
+A kind is a shape; where anti-affinity matters, a shape with a set of labels. All columns are of the nodes of the slice,
+and kernels change them in place.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, sizes
-from pipeline.cluster.cards import packed, slots_on_cards
-from pipeline.cluster.resources import slots
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
+from pipeline.cluster.cards import best_card
 from pipeline.cluster.rules.anti_affinity import Exclusions
-from pipeline.placement.layout.packing import place_classes
+from pipeline.kernels import kernel, linked
+from pipeline.placement.layout.packing import placed_classes, slots_at
+
+#: More slots than any node has.
+_ANY = (1 << 31) - 1
 
 
-class _Saved(NamedTuple):
-    """The room left at one moment."""
-
-    usable: Bools
-    left: Longs
-    cards_left: Longs
-    parts: dict[int, tuple[int, ...]]
-
-
-class RoomLeft:
-    """The room left on a slice of nodes while a gang is placed on it, during one call of ``pack``.
+class RoomLeft(NamedTuple):
+    """The room left on a slice of nodes, during one call of ``pack``.
 
     Attributes
     ----------
     request: int64[M, R]
         By kind of task.
+    on_card: int64[M]
+        What a task of each kind asks of a card.
+    biggest: int64[M]
+        The kinds, those of the largest share of the room first.
+    carded: int64[C]
+        The kinds that ask for parts of cards, the biggest part first.
+    conflict: int64[M, M]
+        See ``Exclusions``; 0 where kinds do not repel each other.
+    domains: int64[keys, n]
+        See ``Exclusions``.
+    cards: int64[n, D]
+        What each card has free before tasks of the gang are placed.
+    left: int64[n, R]
     usable: bool[M, n]
         Nodes open to each kind; fewer as tasks that repel it are placed.
-    left: int64[n, R]
+    cards_left: int64[n, D]
+    held: int64[n, M]
+        Tasks of each kind that hold parts of the node's cards.
+    slots: int64[M, n]
+        How many more tasks of each kind there is room for, whether or not the node is open to it.
     """
 
-    def __init__(self, request: Longs, usable: Bools, left: Longs, among: Exclusions | None = None) -> None:
-        self.request, self.usable, self.left, self._among = request, usable, left, among
-        self._repelled = np.zeros(len(request), bool) if among is None else (among.conflict != 0).any(axis=1)
-        self.on_card = np.zeros(len(request), np.int64)
-        self._cards = self._cards_left = np.zeros((len(left), 0), np.int64)
-        self._parts: dict[int, tuple[int, ...]] = {}
-        total = np.maximum(np.maximum(left, 0).sum(axis=0), 1)
-        #: float64[M]: the largest share of the room that one task of the kind takes.
-        self.share: Floats = (request / total).max(axis=1, initial=0.0)
+    request: Longs
+    on_card: Longs
+    biggest: Rows
+    carded: Rows
+    conflict: Longs
+    domains: Longs
+    cards: Longs
+    left: Longs
+    usable: Bools
+    cards_left: Longs
+    held: Longs
+    slots: Longs
 
-    def lay_cards(self, kind: Rows, on_card: Longs, free: Longs) -> None:
-        """Set what tasks of the kinds ``kind`` (int64[K]) ask of a card, and what each card has free (int64[n, D])."""
-        self.on_card[kind] = on_card
-        self._cards, self._cards_left = free, free.copy()
 
-    def state(self) -> _Saved:
-        """What ``restore`` needs to undo later placements."""
-        return _Saved(self.usable, self.left.copy(), self._cards_left.copy(), self._parts.copy())
+def room_left(
+    request: Longs, usable: Bools, left: Longs, on_card: Longs, cards: Longs, among: Exclusions | None = None
+) -> RoomLeft:
+    """The room before any task is placed; its slots are counted by ``count_slots``.
 
-    def restore(self, state: _Saved) -> None:
-        """Undo all placements since ``state``, which can be used again."""
-        self.usable, self.left = state.usable, state.left.copy()
-        self._cards_left, self._parts = state.cards_left.copy(), state.parts.copy()
+    Parameters
+    ----------
+    request, usable, left, on_card, cards
+        See ``RoomLeft``; a slice without cards has none (D = 0).
+    among
+        How tasks of the kinds repel each other, on the nodes of the slice; None if they do not.
+    """
+    kinds, nodes = usable.shape
+    size, repels = share(request, left), among is not None and len(among.keys) > 0
+    conflict = among.conflict if among is not None else np.zeros((kinds, kinds), np.int64)
+    domains = among.domains if among is not None and repels else np.zeros((0, nodes), np.int64)
+    carded = np.flatnonzero(on_card)
+    # Memory of one layout and type, so that one compiled specialisation serves all calls.
+    return RoomLeft(
+        np.array(request, np.int64, order="C"), np.array(on_card, np.int64), np.argsort(-size, kind="stable"),
+        carded[np.argsort(-on_card[carded], kind="stable")], np.array(conflict, np.int64, order="C"),
+        np.array(domains, np.int64, order="C"), np.array(cards, np.int64, order="C"),
+        np.array(left, np.int64, order="C"), np.array(usable, np.bool_, order="C"),
+        np.array(cards, np.int64, order="C"), np.zeros((nodes, kinds), np.int64), np.zeros((kinds, nodes), np.int64),
+    )  # fmt: skip
 
-    def slots(self, kind: int) -> Longs:
-        """int64[n + 1]: running sum over the nodes of the slots for the kind, anti-affinity within the gang aside."""
-        running = np.zeros(len(self.left) + 1, np.int64)
-        np.cumsum(self._slots(kind, 0, len(self.left)), out=running[1:])
-        return running
 
-    def _slots(self, kind: int, first: int, last: int) -> Longs:
-        there = slots(self.request[kind], self.left[first:last]) * self.usable[kind, first:last]
-        if self.on_card[kind]:
-            there = np.minimum(there, slots_on_cards(int(self.on_card[kind]), self._cards_left[first:last]))
-        return there
+def share(request: Longs, left: Longs) -> Floats:
+    """float64[M]: the largest share of the room that one task of each kind takes."""
+    total = np.maximum(np.maximum(left, 0).sum(axis=0), 1)
+    return np.asarray((request / total).max(axis=1, initial=0.0))
 
-    def place(self, count: Longs, first: int, last: int) -> Longs | None:
-        """Place ``count`` int64[M] tasks on nodes ``first:last``; returns how many on each: int64[M, last - first]."""
-        taken = np.zeros((len(count), last - first), np.int64)
-        for kind in sorted(np.flatnonzero(self._repelled & (count > 0)), key=lambda k: (-self.share[k], k)):
-            for _ in range(count[kind]):
-                node = self._place_apart(int(kind), first, last)
-                if node == NONE:
-                    return None
-                taken[kind, node - first] += 1
-        on_cards = np.flatnonzero(~self._repelled & (self.on_card > 0) & (count > 0))
-        for kind in sorted(on_cards, key=lambda k: (-self.on_card[k], k)):
-            if not self._place_on_cards(int(kind), int(count[kind]), first, taken):
-                return None
-        rest = np.where(self._repelled | (self.on_card > 0), 0, count)
-        if rest.any():
-            placed = place_classes(self.request, rest, self.usable[:, first:last], self.left[first:last])
-            if placed.sum() < rest.sum():
-                return None
-            self.left[first:last] -= placed.T @ self.request
-            taken += placed
-        return taken
 
-    def _place_apart(self, kind: int, first: int, last: int) -> int:
-        """Place one task that repels others of the gang, on the fullest node that takes it; NONE if none does."""
-        there = self._slots(kind, first, last)
-        open_to = np.flatnonzero(there)
-        if len(open_to) == 0:
-            return NONE
-        node = first + int(open_to[np.argmin(there[open_to])])
-        return node if self.put(kind, node) else NONE
+@linked
+def count_slots(room: RoomLeft) -> None:
+    """Count the slots of all nodes anew."""
+    for node in range(len(room.left)):
+        _count_slots(room, node)
 
-    def put(self, kind: int, node: int) -> bool:
-        """Place one task of a kind on a node if it is open to it and takes it."""
-        if not self._slots(kind, node, node + 1)[0] or not self._hold(node, int(self.on_card[kind]), 1):
-            return False
-        self.left[node] -= self.request[kind]
-        if self._among is None:
-            return True
-        usable = self.usable.copy()
-        for bit, domains in enumerate(self._among.domains):
-            if domains[node] != NONE:
-                shut = (self._among.conflict[kind] >> bit & 1).astype(bool)
-                usable &= ~(shut[:, None] & (domains == domains[node]))
-        self.usable = usable
+
+@linked
+def _count_slots(room: RoomLeft, node: int) -> None:
+    for kind in range(len(room.slots)):
+        there, amount = slots_at(room.request, kind, room.left, node, _ANY), room.on_card[kind]
+        if amount > 0:
+            parts = 0
+            for card in range(room.cards_left.shape[1]):
+                parts += max(room.cards_left[node, card], 0) // amount
+            there = min(there, parts)
+        room.slots[kind, node] = there
+
+
+@kernel
+def put(room: RoomLeft, kind: int, node: int) -> bool:
+    """Place one task of a kind on a node if it is open to it and takes it."""
+    if not room.usable[kind, node] or room.slots[kind, node] == 0 or not _hold(room, node, kind, 1):
+        return False
+    for r in range(room.left.shape[1]):
+        room.left[node, r] -= room.request[kind, r]
+    _count_slots(room, node)
+    for bit in range(len(room.domains)):
+        domain = room.domains[bit, node]
+        for other in range(len(room.conflict) if domain != NONE else 0):
+            if room.conflict[kind, other] >> bit & 1:
+                for n in range(room.domains.shape[1]):
+                    if room.domains[bit, n] == domain:
+                        room.usable[other, n] = False
+    return True
+
+
+@linked
+def _hold(room: RoomLeft, node: int, kind: int, many: int) -> bool:
+    """Give tasks parts of the node's cards; all its tasks get cards anew, so that the biggest come first.
+
+    Each goes to the fullest card that takes it: best-fit decreasing, see ``packed``. Nothing changes if one finds none.
+    """
+    if room.on_card[kind] == 0:
         return True
+    left = room.cards[node].copy()
+    room.held[node, kind] += many
+    for one in room.carded:
+        for _ in range(room.held[node, one]):
+            card = best_card(room.on_card[one], left, False)
+            if card == NONE:
+                room.held[node, kind] -= many
+                return False
+            left[card] -= room.on_card[one]
+    room.cards_left[node] = left
+    return True
 
-    def _place_on_cards(self, kind: int, count: int, first: int, taken: Longs) -> bool:
-        """Place tasks of one kind, fullest nodes first; returns whether all of them found a card."""
-        there = self._slots(kind, first, first + taken.shape[1])
-        nodes = np.flatnonzero(there)
-        nodes = nodes[np.argsort(there[nodes], kind="stable")]
-        here = sizes(np.minimum(np.cumsum(there[nodes]), count))
-        if here.sum() < count:
-            return False
-        nodes, here = nodes[here > 0], here[here > 0]
-        taken[kind, nodes] += here
-        self.left[first + nodes] -= here[:, None] * self.request[kind]
-        parts = zip((first + nodes).tolist(), here.tolist(), strict=True)
-        return all(self._hold(node, int(self.on_card[kind]), many) for node, many in parts)
 
-    def _hold(self, node: int, amount: int, many: int) -> bool:
-        """Give tasks parts of the node's cards; all its tasks get cards anew, so that the biggest come first."""
-        if amount == 0:
-            return True
-        parts = self._parts.get(node, ()) + (amount,) * many
-        on = packed(np.array(parts, np.int64), self._cards[node], spread=False)
-        if on is None:
+@linked
+def place(room: RoomLeft, count: Longs, first: int, last: int, taken: Longs) -> bool:
+    """Place ``count`` int64[M] tasks on the nodes ``first:last``; whether all of them found a node.
+
+    Tasks that repel others of the gang go first, then those that ask for parts of cards, then all others together. How
+    many of each kind go where is added to ``taken`` int64[M, n].
+    """
+    rest, repels = count.copy(), np.zeros(len(count), np.bool_)
+    for kind in room.biggest:
+        repels[kind] = room.conflict[kind].any()
+        for _ in range(count[kind] if repels[kind] else 0):
+            node = _fullest(room, kind, first, last)
+            if node == NONE or not put(room, kind, node):
+                return False
+            taken[kind, node] += 1
+            rest[kind] -= 1
+    for kind in room.carded:
+        if rest[kind] > 0 and not _place_on_cards(room, kind, rest[kind], first, last, taken):
             return False
-        self._parts[node] = parts
-        self._cards_left[node] = self._cards[node]
-        np.subtract.at(self._cards_left[node], on, parts)
+        rest[kind] = 0
+    if rest.sum() == 0:
         return True
+    here = room.usable[:, first:last].copy()
+    placed = placed_classes(room.request, rest, here, room.left[first:last])
+    if placed.sum() < rest.sum():
+        return False
+    for n in range(last - first):
+        if placed[:, n].any():
+            for kind in range(len(placed)):
+                _take(room, kind, first + n, placed[kind, n], taken)
+            _count_slots(room, first + n)
+    return True
+
+
+@linked
+def _take(room: RoomLeft, kind: int, node: int, many: int, taken: Longs) -> None:
+    """Take the room for some tasks of a kind from a node."""
+    taken[kind, node] += many
+    for r in range(room.left.shape[1]):
+        room.left[node, r] -= many * room.request[kind, r]
+
+
+@linked
+def _fullest(room: RoomLeft, kind: int, first: int, last: int) -> int:
+    """The node of ``first:last`` with the fewest slots for a kind that it is open to; NONE without one."""
+    best = NONE
+    for n in range(first, last):
+        there = room.slots[kind, n] if room.usable[kind, n] else 0
+        if there > 0 and (best == NONE or there < room.slots[kind, best]):
+            best = n
+    return best
+
+
+@linked
+def _place_on_cards(room: RoomLeft, kind: int, count: int, first: int, last: int, taken: Longs) -> bool:
+    """Place tasks of one kind, fullest nodes first; whether all of them found a card."""
+    there = room.slots[kind, first:last] * room.usable[kind, first:last]
+    for n in np.argsort(there, kind="mergesort"):
+        many = min(there[n], count)
+        if many > 0:
+            _take(room, kind, first + n, many, taken)
+            if not _hold(room, first + n, kind, many):
+                return False
+            _count_slots(room, first + n)
+            count -= many
+    return count == 0

@@ -6,9 +6,13 @@ to the front and its siblings are placed anew: squeaky wheel optimisation (Josli
 part moves once, so that the search ends.
 """
 
+from collections.abc import Sequence, Sized
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, frozen
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, frozen
 from pipeline.cluster.cards import freed_on_cards
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerns, exclusions
 from pipeline.cluster.snapshot import Snapshot
@@ -18,83 +22,229 @@ from pipeline.placement.layout.packing import place_classes
 from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each
 from pipeline.placement.layout.region_slots import TRIALS_A_PART
 from pipeline.placement.layout.regions_of_parts import in_order, placed_in_regions
-from pipeline.placement.layout.room_left import RoomLeft
+from pipeline.placement.layout.room_left import RoomLeft, room_left, share
+from pipeline.placement.layout.settled_groups import OWN, GroupTree, settled
 from pipeline.placement.need import Need
 
-#: In a list of parts to place: the tasks that are in none of them.
-_OWN = -1
+
+@dataclass(frozen=True)
+class _Slice:
+    """The node rows ``start:stop``, and regions in it, which are counted from ``start``."""
+
+    topology: Topology
+    start: int
+    stop: int
+
+    def regions(self, group: Group) -> tuple[Longs, Longs]:
+        """Regions by the preferred and by the required level of a group: int64[P, 2] each."""
+        whole = np.array([[0, self.stop - self.start]])
+        required = whole if group.required == NONE else self._cut(whole, group.required, group.fixed)
+        return whole[:0] if group.preferred == NONE else self._cut(required, group.preferred, group.fixed), required
+
+    def _cut(self, regions: Longs, level: int, fixed: Rows) -> Longs:
+        """Parts of regions in one domain each of the level that holds ``fixed``, in the order of their nodes."""
+        rows = self.topology.holding(self.topology.at_level(level), fixed)
+        lower = np.maximum(regions[:, 0, None], self.topology.start[rows] - self.start)
+        upper = np.minimum(regions[:, 1, None], self.topology.stop[rows] - self.start)
+        found = np.stack([lower[lower < upper], upper[lower < upper]], axis=1)
+        return found[found[:, 0].argsort(kind="stable")]
+
+
+@dataclass(frozen=True)
+class _Outline:
+    """What is known of a search for places before the room is: the groups of a gang in one slice, and their tasks.
+
+    Attributes
+    ----------
+    groups
+        The first one is the gang itself.
+    group, kind: int64[K]
+        Of each task of the minimum.
+    kinds
+        How many kinds there are, M.
+    alike
+        Whether all tasks are of one kind, and slots say where the groups go.
+    """
+
+    groups: list[Group]
+    group: Rows
+    kind: Rows
+    kinds: int
+    alike: bool
+    within: _Slice
+
+    @cached_property
+    def classes(self) -> list[tuple[Rows, int, int]]:
+        """Positions of the tasks of one group and kind, with both."""
+        pairs = zip(*np.nonzero(self._counted[0]), strict=True)
+        return [(np.flatnonzero((self.group == g) & (self.kind == k)), int(g), int(k)) for g, k in pairs]
+
+    def tree(self, room: RoomLeft) -> GroupTree:
+        """The groups, of siblings the one first that asks for the largest part of the room."""
+        own, total, inside, depth = self._counted
+        of_room = share(room.request, room.left)
+        todo = [sorted(inner, key=lambda g: (-float(total[g] @ of_room), g)) for inner in inside]
+        todo = [inner + ([OWN] if some else []) for inner, some in zip(todo, own.any(axis=1).tolist(), strict=True)]
+        one_list = np.array([one for inner in todo for one in inner], np.int64)
+        return GroupTree(own, total, one_list, _edges(todo), *self._regions, depth)
+
+    @cached_property
+    def _counted(self) -> tuple[Longs, Longs, list[list[int]], int]:
+        """The tasks of each group and kind, own ones and all; the groups inside each; how deep they lie."""
+        own = np.zeros((len(self.groups), self.kinds), np.int64)
+        np.add.at(own, (self.group, self.kind), 1)
+        total, inside = own.copy(), list[list[int]]([] for _ in self.groups)
+        for g in range(len(self.groups) - 1, 0, -1):
+            total[self.groups[g].parent] += total[g]
+            inside[self.groups[g].parent].append(g)
+        depth = [1] * len(self.groups)
+        for g, group in enumerate(self.groups[1:], 1):
+            depth[g] += depth[group.parent]
+        return own, total, inside, max(depth)
+
+    @cached_property
+    def _regions(self) -> tuple[Longs, Rows]:
+        """The regions of all groups, and where those of each begin."""
+        regions = [one for group in self.groups for one in self.within.regions(group)]
+        return np.concatenate(regions), _edges(regions)
 
 
 def pack(
-    need: Need, allowed: Bools, room: Longs, start: int, stop: int, snapshot: Snapshot, leaving: Rows,
-    *, counted: bool = False,
-) -> Rows | None:  # fmt: skip
-    """Find a node for each task of the minimum within one slice of nodes.
+    need: Need, allowed: Bools, room: Longs, start: int, stop: int, snapshot: Snapshot, leaving: Rows
+) -> Rows | None:
+    """Find a node for each task of the minimum within one slice of nodes: see ``Packing``."""
+    return Packing(need, allowed, start, stop, snapshot).places(room, leaving)
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Places for a need within one slice of nodes, asked for as victims go and return.
 
     Tasks of one part and shape (and label set, where anti-affinity matters) are interchangeable. In placement order
     they go to the chosen nodes in node order, so neighbours in rank share nodes, then racks, then blocks.
 
-    Parameters
+    Attributes
     ----------
-    allowed
-        bool[S, n]: nodes of the slice that each of ``need.shapes`` may use, anti-affinity aside.
-    room
-        int64[n, R]: what the slice's nodes have for the gang, victims already gone.
+    allowed: bool[S, n]
+        Nodes of the slice that each of ``need.shapes`` may use, anti-affinity aside.
     start, stop
         The slice is the node rows ``start:stop``; n = stop - start.
-    leaving
-        int64[V]: task rows of victims; they neither repel other tasks nor keep their podgroup in its domain.
     counted
-        Whether anti-affinity is counted as a resource in ``need`` and ``room``.
-
-    Returns
-    -------
-    int64[minimum]: node rows for ``need.tasks[:minimum]``; None if none was found.
+        Whether anti-affinity is counted as a resource in ``need`` and in the room.
     """
-    grouping = groups_of(need, snapshot, leaving, (start, stop))
-    if grouping is None:
-        return None
-    groups, group_of = grouping
-    on_card = snapshot.shapes.on_card[need.shapes][need.shape[: need.minimum]]
-    repels = not counted and concerns(snapshot, need.tasks[: need.minimum])
-    alike = len(need.shapes) == 1 and not on_card.any() and not repels
-    each = in_one_region_each(groups) if alike else None
-    if each is not None and len(each.around) == 0:
-        if len(groups) == 1:  # the usual gang: all its tasks are alike, and only resources decide
-            taken = place_classes(need.request, need.count, allowed, room)[0]
-            return np.arange(start, stop).repeat(taken) if taken.sum() == need.minimum else None
-        found = _in_regions(need, groups, group_of, allowed, room, start, snapshot.topology)
-        if found is not None or not few_enough(need.minimum, stop - start):
-            return found
-    kind, room_left = need.shape[: need.minimum].astype(np.int64), RoomLeft(need.request, allowed, room.copy())
-    if repels:
-        kind, room_left = _told_apart(need, allowed, room, start, stop, snapshot, leaving)
-    if on_card.any():
-        free = snapshot.card_room.future[start:stop].copy()
-        freed_on_cards(snapshot.tasks, snapshot.shapes, leaving, start, free)
-        room_left.lay_cards(kind, on_card, free)
-    group = group_of[need.part[: need.minimum]]
-    own = np.zeros((len(groups), len(room_left.request)), np.int64)
-    np.add.at(own, (group, kind), 1)
-    packer = _Packer(snapshot.topology, start, groups, own, room_left)
-    if not packer.settle(0, 0, stop - start):
-        found = one_by_one(snapshot.topology, start, groups, group, kind, room_left)
-        return start + found if len(found) else None
-    nodes = np.empty(need.minimum, np.int64)
-    for g, k in zip(*np.nonzero(own), strict=True):
-        first, taken = packer.taken[int(g)]
-        nodes[(group == g) & (kind == k)] = start + first + np.repeat(np.arange(taken.shape[1]), taken[k])
-    return nodes
+
+    need: Need
+    allowed: Bools
+    start: int
+    stop: int
+    snapshot: Snapshot
+    counted: bool = False
+
+    def places(self, room: Longs, leaving: Rows) -> Rows | None:
+        """Find a node for each task of the minimum.
+
+        Parameters
+        ----------
+        room: int64[n, R]
+            What the slice's nodes have for the gang, victims already gone.
+        leaving: int64[V]
+            Task rows of victims; they neither repel other tasks nor keep their podgroup in its domain.
+
+        Returns
+        -------
+        int64[minimum]: node rows for ``need.tasks[:minimum]``; None if none was found.
+        """
+        need, start, stop, outline = self.need, self.start, self.stop, self._outline_after(leaving)
+        if outline is None:
+            return None
+        if outline.alike:
+            if len(outline.groups) == 1:  # the usual gang: all its tasks are alike, and only resources decide
+                taken = place_classes(need.request, need.count, self.allowed, room)[0]
+                return np.arange(start, stop).repeat(taken) if taken.sum() == need.minimum else None
+            group, topology = outline.group, self.snapshot.topology
+            found = _in_regions(need, outline.groups, group, self.allowed, room, start, topology)
+            if found is not None or not few_enough(need.minimum, stop - start):
+                return found
+        there = self._room(room, leaving)
+        taken = settled(outline.tree(there), there, TRIALS_A_PART * len(outline.groups))
+        if len(taken) == 0:
+            found = one_by_one(self.snapshot.topology, start, outline.groups, outline.group, outline.kind, there)
+            return start + found if len(found) else None
+        nodes, each = np.empty(need.minimum, np.int64), np.arange(start, stop)
+        for at, g, k in outline.classes:
+            nodes[at] = each.repeat(taken[g, k])
+        return nodes
+
+    def _outline_after(self, leaving: Rows) -> _Outline | None:
+        """The groups and their tasks; None if a part has tasks outside the slice."""
+        return self._outline if self._is_new else self._outlined(leaving)
+
+    @cached_property
+    def _is_new(self) -> bool:
+        """Whether no task of the podgroups has a node, so that groups are the same for all victims."""
+        have, rows = self.snapshot.counts, list(self.need.podgroups)
+        return not (have.running[rows] + have.waiting[rows]).any()
+
+    @cached_property
+    def _outline(self) -> _Outline | None:
+        return self._outlined(NO_ROWS)
+
+    def _outlined(self, leaving: Rows) -> _Outline | None:
+        grouping = groups_of(self.need, self.snapshot, leaving, (self.start, self.stop))
+        if grouping is None:
+            return None
+        groups, group = grouping[0], grouping[1][self.need.part[: self.need.minimum]]
+        one_kind = len(self.need.shapes) == 1 and not self._repels and not self._on_card.any()
+        each = in_one_region_each(groups) if one_kind else None
+        alike = each is not None and len(each.around) == 0
+        return _Outline(groups, group, self._kinds[0], len(self._kinds[1]), alike, self._slice)
+
+    @cached_property
+    def _slice(self) -> _Slice:
+        return _Slice(self.snapshot.topology, self.start, self.stop)
+
+    @cached_property
+    def _repels(self) -> bool:
+        return not self.counted and concerns(self.snapshot, self.need.tasks[: self.need.minimum])
+
+    @cached_property
+    def _kinds(self) -> tuple[Rows, Rows, Rows]:
+        """The kind of each task of the minimum; the shape of each kind, in the need, and its label set."""
+        shape = self.need.shape[: self.need.minimum].astype(np.int64)
+        if not self._repels:
+            shapes = np.arange(len(self.need.shapes))
+            return shape, shapes, shapes
+        pairs = np.stack([shape, self.snapshot.tasks.label_set[self.need.tasks[: self.need.minimum]]], axis=1)
+        kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
+        return kind.reshape(-1), kinds[:, 0], kinds[:, 1]
+
+    @cached_property
+    def _on_card(self) -> Longs:
+        """int64[M]: what tasks of each kind ask of a card."""
+        return self.snapshot.shapes.on_card[self.need.shapes[self._kinds[1]]]
+
+    def _room(self, room: Longs, leaving: Rows) -> RoomLeft:
+        """The room for each kind of task, cards and what is repelled included."""
+        snapshot, (_, shape, labels) = self.snapshot, self._kinds
+        usable, among, free = self.allowed[shape], None, np.zeros((len(room), 0), np.int64)
+        if self._repels:
+            found = exclusions(snapshot, snapshot.shapes.constraint[self.need.shapes[shape]], labels, leaving)
+            usable &= ~found.excluded[:, self.start : self.stop]
+            domains = found.domains[:, self.start : self.stop]
+            among = Exclusions(found.excluded, found.conflict, found.keys, domains)
+        if self._on_card.any():
+            free = snapshot.card_room.future[self.start : self.stop].copy()
+            freed_on_cards(snapshot.tasks, snapshot.shapes, leaving, self.start, free)
+        return room_left(self.need.request[shape], usable, room, self._on_card, free, among)
 
 
 def _in_regions(
-    need: Need, groups: list[Group], group_of: Rows, allowed: Bools, room: Longs, start: int, topology: Topology
+    need: Need, groups: list[Group], group: Rows, allowed: Bools, room: Longs, start: int, topology: Topology
 ) -> Rows | None:
     """The nodes of tasks that are alike, in groups that require one level: see ``placed_in_regions``."""
     regions = topology.at_level(groups[1].required)
     regions = regions[(topology.start[regions] >= start) & (topology.stop[regions] <= start + len(room))]
     regions = in_order(topology, regions)
-    group = group_of[need.part[: need.minimum]]
     size = np.bincount(group, minlength=len(groups))
     order = (-size[1:]).argsort(kind="stable")
     # Columns of one kind, so that one compiled specialisation serves all calls.
@@ -111,90 +261,6 @@ def _in_regions(
     return nodes
 
 
-def _told_apart(
-    need: Need, allowed: Bools, room: Longs, start: int, stop: int, snapshot: Snapshot, leaving: Rows
-) -> tuple[Rows, RoomLeft]:
-    """The kind of each task of the minimum (shape and label set), and the room for them beside what repels them."""
-    rows, shape = need.tasks[: need.minimum], need.shape[: need.minimum].astype(np.int64)
-    pairs = np.stack([shape, snapshot.tasks.label_set[rows]], axis=1)
-    kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
-    constraint = snapshot.shapes.constraint[need.shapes[kinds[:, 0]]]
-    found = exclusions(snapshot, constraint, kinds[:, 1], leaving)
-    usable = allowed[kinds[:, 0]] & ~found.excluded[:, start:stop]
-    among = Exclusions(found.excluded, found.conflict, found.keys, found.domains[:, start:stop])
-    return kind.reshape(-1), RoomLeft(need.request[kinds[:, 0]], usable, room.copy(), among)
-
-
-# -- the search ----------------------------------------------------------------------------------------------------
-
-
-class _Packer:
-    """Places groups in regions; a region is a range ``first:last`` of the slice's nodes."""
-
-    def __init__(self, topology: Topology, start: int, groups: list[Group], own: Longs, room_left: RoomLeft) -> None:
-        self._topology, self._start, self._groups, self._own, self._room = topology, start, groups, own, room_left
-        self._trials = TRIALS_A_PART * len(groups)  # otherwise nested parts could try every combination
-        self._total = own.copy()
-        self._inside: list[list[int]] = [[] for _ in groups]
-        for g in range(len(groups) - 1, 0, -1):
-            self._total[groups[g].parent] += self._total[g]
-            self._inside[groups[g].parent].append(g)
-        for inside in self._inside:
-            inside.sort(key=lambda g: (-float(self._total[g] @ room_left.share), g))
-        #: Per group the first node of its region and how many of its own tasks went where, int64[M, nodes].
-        self.taken: dict[int, tuple[int, Longs]] = {}
-
-    def settle(self, group: int, first: int, last: int) -> bool:
-        """Place a group and its inner groups in a region; undone if that fails."""
-        before, moved = self._room.state(), set[int]()
-        todo = self._inside[group] + ([_OWN] if self._own[group].any() else [])
-        while True:
-            failed = next((g for g in todo if not self._settle_one(g, group, first, last)), None)
-            if failed is None:
-                return True
-            self._room.restore(before)
-            if failed in moved or failed == todo[0] or self._trials <= 0:
-                return False
-            moved.add(failed)
-            todo = [failed, *(g for g in todo if g != failed)]
-
-    def _settle_one(self, inner: int, group: int, first: int, last: int) -> bool:
-        if inner == _OWN:
-            taken = self._room.place(self._own[group], first, last)
-            if taken is not None:
-                self.taken[group] = (first, taken)
-            return taken is not None
-        for lower, upper in self._regions(inner, first, last):
-            if self._trials <= 0:
-                return False
-            self._trials -= 1
-            if self.settle(inner, lower, upper):
-                return True
-        return False
-
-    def _regions(self, group: int, first: int, last: int) -> list[tuple[int, int]]:
-        """Regions that might take the group: domains of the preferred, then of the required level; tightest first."""
-        wanted, whole = self._groups[group], np.array([[first, last]])
-        required = whole if wanted.required == NONE else self._cut(whole, wanted.required, wanted.fixed)
-        ordered = self._tightest(group, required)
-        if wanted.preferred != NONE:
-            ordered = self._tightest(group, self._cut(required, wanted.preferred, wanted.fixed)) + ordered
-        return list(dict.fromkeys(ordered))
-
-    def _cut(self, regions: Longs, level: int, fixed: Rows) -> Longs:
-        """Intersections of each region with the level's domains that hold ``fixed``: int64[P, 2]."""
-        rows = self._topology.holding(self._topology.at_level(level), fixed)
-        lower = np.maximum(regions[:, 0, None], self._topology.start[rows] - self._start)
-        upper = np.minimum(regions[:, 1, None], self._topology.stop[rows] - self._start)
-        return np.stack([lower[lower < upper], upper[lower < upper]], axis=1)
-
-    def _tightest(self, group: int, regions: Longs) -> list[tuple[int, int]]:
-        """Regions with slots for every kind of the group, fewest slots for its biggest kind first."""
-        kinds = np.flatnonzero(self._total[group])
-        enough, have = np.ones(len(regions), bool), np.zeros(len(regions), np.int64)
-        for kind in sorted(kinds, key=lambda k: (self._room.share[k], -k)):
-            running = self._room.slots(int(kind))
-            have = running[regions[:, 1]] - running[regions[:, 0]]
-            enough &= have >= self._total[group, kind]
-        order = np.lexsort((regions[:, 0], have))
-        return [(int(lower), int(upper)) for lower, upper in regions[order[enough[order]]]]
+def _edges(lists: Sequence[Sized]) -> Rows:
+    """int64[L + 1]: where each of the lists begins in all of them together, and the end."""
+    return np.append(0, np.cumsum([len(one) for one in lists]))

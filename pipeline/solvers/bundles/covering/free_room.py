@@ -5,6 +5,7 @@ cards and parts with another topology of their own they are only necessary, and 
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -15,7 +16,7 @@ from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.resources import slots
 from pipeline.placement.layout.packing import node_slots, place_classes
 from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions, RegionSlots, slots_by_region
-from pipeline.placement.layout.topology_packing import pack
+from pipeline.placement.layout.topology_packing import Packing
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
@@ -83,12 +84,15 @@ class FreeRoom:
 
     def arranged(self, leaving: Rows) -> Rows | None:
         """A node row for every task of the minimum at present, or None; ``leaving``: rows of all victims."""
+        return self._packing.places(self.ground.room, leaving)
+
+    @cached_property
+    def _packing(self) -> Packing:
         allowed = np.ascontiguousarray(self._allowed[:, self._first : self._last])
         need, counted = self._need, self._request is not self._need.request
         if counted:
             need = replace(need, request=self._request)
-        room = self.ground.room
-        return pack(need, allowed, room, self._first, self._last, self._snapshot, leaving, counted=counted)
+        return Packing(need, allowed, self._first, self._last, self._snapshot, counted)
 
     def places(self, leaving: Leaving) -> bool:
         """Whether the minimum can be placed at present; the placement is kept."""

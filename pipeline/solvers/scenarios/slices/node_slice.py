@@ -8,7 +8,7 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Longs, Rows, sizes
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.placement.layout.topology_packing import pack
+from pipeline.placement.layout.topology_packing import Packing
 from pipeline.placement.need import Need
 from pipeline.solvers.scenarios.slices.limiting import limits_of
 from pipeline.solvers.scenarios.slices.slots_kernels import (
@@ -62,6 +62,10 @@ class NodeSlice:
         return np.ascontiguousarray(self.allowed[:, self.start : self.stop])
 
     @cached_property
+    def _packing(self) -> Packing:
+        return Packing(self.need, self._here, self.start, self.stop, self.snapshot)
+
+    @cached_property
     def _ground(self) -> CountedSlice:
         need, tasks, room = self.need, self.snapshot.tasks, self.snapshot.room.future[self.start : self.stop]
         held, limits = self.snapshot.shapes.request, self._limits[0]
@@ -106,7 +110,7 @@ class NodeSlice:
         room = self.room(leaving)
         found = self._biggest_first(room.copy(), emptiest) if self._loose else None
         if found is None and not (self._loose and self.plain):
-            return pack(self.need, self._here, room, self.start, self.stop, self.snapshot, leaving)
+            return self._packing.places(room, leaving)
         return found
 
     def _biggest_first(self, room: Longs, emptiest: bool) -> Rows | None:
