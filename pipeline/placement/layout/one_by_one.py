@@ -84,7 +84,7 @@ class _Assignment:
                 continue
             self._tries -= 1
             before = self._room
-            self._room = RoomLeft(*(column.copy() for column in before))
+            self._room = RoomLeft._make(column.copy() for column in before)
             if put(self._room, int(self._kind[task]), node):
                 self._node[task] = node
                 if self._placed(at + 1, mine):

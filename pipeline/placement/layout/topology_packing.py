@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, frozen
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, frozen
 from pipeline.cluster.cards import freed_on_cards
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerns, exclusions
 from pipeline.cluster.snapshot import Snapshot
@@ -76,8 +76,8 @@ class _Outline:
     @cached_property
     def classes(self) -> list[tuple[Rows, int, int]]:
         """Positions of the tasks of one group and kind, with both."""
-        pairs = zip(*np.nonzero(self._counted[0]), strict=True)
-        return [(np.flatnonzero((self.group == g) & (self.kind == k)), int(g), int(k)) for g, k in pairs]
+        pairs = np.argwhere(self._counted[0]).tolist()
+        return [(np.flatnonzero((self.group == g) & (self.kind == k)), g, k) for g, k in pairs]
 
     def tree(self, room: RoomLeft) -> GroupTree:
         """The groups, of siblings the one first that asks for the largest part of the room."""
@@ -208,12 +208,12 @@ class Packing:
         return not self.counted and concerns(self.snapshot, self.need.tasks[: self.need.minimum])
 
     @cached_property
-    def _kinds(self) -> tuple[Rows, Rows, Rows]:
+    def _kinds(self) -> tuple[Rows, Rows, Ids]:
         """The kind of each task of the minimum; the shape of each kind, in the need, and its label set."""
         shape = self.need.shape[: self.need.minimum].astype(np.int64)
         if not self._repels:
             shapes = np.arange(len(self.need.shapes))
-            return shape, shapes, shapes
+            return shape, shapes, shapes.astype(np.int32)
         pairs = np.stack([shape, self.snapshot.tasks.label_set[self.need.tasks[: self.need.minimum]]], axis=1)
         kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
         return kind.reshape(-1), kinds[:, 0], kinds[:, 1]
