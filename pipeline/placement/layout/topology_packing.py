@@ -84,7 +84,7 @@ class _Outline:
         own, total, inside, depth = self._counted
         of_room = share(room.request, room.left)
         todo = [sorted(inner, key=lambda g: (-float(total[g] @ of_room), g)) for inner in inside]
-        todo = [inner + ([OWN] if some else []) for inner, some in zip(todo, own.any(axis=1).tolist(), strict=True)]
+        todo = [inner + ([OWN] if own[g].any() else []) for g, inner in enumerate(todo)]
         one_list = np.array([one for inner in todo for one in inner], np.int64)
         return GroupTree(own, total, one_list, _edges(todo), *self._regions, depth)
 
