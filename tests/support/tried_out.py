@@ -10,7 +10,7 @@ from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.anti_affinity import Exclusions
 from pipeline.cluster.topology import Topology
 from pipeline.placement.layout.packing import place_classes
-from pipeline.placement.layout.parts import Group, holds
+from pipeline.placement.layout.parts import Group
 from pipeline.placement.layout.region_slots import TRIALS_A_PART
 from pipeline.placement.layout.room_left import RoomLeft
 from pipeline.placement.layout.settled_groups import OWN
@@ -218,7 +218,7 @@ class Packer:
     def _cut(self, regions: Longs, level: int, fixed: Rows) -> Longs:
         """Intersections of each region with the level's domains that hold ``fixed``: int64[P, 2]."""
         rows = self._topology.at_level(level)
-        rows = rows[holds(self._topology, rows, fixed)]
+        rows = self._topology.holding(rows, fixed)
         lower = np.maximum(regions[:, 0, None], self._topology.start[rows] - self._start)
         upper = np.minimum(regions[:, 1, None], self._topology.stop[rows] - self._start)
         return np.stack([lower[lower < upper], upper[lower < upper]], axis=1)
