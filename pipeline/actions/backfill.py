@@ -34,7 +34,8 @@ def backfill(progress: Progress) -> Progress:
     placement = ScoredPlacement(host, rows)
     bound = _bound_to_levels(snapshot)[tasks.podgroup[rows]]
     for run in placement.runs(np.arange(len(rows))):
-        for some in np.split(run, np.flatnonzero(bound[run[1:]] | bound[run[:-1]]) + 1):
+        apart = bound[run[1:]] | bound[run[:-1]]  # each such task by itself, others of the run together
+        for some in np.split(run, np.flatnonzero(apart) + 1):
             any(placement.place(some, first, last) for first, last in regions_of(snapshot, placement, int(some[0])))
     placed = placement.now
     if not placed.any():

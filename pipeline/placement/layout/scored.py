@@ -165,9 +165,8 @@ class ScoredPlacement:
         """Give each of some tasks, in turn, a card of its node that has the ``amount``; nothing is counted yet."""
         if amount and len(tasks):
             columns = self._idle_cards.copy(), self._future_cards.copy()
-            self.card[tasks] = dealt_cards(
-                self.node[tasks], self.now[tasks], amount, *columns, self._host.spreads_cards
-            )  # fmt: skip
+            spreads = self._host.spreads_cards
+            self.card[tasks] = dealt_cards(self.node[tasks], self.now[tasks], amount, *columns, spreads)
 
     def slots(self, task: int, start: int, stop: int) -> int:
         """How many tasks like this one the nodes ``start:stop`` take at present."""
