@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from numba.core import compiler, typing
@@ -10,7 +10,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.types import Integer, int64
 from numba.core.types.misc import unliteral
 
-from pipeline.machine_code import KeptCode, Linked, MachineCode
+from pipeline.machine_code import ForPython, KeptCode, Linked, MachineCode
 
 
 class _CalledByPython(compiler.Compiler):
@@ -18,6 +18,7 @@ class _CalledByPython(compiler.Compiler):
 
     def compile_extra(self, func: Any) -> Any:
         """Compile a function."""
+        self.state.targetctx.get_python_api = partial(ForPython, self.state.targetctx)
         codegen = self.state.targetctx.codegen()
         self.state.library = MachineCode(codegen, func.__qualname__)
         self.state.library.enable_object_caching()

@@ -19,6 +19,7 @@ from numba.core import compiler
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.environment import Environment
+from numba.core.pythonapi import PythonAPI
 from numba.core.runtime import rtsys
 
 from pipeline import reference_counts
@@ -86,6 +87,31 @@ class MachineCode(_Code):
         library._set_compiled_object(code)
         library._finalize_final_module()
         return library
+
+
+class ForPython(PythonAPI):
+    """Makes objects of Python out of what a kernel answers. Their classes are constants of the kernel.
+
+    Numba keeps a pickle of its class for each array and named tuple in an answer, and asks Python at each call for the
+    class that the pickle stands for, which takes as long as making the array.
+    """
+
+    def get_env_manager(self, *of_kernel: Any) -> Any:
+        """The constants of the kernel."""
+        self._constants = super().get_env_manager(*of_kernel)
+        return self._constants
+
+    def serialize_object(self, obj: Any) -> Any:
+        """What `unserialize` takes: a class as it is, Numba's pickle of any other object."""
+        return obj if isinstance(obj, type) else super().serialize_object(obj)
+
+    def unserialize(self, structptr: Any) -> Any:
+        """The object, as a new reference to it."""
+        if not isinstance(structptr, type):
+            return super().unserialize(structptr)
+        found = self._constants.read_const(self._constants.add_const(structptr))
+        self.incref(found)
+        return found
 
 
 class _StoredKernel(CompileResultCacheImpl):
@@ -169,7 +195,7 @@ def _made_from(kernel: Any) -> str:
 @cache
 def _compiler() -> bytes:
     """What makes machine code of kernels, beside Numba."""
-    kinds = [vars(one) for one in (_Code, Linked, MachineCode)]
+    kinds = [vars(one) for one in (_Code, Linked, MachineCode, ForPython)]
     made = [one for some in (*kinds, vars(reference_counts)) for one in some.values()]
     patterns = repr([one.pattern for one in made if isinstance(one, Pattern)]).encode()
     return patterns + b"".join(_instructions(one.__code__) for one in made if isinstance(one, FunctionType))

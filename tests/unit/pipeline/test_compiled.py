@@ -1,5 +1,6 @@
 """What is compiled when Python calls a kernel, and what when a kernel calls another; what is on disk."""
 
+import cProfile
 import importlib.util
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,9 @@ import pytest
 from numba.core import event
 
 SOURCE = """
+from typing import NamedTuple
+
+import numpy as np
 from pipeline.kernels import inlined, kernel, linked
 
 @linked
@@ -27,6 +31,14 @@ def doubled(value):
 @kernel
 def summed(values, at):
     return doubled(picked(values, at)) + picked(values, 0) + picked(values, values[0])
+
+class Ends(NamedTuple):
+    first: np.ndarray
+    last: np.ndarray
+
+@kernel
+def ends(values):
+    return Ends(values[:1].copy(), values[-1:].copy())
 
 @kernel
 def summed_twice(values, at):
@@ -102,3 +114,13 @@ def test_what_a_kernel_is_linked_with_raises_its_own_exceptions(tmp_path: Path) 
         said = module(tmp_path)
         with pytest.raises(IndexError, match="-3"):
             said.summed_twice(np.array([1, 5, 7]), -3)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_the_classes_of_an_answer_are_not_looked_up_at_each_call(tmp_path: Path) -> None:
+    for _ in ("compiled", "loaded"):
+        said, profile = module(tmp_path), cProfile.Profile()
+        said.ends(np.array([1, 5, 7]))
+        answer = profile.runcall(said.ends, np.array([1, 5, 7]))
+        assert answer._asdict() == {"first": np.array([1]), "last": np.array([7])}
+        assert not any("unpickle" in str(one.code) for one in profile.getstats())
