@@ -12,7 +12,7 @@ import numpy as np
 
 from actors.cli.simulated_result import fair_share, final, phases, told_cycle
 from actors.cli.simulated_time import SimulatedTime, grace_of
-from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
+from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, text_to_read
 from actors.cluster_file.reader import read_cluster
 from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
@@ -21,7 +21,7 @@ from actors.configuration.settings import SettingsRefused
 from actors.documents.results import write_out
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.fleets.prompt import started, victims_gone
-from actors.imports.manifest_files import is_manifests, text_to_read
+from actors.imports.manifest_files import is_manifests
 from pipeline.cluster.arrays import Bools, Floats
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import Cycle, cycle

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Hashable, Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import yaml
 
+from actors.documents.bounded_files import CLUSTER_BYTES, text_of
 from actors.documents.collector import collector_paused
 from actors.documents.safe_msgpack import deeper_than
 
@@ -68,6 +70,20 @@ def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict
 
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)
+
+
+def text_to_read(file: Path, most_bytes: int = CLUSTER_BYTES) -> str:
+    """The text of a file, or of standard input for ``-``.
+
+    Raises
+    ------
+    ClusterFileRefused
+        If it cannot be read, is larger than ``most_bytes``, or is not UTF-8.
+    """
+    try:
+        return text_of(file, most_bytes)
+    except (OSError, ValueError) as error:
+        raise ClusterFileRefused(f"{file}: expected a readable UTF-8 file, found: {error}") from error
 
 
 def read_mapping(text: str, where: str) -> dict[str, Any]:

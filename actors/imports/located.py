@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import yaml
 
 from actors.documents.messages import key_path
@@ -43,6 +45,13 @@ class Located:
         """Note that the value at a path cannot be honoured, and why; ``about`` is the name of the object, if any."""
         parts = about, key_path(where), told
         self._offences.append((self.line(where), ": ".join(part for part in parts if part)))
+
+    def items(self, where: Location, found: Any, kind: type) -> Any:
+        """A list or mapping, empty if there is none; a value of another type is refused."""
+        if found is None or isinstance(found, kind):
+            return found or kind()
+        self.refuse(where, f"expected a {'list' if kind is list else 'mapping'}, found {found!r}")
+        return kind()
 
     def sentences(self) -> list[str]:
         """The mistakes that were noted, in the order of the lines."""

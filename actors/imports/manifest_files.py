@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from actors.cluster_file.plain_data import ClusterFileRefused, read_mappings
-from actors.documents.bounded_files import CLUSTER_BYTES, text_of
+from actors.cluster_file.plain_data import ClusterFileRefused, read_mappings, text_to_read
+from actors.documents.bounded_files import text_of
 from actors.documents.messages import key_path
 from actors.documents.model import Location
 from actors.imports.fields import Finding, Manifest
@@ -52,20 +52,6 @@ def read_manifests(paths: Sequence[Path], known: Mapping[Path, str]) -> tuple[li
         for at, document in enumerate(read_mappings(_ELIDED.sub("", text), str(file))):
             manifests += _objects(str(file), at, (), document)
     return manifests, findings
-
-
-def text_to_read(file: Path) -> str:
-    """The text of a file.
-
-    Raises
-    ------
-    ClusterFileRefused
-        If it cannot be read, is too large, or is not UTF-8.
-    """
-    try:
-        return text_of(file, CLUSTER_BYTES)
-    except (OSError, ValueError) as error:
-        raise ClusterFileRefused(f"{file}: expected a readable UTF-8 file, found: {error}") from error
 
 
 def is_manifests(text: str) -> bool:

@@ -16,11 +16,11 @@ from typing import Any
 
 import yaml
 
-from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
+from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, text_to_read
 from actors.cluster_file.reader import read_cluster
 from actors.configuration.profile_writer import profile_text
 from actors.configuration.profiles import FOLDER
-from actors.documents.bounded_files import text_of, toml_of
+from actors.documents.bounded_files import SETTINGS_BYTES, text_of, toml_of
 from actors.documents.model import Location
 from actors.documents.results import write_out
 from actors.imports.fields import deepest, name_of
@@ -44,7 +44,7 @@ def run(files: Sequence[Path], out: Path | None, cluster: Path | None) -> int:
     """
     read = Read()
     for file in files:
-        for text, above in _documents(_text(file)):
+        for text, above in _documents(text_to_read(file, SETTINGS_BYTES)):
             read.take(text, file.name, above)
     sentences = [sentence for located in read.located for sentence in located.sentences()]
     sentences = sentences or [*_unmet(read, out, cluster)]
@@ -85,13 +85,6 @@ def _check(made: Mapping[str, Any], read: Read) -> None:
         document.refuse(here, f"in the cluster file made of it, {refusal}")
         told = next(sentence for located in read.located for sentence in located.sentences())
         raise ClusterFileRefused(told) from refusal
-
-
-def _text(file: Path) -> str:
-    try:
-        return text_of(file)
-    except (OSError, ValueError) as error:
-        raise ClusterFileRefused(f"{file}: expected a readable UTF-8 file, found: {error}") from error
 
 
 def _documents(text: str) -> Iterator[tuple[str, int]]:
@@ -135,8 +128,8 @@ class Read:
         elif kind is None:
             self._configuration(plain, where, name)
         elif kind == "List" or (isinstance(kind, str) and kind.endswith("List")):
-            for at, item in enumerate(_items(where, ("items",), plain.get("items"), list)):
-                self._object(_items(where, ("items", at), item, dict), where, ("items", at))
+            for at, item in enumerate(where.items(("items",), plain.get("items"), list)):
+                self._object(where.items(("items", at), item, dict), where, ("items", at))
         else:
             self._object(plain, where, ())
 
@@ -147,7 +140,7 @@ class Read:
             self.objects.take(plain, _OfObject(where, name_of(plain)), here)
 
     def _of_config_map(self, plain: Mapping[str, Any], where: Located, name: str) -> None:
-        data = _items(where, ("data",), plain.get("data"), dict)
+        data = where.items(("data",), plain.get("data"), dict)
         found = [key for key, value in data.items() if "conf" in key and isinstance(value, str)]
         if len(found) != 1:
             where.refuse(("data",), f"expected one scheduler configuration, found {len(found)}")
@@ -205,7 +198,7 @@ def _actions(plain: Mapping[str, Any], where: Located) -> list[str]:
 
 def _depths(plain: Mapping[str, Any], where: Located, actions: Sequence[str]) -> dict[str, int]:
     """By action how many podgroups of each queue have a turn; an action that does not run has none."""
-    given, ours = _items(where, ("queueDepthPerAction",), plain.get("queueDepthPerAction"), dict), dict[str, int]()
+    given, ours = where.items(("queueDepthPerAction",), plain.get("queueDepthPerAction"), dict), dict[str, int]()
     for action, depth in given.items():
         if action not in NAMES or "queue_depth" not in actions_of([action])[0].arguments:
             known = ", ".join(one.name for one in ACTIONS if "queue_depth" in one.arguments)
@@ -219,11 +212,11 @@ def _depths(plain: Mapping[str, Any], where: Located, actions: Sequence[str]) ->
 
 def _plugins(plain: Mapping[str, Any], where: Located) -> Iterator[tuple[str, dict[str, Any]]]:
     """Name and arguments here of each listed plugin that has a counterpart."""
-    for at, tier in enumerate(_items(where, ("tiers",), plain.get("tiers"), list)):
-        plugins = _items(where, ("tiers", at), tier, dict).get("plugins")
-        for position, entry in enumerate(_items(where, ("tiers", at, "plugins"), plugins, list)):
+    for at, tier in enumerate(where.items(("tiers",), plain.get("tiers"), list)):
+        plugins = where.items(("tiers", at), tier, dict).get("plugins")
+        for position, entry in enumerate(where.items(("tiers", at, "plugins"), plugins, list)):
             here: Location = ("tiers", at, "plugins", position)
-            plugin = _items(where, here, entry, dict)
+            plugin = where.items(here, entry, dict)
             name = plugin.get("name")
             for key in plugin:
                 if key not in ("name", "arguments"):
@@ -231,7 +224,7 @@ def _plugins(plain: Mapping[str, Any], where: Located) -> Iterator[tuple[str, di
             if not isinstance(name, str) or (name not in PLUGINS and name not in UNASKED):
                 where.refuse((*here, "name"), f"expected one of {', '.join([*PLUGINS, *UNASKED])}, found {name!r}")
                 continue
-            given = _items(where, (*here, "arguments"), plugin.get("arguments"), dict)
+            given = where.items((*here, "arguments"), plugin.get("arguments"), dict)
             ours = _arguments(name, given, where, (*here, "arguments"))
             if name in PLUGINS:
                 yield PLUGINS[name], ours
@@ -251,11 +244,3 @@ def _arguments(plugin: str, given: Mapping[str, Any], where: Located, here: Loca
         else:
             ours[name] = taken
     return ours
-
-
-def _items(where: Located, here: Location, found: Any, kind: type) -> Any:
-    """A list or mapping, empty if there is none; a value of another type is refused."""
-    if found is None or isinstance(found, kind):
-        return found or kind()
-    where.refuse(here, f"expected a {'list' if kind is list else 'mapping'}, found {found!r}")
-    return kind()

@@ -14,9 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
+from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, text_to_read
 from actors.configuration.profile_writer import profile_text
-from actors.documents.bounded_files import text_of
+from actors.documents.bounded_files import SETTINGS_BYTES
 from actors.documents.durations import seconds_of
 from actors.documents.model import Location
 from actors.documents.results import write_out
@@ -60,11 +60,7 @@ _REFUSED = 2
 
 def run(file: Path, out: Path | None) -> int:
     """Write the profile to ``out`` or standard output; 2 if anything cannot be honoured, one sentence each."""
-    try:
-        text = text_of(file)
-    except (OSError, ValueError) as error:
-        raise ClusterFileRefused(f"{file}: expected a readable UTF-8 file, found: {error}") from error
-    configuration = Configuration(text, file.name)
+    configuration = Configuration(text_to_read(file, SETTINGS_BYTES), file.name)
     profile = configuration.profile()
     if sentences := configuration.sentences():
         sys.stderr.writelines(f"clearway: {sentence}\n" for sentence in sentences)
@@ -124,13 +120,6 @@ class Configuration:
     def _refuse(self, where: Location, told: str) -> None:
         self._located.refuse(where, told)
 
-    def _items(self, where: Location, found: Any, kind: type) -> Any:
-        """A list or mapping, empty if there is none; a value of another type is refused."""
-        if found is None or isinstance(found, kind):
-            return found or kind()
-        self._refuse(where, f"expected a {'list' if kind is list else 'mapping'}, found {found!r}")
-        return kind()
-
     def _value(self, where: Location, found: Any, kind: str) -> Any:
         """A value of a kind, which may be written as text; None if it is not one, which is refused."""
         text = str(found).strip()
@@ -150,7 +139,7 @@ class Configuration:
     def _arguments(self, where: Location, found: Any, rules: Rules) -> dict[str, Any]:
         """The arguments here for those of Volcano; the ones that cannot be honoured are refused."""
         ours: dict[str, Any] = {}
-        for key, value in self._items(where, found, dict).items():
+        for key, value in self._located.items(where, found, dict).items():
             rule = rules.get(key)
             here = (*where, key)
             if rule is None:
@@ -195,8 +184,8 @@ class Configuration:
 
     @cached_property
     def _tiers(self) -> list[Mapping[str, Any]]:
-        tiers = self._items(("tiers",), self._plain.get("tiers"), list)
-        return [self._items(("tiers", at), tier, dict) for at, tier in enumerate(tiers)]
+        tiers = self._located.items(("tiers",), self._plain.get("tiers"), list)
+        return [self._located.items(("tiers", at), tier, dict) for at, tier in enumerate(tiers)]
 
     def _of_tiers(self) -> dict[str, Any]:
         """Arguments that stand beside the plugins of a tier ("Gang-Aware Preemption and Reclaim", section 3.1)."""
@@ -212,8 +201,8 @@ class Configuration:
                 if key not in ("plugins", "arguments"):
                     self._refuse(("tiers", at, key), "expected plugins or arguments; nothing here reads this")
             where = ("tiers", at, "plugins")
-            for position, plugin in enumerate(self._items(where, plugins.get("plugins"), list)):
-                yield (*where, position), self._items((*where, position), plugin, dict)
+            for position, plugin in enumerate(self._located.items(where, plugins.get("plugins"), list)):
+                yield (*where, position), self._located.items((*where, position), plugin, dict)
 
     def _plugin(self, where: Location, name: str, plugin: Mapping[str, Any]) -> dict[str, Any]:
         enabled: dict[str, bool] = {"*": True, **({HIERARCHY: False} if HIERARCHY in switches_of(name) else {})}
@@ -237,7 +226,7 @@ class Configuration:
 
     def _binpack(self, where: Location, found: Any) -> dict[str, Any]:
         """Arguments of binpack: beside cpu and memory only listed resources count, with their weight or 1."""
-        given = self._items(where, found, dict)
+        given = self._located.items(where, found, dict)
         listed = [name.strip() for name in str(given.get(_RESOURCES, "")).split(",") if name.strip()]
         rules = {f"{_RESOURCES}.{name}": Becomes(name, "number") for name in listed}
         theirs = {key: value for key, value in given.items() if key in rules}
@@ -249,9 +238,9 @@ class Configuration:
         """Arguments of actions; those that bound the gang-aware search go into ``switches``."""
         found: dict[str, dict[str, Any]] = {}
         places: dict[str, Location] = {}
-        for at, each in enumerate(self._items(("configurations",), self._plain.get("configurations"), list)):
+        for at, each in enumerate(self._located.items(("configurations",), self._plain.get("configurations"), list)):
             where = ("configurations", at)
-            entry = self._items(where, each, dict)
+            entry = self._located.items(where, each, dict)
             name = entry.get("name")
             for key in entry:
                 if key not in ("name", "arguments"):
