@@ -13,7 +13,7 @@ from itertools import takewhile
 
 import msgpack
 
-from actors.broker.bus import BrokerUnreachable, Bus
+from actors.broker.bus import Bus
 from actors.broker.ledger import Duplicate, Fenced, Lease, Ledger, Record, Recorded, RecordOutcome
 from actors.columns.decision_message import decision
 from actors.columns.naming import Naming
@@ -22,6 +22,7 @@ from actors.commit.decision_metrics import count_decision, count_from_zero
 from actors.commit.judged import Judged, Recordable, planned_on, sentence, told
 from actors.commit.lease import LeaseKeeper
 from actors.commit.newest_state import NewestState
+from actors.commit.record_writer import RecordWriter
 from actors.commit.replacement import Moment
 from actors.commit.reservations import HeldReservation
 from actors.contracts import CommitResult, Leadership, Offer
@@ -40,8 +41,6 @@ from pipeline.policy import Policy
 
 log = logging.getLogger(__name__)
 
-#: How often verdicts of trimmed decisions are dropped, in seconds.
-_FORGET_EVERY_S = 60.0
 _NOT_OURS = "another service holds the lease"
 
 
@@ -80,12 +79,12 @@ class Committer:
         now_s: Callable[[], float],
         terms: TimeLimits | None = None,
     ) -> None:
-        self._ledger, self._bus, self._policy, self._naming, self._telemetry = ledger, bus, policy, naming, telemetry
+        self._bus, self._policy, self._naming, self._telemetry = bus, policy, naming, telemetry
         self._now_s, self._terms = now_s, terms if terms is not None else TimeLimits()
         self._lease = LeaseKeeper(ledger, owner, self._terms.lease_ttl_s, now_s)
         self._state = NewestState()
         self._book = DecisionBook(self._terms.eviction_deadline_s, policy.reservation_ttl_s, now_s)
-        self._forget_at, self._recorded = 0.0, 0
+        self._writer = RecordWriter(ledger, self._lease, self._state, telemetry, now_s)
         count_from_zero(telemetry.figures)
 
     # -- the right to write ------------------------------------------------------------------------------------
@@ -110,7 +109,7 @@ class Committer:
 
     def _begin(self, lease: Lease) -> None:
         self._state.forget()
-        self._recorded = lease.recorded
+        self._writer.begin(lease)
         self._book.read_again(self._bus)
 
     # -- judging -----------------------------------------------------------------------------------------------
@@ -140,10 +139,10 @@ class Committer:
         if not known:
             late = "the news that the plan was made on has not arrived yet"
             return [CommitResult(offers[0].plan_id, "unready", late)]
-        judged = [self._judged(offer, self._recorded + at, newest, lease) for at, offer in enumerate(known, 1)]
+        judged = [self._judged(offer, self._writer.recorded + at, newest, lease) for at, offer in enumerate(known, 1)]
         with ExitStack() as spans:
             packed = [self._packed(one, spans) for one in judged]
-            outcomes = self._record(lease, [one.record for one in packed])
+            outcomes = self._writer.record(lease, [one.record for one in packed])
             return [self._answer(one, outcome, lease) for one, outcome in zip(packed, outcomes, strict=False)]
 
     def _ready(self) -> tuple[Lease, Snapshot] | str:
@@ -216,51 +215,16 @@ class Committer:
         if claim is not None:
             self._claim(lease, f"{judged.offer.plan_id}:claim", "domain_reserved", claim)
 
-    # -- recording ---------------------------------------------------------------------------------------------
-
-    def _record(self, lease: Lease, records: Sequence[Record]) -> list[RecordOutcome]:
-        """Record together; offers that were not recorded are taken out of the newest state again."""
-        try:
-            outcomes = self._ledger.commit(lease, records)
-        except BrokerUnreachable:
-            # The stream has the answer; it is read with the next lease.
-            self._lease.lose(f"it is not known whether {records[0].key} was recorded")
-            raise
-        for outcome in outcomes:
-            if not isinstance(outcome, Recorded):
-                self._state.take_back(self._recorded)
-                break
-            self._recorded += 1
-            if outcome.revision != self._recorded:
-                self._lease.lose(f"record {outcome.revision} was expected to be {self._recorded}")
-        return outcomes
-
     def _not_recorded(self, plan_id: str, outcome: Fenced | Duplicate) -> CommitResult:
         """The result of an offer that was not recorded now: the first verdict holds."""
         if isinstance(outcome, Fenced):
-            self._doubt(plan_id, outcome)
+            self._writer.doubt(plan_id, outcome)
             return CommitResult(plan_id, "unready", _NOT_OURS)
         first, why = unpacked(outcome.first.verdict)
         sequence = outcome.first.revision if first == "accepted" else 0
         if sequence > self._book.last and not self._state.contains(sequence):
-            self._doubt(plan_id, outcome)  # an answer was lost, so the overlay lacks what was written
+            self._writer.doubt(plan_id, outcome)  # an answer was lost, so the overlay lacks what was written
         return CommitResult(plan_id, str(first), str(why), None, sequence)
-
-    def _publish(self, lease: Lease, key: str, verdict: str, message: Outgoing, reason: str) -> Recorded | None:
-        """Record a decision that is not a plan; None if it was not recorded, and then the lease is lost too."""
-        sent = pack_decision(message, self._telemetry.carrier())
-        (outcome,) = self._record(lease, [Record(key, msgpack.packb([verdict, reason]), sent)])
-        if isinstance(outcome, Recorded):
-            return outcome
-        self._doubt(key, outcome)
-        return None
-
-    def _doubt(self, key: str, outcome: Fenced | Duplicate) -> None:
-        """Lose the lease: this process is not the writer, or does not know all that it wrote."""
-        if isinstance(outcome, Fenced):
-            self._lease.lose(f"epoch {outcome.epoch} was given out")
-        else:
-            self._lease.lose(f"{key} was recorded already")
 
     # -- after the commit --------------------------------------------------------------------------------------
 
@@ -296,7 +260,7 @@ class Committer:
                 given_up.append(held.plan_id)
         self._telemetry.figures.reservations_held.set(len(self.reservations))
         self._release_claims()
-        self._forget()
+        self._writer.forget()
         return given_up
 
     def _give_up(self, held: HeldReservation, why: GivenUp, lease: Lease, newest: Snapshot) -> bool:
@@ -305,7 +269,7 @@ class Committer:
         moment = Moment(self._state.over(newest), self._policy, self._naming, lease.epoch, on)
         due = moment.instead(held, why, self._terms.eviction_deadline_s, self._book.overdue)
         message, reason = Outgoing(due.kind, due.body.plan_id, 0, due.body), held.sentence(why)
-        outcome = self._publish(lease, due.key, due.verdict, message, reason)
+        outcome = self._writer.publish(lease, due.key, due.verdict, message, reason)
         if outcome is None:
             return False
         log.warning("plan %s given up, %s: %s", held.plan_id, due.kind.replace("_", " "), reason)
@@ -335,14 +299,9 @@ class Committer:
 
     def _claim(self, lease: Lease, key: str, kind: str, body: DomainReserved | DomainReleased) -> None:
         """Record that a domain is kept for a podgroup, or is released."""
-        if self._publish(lease, key, kind, Outgoing(kind, body.podgroup, 0, body), body.reason) is None:
+        message = Outgoing(kind, body.podgroup, 0, body)
+        if self._writer.publish(lease, key, kind, message, body.reason) is None:
             return
         log.warning("%s for %s: %s", kind.replace("_", " "), body.podgroup, body.reason)
         self._book.claims.remember(body)
         self._telemetry.figures.domains_reserved.set(len(self._book.claims.active))
-
-    def _forget(self) -> None:
-        """Drop old verdicts at times, so that the ledger stays as bounded as its stream."""
-        if self._lease.held is not None and self._now_s() >= self._forget_at:
-            self._forget_at = self._now_s() + _FORGET_EVERY_S
-            self._ledger.forget(self._lease.held)
