@@ -13,7 +13,7 @@ from actors.cluster_file.documents import ClusterDocument
 from actors.cluster_file.plain_data import ClusterFileRefused, shown
 from actors.documents.collector import collector_paused
 from actors.documents.messages import key_path, keys_at, meant, one_sentence
-from actors.documents.model import END_OF_TIME, FIRST_MOMENT, Location, Offence
+from actors.documents.model import END_OF_TIME, FIRST_MOMENT, Document, Location, Offence
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 
 #: What the kinds of pydantic's errors mean to the author of a file.
@@ -52,7 +52,7 @@ def read_cluster(document: Mapping[str, Any], most: StateLimits | None = STATE_L
     try:
         cluster = ClusterDocument.model_validate(document)
     except ValidationError as error:
-        found = [_offence(detail) for detail in error.errors(include_url=False)]
+        found = offences_in(error, ClusterDocument)
     else:
         found = [*offences(cluster, most, living=cluster.live)]
         found = found if found or cluster.live else [*overfilled(cluster)]
@@ -106,13 +106,17 @@ def _position(document: Any, where: Location) -> tuple[int, ...]:
     return tuple(position)
 
 
-def _offence(error: ErrorDetails) -> Offence:
-    """An error of pydantic as an offence."""
+def offences_in(error: ValidationError, model: type[Document]) -> list[Offence]:
+    """The mistakes that pydantic found in a document of a model."""
+    return [_offence(detail, model) for detail in error.errors(include_url=False)]
+
+
+def _offence(error: ErrorDetails, model: type[Document]) -> Offence:
     kind, context = error["type"], error.get("ctx", {})
     where = tuple(step for step in error["loc"] if step != "[key]")
     found = None if kind == "missing" else error["input"]
     if kind == "extra_forbidden":
-        return Offence(where, f"expected one of {', '.join(keys_at(ClusterDocument, where[:-1]))}", where[-1])
+        return Offence(where, f"expected one of {', '.join(keys_at(model, where[:-1]))}", where[-1])
     if kind == "offence":
         expected = str(context["expected"])
     elif kind == "literal_error":

@@ -2,90 +2,132 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, TypeVar
 
-from actors.documents.model import Location
+from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
 
-Mistake: TypeAlias = tuple[Location, str]
+from actors.cluster_file.plain_data import shown
+from actors.cluster_file.reader import offences_in
+from actors.documents.model import Amount, Count, Document, Location, Name, Offence, Priority, offended
 
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A single value; ``needed`` if it may not be absent."""
-
-    expected: str
-    fits: Callable[[Any], bool]
-    needed: bool = False
+_Item = TypeVar("_Item")
+#: A list; each wrong item is reported, not only the first.
+_Listed = Annotated[tuple[_Item, ...], Field(strict=False)]
 
 
-@dataclass(frozen=True, slots=True)
-class Several:
-    """A list of values or mappings of one shape."""
+class _KaiPart(Document):
+    """A part of an object; keys that are not listed may have any value."""
 
-    each: Shape
+    model_config = ConfigDict(alias_generator=to_camel, extra="ignore")
 
 
-Shape: TypeAlias = "Value | Several | Mapping[str, Shape]"
+class _Metadata(_KaiPart):
+    name: Name
+    namespace: str = ""
+    labels: dict[str, Any] = Field(default_factory=dict)
+    annotations: dict[str, Any] = Field(default_factory=dict)
 
-_BOUND = 2**31
-_TEXT = Value("text", lambda found: isinstance(found, str))
-_NAME = Value("a name", lambda found: isinstance(found, str) and bool(found), needed=True)
-_WHOLE = Value("a whole number", lambda found: type(found) is int and -_BOUND <= found < _BOUND)
-_COUNT = Value("a whole number, at least 0", lambda found: type(found) is int and 0 <= found < _BOUND)
-_NUMBER = Value("a number", lambda found: type(found) in (int, float))
-_WEIGHT = Value("a number, at least 0", lambda found: type(found) in (int, float) and 0 <= found < float("inf"))
 
-_METADATA: Shape = {"name": _NAME, "namespace": _TEXT, "labels": {}, "annotations": {}}
-_LEVELS: Shape = {"topology": _TEXT, "requiredTopologyLevel": _TEXT, "preferredTopologyLevel": _TEXT}
-_SHARES: Shape = {"quota": _NUMBER, "limit": _NUMBER, "overQuotaWeight": _WEIGHT}
-_SUBGROUP: Shape = {
-    "name": _NAME, "parent": _TEXT, "minMember": _COUNT, "minSubGroup": _COUNT, "topologyConstraint": _LEVELS,
-}  # fmt: skip
-#: By kind; keys that are not listed may have any value. A value may be absent unless it is needed.
-SHAPES: Mapping[str, Shape] = {
-    "Queue": {
-        "metadata": _METADATA,
-        "spec": {
-            "parentQueue": _TEXT,
-            "priority": _WHOLE,
-            "resources": {"cpu": _SHARES, "memory": _SHARES, "gpu": _SHARES},
-            "preemptMinRuntime": _TEXT,
-            "reclaimMinRuntime": _TEXT,
-        },
-    },
-    "PodGroup": {
-        "metadata": _METADATA,
-        "spec": {
-            "queue": _TEXT,
-            "minMember": _COUNT,
-            "minSubGroup": _COUNT,
-            "priorityClassName": _TEXT,
-            "preemptibility": _TEXT,
-            "stalenessGracePeriod": _TEXT,
-            "preemptionDelay": _TEXT,
-            "topologyConstraint": _LEVELS,
-            "subGroups": Several(_SUBGROUP),
-        },
-    },
-    "Topology": {"metadata": _METADATA, "spec": {"levels": Several({"nodeLabel": _NAME, "alias": _TEXT})}},
-    "PriorityClass": {
-        "metadata": _METADATA,
-        "value": Value(_WHOLE.expected, _WHOLE.fits, needed=True),
-        "preemptionPolicy": _TEXT,
-        "globalDefault": Value("true or false", lambda found: isinstance(found, bool)),
-    },
+class _KaiObject(_KaiPart):
+    metadata: _Metadata
+
+
+class _Levels(_KaiPart):
+    topology: str = ""
+    required_topology_level: str = ""
+    preferred_topology_level: str = ""
+
+
+class _Shares(_KaiPart):
+    quota: float = 0
+    limit: float = 0
+    over_quota_weight: Amount = 0
+
+
+class _Resources(_KaiPart):
+    cpu: _Shares | None = None
+    memory: _Shares | None = None
+    gpu: _Shares | None = None
+
+
+class _QueueSpec(_KaiPart):
+    parent_queue: str = ""
+    priority: Priority = 0
+    resources: _Resources | None = None
+    preempt_min_runtime: str = ""
+    reclaim_min_runtime: str = ""
+
+
+class _Queue(_KaiObject):
+    spec: _QueueSpec | None = None
+
+
+class _SubGroup(_KaiPart):
+    name: Name
+    parent: str | None = None
+    min_member: Count = 0
+    min_sub_group: Count = 0
+    topology_constraint: _Levels | None = None
+
+
+class _PodGroupSpec(_KaiPart):
+    queue: str = ""
+    min_member: Count = 0
+    min_sub_group: Count = 0
+    priority_class_name: str = ""
+    preemptibility: str = ""
+    staleness_grace_period: str = ""
+    preemption_delay: str = ""
+    topology_constraint: _Levels | None = None
+    sub_groups: _Listed[_SubGroup] = ()
+
+    @model_validator(mode="after")
+    def _one_tree(self) -> _PodGroupSpec:
+        offended(_misplaced(self.sub_groups))
+        return self
+
+
+class _PodGroup(_KaiObject):
+    spec: _PodGroupSpec | None = None
+
+
+class _Level(_KaiPart):
+    node_label: Name
+    alias: str = ""
+
+
+class _TopologySpec(_KaiPart):
+    levels: _Listed[_Level] = ()
+
+
+class _Topology(_KaiObject):
+    spec: _TopologySpec | None = None
+
+
+class _PriorityClass(_KaiObject):
+    value: Priority
+    preemption_policy: str = ""
+    global_default: bool = False
+
+
+_MODELS: Mapping[str, type[_KaiObject]] = {
+    "Queue": _Queue,
+    "PodGroup": _PodGroup,
+    "Topology": _Topology,
+    "PriorityClass": _PriorityClass,
 }
 
 
-def mistakes(kind: str, plain: Mapping[str, Any]) -> list[Mistake]:
+def mistakes(kind: str, plain: Mapping[str, Any]) -> list[tuple[Location, str]]:
     """Each value of an object that has a wrong type or is missing, and each subgroup that is below itself."""
-    found = [*_of_shape(SHAPES[kind], plain, ())]
-    if not found and kind == "PodGroup":
-        found += _of_subgroups((plain.get("spec") or {}).get("subGroups") or ())
-    return found
+    try:
+        _MODELS[kind].model_validate(plain)
+    except ValidationError as error:
+        found = offences_in(error, _MODELS[kind])
+        return [(one.where, f"{one.expected}, found {shown(one.found)}") for one in found]
+    return []
 
 
 def stated(found: Any) -> Any:
@@ -95,40 +137,18 @@ def stated(found: Any) -> Any:
     return [stated(each) for each in found] if isinstance(found, list) else found
 
 
-def _of_shape(shape: Shape, found: Any, here: Location) -> Iterator[Mistake]:
-    if isinstance(shape, Value):
-        if found is None and shape.needed:
-            yield here, f"expected {shape.expected}, found none"
-        elif found is not None and not shape.fits(found):
-            yield here, f"expected {shape.expected}, found {_shown(found)}"
-    elif isinstance(shape, Several):
-        if isinstance(found, list):
-            for at, each in enumerate(found):
-                yield from _of_shape(shape.each, each, (*here, at))
-        elif found is not None:
-            yield here, f"expected a list, found {_shown(found)}"
-    elif found is None or isinstance(found, dict):
-        for key, inner in shape.items():
-            yield from _of_shape(inner, (found or {}).get(key), (*here, key))
-    else:
-        yield here, f"expected a mapping, found {_shown(found)}"
-
-
-def _of_subgroups(listed: Sequence[Mapping[str, Any]]) -> Iterator[Mistake]:
+def _misplaced(listed: tuple[_SubGroup, ...]) -> Iterator[Offence]:
+    """Names that are given twice, and parents that are below their child."""
     parents: dict[str, str | None] = {}
     for at, each in enumerate(listed):
-        if each["name"] in parents:
-            yield ("spec", "subGroups", at, "name"), f"expected each name once, found {each['name']!r} again"
-        parents.setdefault(each["name"], each.get("parent"))
+        if each.name in parents:
+            yield Offence(("subGroups", at, "name"), "expected each name once", each.name)
+        parents.setdefault(each.name, each.parent)
     for at, each in enumerate(listed):
-        above, seen = each.get("parent"), set[str]()
-        while above is not None and above not in seen and above != each["name"]:
+        above, seen = each.parent, set[str]()
+        while above is not None and above not in seen and above != each.name:
             seen.add(above)
             above = parents.get(above)
-        if above == each["name"]:
-            told = f"expected a subgroup that is not below this one, found {each.get('parent')!r}"
-            yield ("spec", "subGroups", at, "parent"), told
-
-
-def _shown(found: Any) -> str:
-    return json.dumps(found, default=str)[:60]
+        if above == each.name:
+            expected = "expected a subgroup that is not below this one"
+            yield Offence(("subGroups", at, "parent"), expected, each.parent)

@@ -25,20 +25,20 @@ VERSIONS = {"Queue": "scheduling.run.ai/v2", "PodGroup": "scheduling.run.ai/v2al
         ("Queue", {"priority": True}, "spec.priority: expected a whole number, found true"),
         ("Topology", {"levels": 3}, "spec.levels: expected a list, found 3"),
         ("Topology", {"levels": ["rack"]}, 'spec.levels[0]: expected a mapping, found "rack"'),
-        ("Topology", {"levels": [{"alias": "rack"}]}, "spec.levels[0].nodeLabel: expected a name, found none"),
-        ("PodGroup", {"minMember": -1}, "spec.minMember: expected a whole number, at least 0, found -1"),
+        ("Topology", {"levels": [{"alias": "rack"}]}, "spec.levels[0].nodeLabel: expected a value, found nothing"),
+        ("PodGroup", {"minMember": -1}, "spec.minMember: expected at least 0, found -1"),
         ("PodGroup", {"subGroups": {"a": {}}}, 'spec.subGroups: expected a list, found {"a": {}}'),
-        ("PodGroup", {"subGroups": [None]}, "spec.subGroups[0].name: expected a name, found none"),
+        ("PodGroup", {"subGroups": [None]}, "spec.subGroups[0]: expected a mapping, found nothing"),
         ("PodGroup", {"subGroups": [{"name": "a"}] * 2}, "spec.subGroups[1].name: expected each name once"),
         (
             "PodGroup",
             {"subGroups": [{"name": "b", "parent": "a"}, {"name": "a", "parent": "a"}]},
-            "spec.subGroups[1].parent: expected a subgroup that is not below this one, found 'a'",
+            'spec.subGroups[1].parent: expected a subgroup that is not below this one, found "a"',
         ),
         (
             "PodGroup",
             {"subGroups": [{"name": "a", "parent": "b"}, {"name": "b", "parent": "a"}]},
-            "spec.subGroups[0].parent: expected a subgroup that is not below this one, found 'b'",
+            'spec.subGroups[0].parent: expected a subgroup that is not below this one, found "b"',
         ),
         (
             "PodGroup",
@@ -60,6 +60,20 @@ def test_a_wrong_value_is_refused_with_file_line_object_and_path(
     with pytest.raises(ClusterFileRefused) as refusal:
         cluster_of([file])
     assert str(refusal.value).partition("wrong.yaml, ")[2] == told_by_one
+
+
+def test_each_wrong_value_is_named_and_not_only_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    levels = [{"nodeLabel": 1}, {"nodeLabel": "rack"}, {"alias": "node"}, {"nodeLabel": "", "alias": True}]
+    body = {"kind": "Topology", "metadata": {"name": "x"}, "spec": {"levels": levels}}
+    (tmp_path / "wrong.yaml").write_text(yaml.safe_dump(body))
+    assert kai_config.run([tmp_path / "wrong.yaml"], None, None) == 2
+    told = {line.partition("spec.levels")[2] for line in capsys.readouterr().err.splitlines()}
+    assert told == {
+        "[0].nodeLabel: expected text, found 1",
+        "[2].nodeLabel: expected a value, found nothing",
+        "[3].alias: expected text, found true",
+        '[3].nodeLabel: expected text that is not empty, found ""',
+    }
 
 
 def test_a_key_without_a_value_counts_as_absent(tmp_path: Path) -> None:
