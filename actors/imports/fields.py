@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeVar
 
-from actors.cluster_file.plain_data import ClusterFileRefused
+from actors.cluster_file.plain_data import ClusterFileRefused, shown
+from actors.documents.durations import A_TIME, moment_of
 from actors.documents.messages import key_path
 from actors.documents.model import Location
 from actors.documents.quantities import NO_BOUND, QuantityRefused, QuantityTooLarge, base_units
@@ -95,7 +94,7 @@ class Fields:
     def _typed(self, key: str, kind: type | tuple[type, ...], expected: str) -> Any:
         value = self.get(key)
         if value is not None and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
-            self.refuse(key, f"expected {expected}, found {json.dumps(value, default=str)[:60]}")
+            self.refuse(key, f"expected {expected}, found {shown(value)}")
         return value
 
     def text(self, key: str, absent: str = "") -> str:
@@ -154,7 +153,7 @@ class Fields:
         value = self._typed(key, dict, "a mapping") or {}
         for name, each in value.items():
             if not isinstance(each, str):
-                self.refuse((key, name), f"expected text, found {json.dumps(each, default=str)[:60]}")
+                self.refuse((key, name), f"expected text, found {shown(each)}")
         return dict(value)
 
     def texts(self, key: str) -> list[str]:
@@ -162,7 +161,7 @@ class Fields:
         value = self._typed(key, list, "a list") or []
         for at, each in enumerate(value):
             if not isinstance(each, str):
-                self.refuse((key, at), f"expected text, found {json.dumps(each, default=str)[:60]}")
+                self.refuse((key, at), f"expected text, found {shown(each)}")
         return list(value)
 
     def quantities(self, key: str, counts: Callable[[str], bool] = lambda _: True) -> dict[str, Any]:
@@ -195,18 +194,17 @@ class Fields:
         except QuantityRefused as refusal:
             if capped and isinstance(refusal, QuantityTooLarge):
                 return UNLIMITED
-            self.refuse((key, resource), f"{refusal}, found {json.dumps(amount, default=str)[:60]}")
+            self.refuse((key, resource), f"{refusal}, found {shown(amount)}")
 
     def time(self, key: str) -> float | None:
         """The time under a key, in seconds since the epoch; None if there is none. Without an offset it is in UTC."""
         text = self.text(key)
         if not text:
             return None
-        try:
-            at = datetime.fromisoformat(text.replace("Z", "+00:00"))
-        except ValueError:
-            self.refuse(key, f"expected a time such as 2026-01-31T12:00:00Z, found {text[:60]!r}")
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+        moment = moment_of(text)
+        if moment is None:
+            self.refuse(key, f"expected {A_TIME}, found {shown(text)}")
+        return moment
 
     def skip(self, *keys: str) -> None:
         """Count keys as read, because nothing depends on them."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from actors.cluster_file.cross_references import SYSTEM_CLASSES
-from actors.documents.durations import seconds_of
+from actors.documents.durations import A_TIME, moment_of, seconds_of
 from actors.documents.model import Location
 from actors.imports.kai.shapes import mistakes, stated
 from actors.imports.marks import table
@@ -155,12 +154,11 @@ class _Object:
         """A time in seconds since the epoch under the last key of ``way``; empty if none is given."""
         if found is None:
             return {}
-        try:
-            at = found if isinstance(found, datetime) else datetime.fromisoformat(str(found).replace("Z", "+00:00"))
-        except ValueError:
-            self.refuse(way[:-1], f"expected a time such as 2026-11-22T05:00:00Z, found {found!r}")
+        moment = moment_of(str(found))
+        if moment is None:
+            self.refuse(way[:-1], f"expected {A_TIME}, found {found!r}")
             return {}
-        return {way[-1]: (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()}
+        return {way[-1]: moment}
 
 
 def _mapping(found: Any) -> Mapping[str, Any]:
