@@ -73,7 +73,7 @@ class DispatcherActor(RoleProcess):
         self._newest = SnapshotReader(store)
         self._searchers = RaySearchers(store)
         self._scatter = Scatter(self._searchers)
-        self.muster()
+        self.enlist()
         offers = OffersAhead(_RayCommitter(self._committer), lambda: self._wake_up.closed)
         dispatcher = Dispatcher(
             wiring.policy,
@@ -91,7 +91,7 @@ class DispatcherActor(RoleProcess):
         self._loop = CycleLoop(dispatcher, self._wake_up, self._fetch, wiring.settings.debounce_ms, self._leads)
         self._thread = self.begin("cycles", self._loop.run)
 
-    def muster(self) -> None:
+    def enlist(self) -> None:
         """Look up which searchers there are."""
         self._scatter.enlist(self._searchers.names())
 

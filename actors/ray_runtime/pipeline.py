@@ -69,7 +69,7 @@ class Pipeline:
         """Add searchers for processors that joined the cluster, unless the settings state a number; how many."""
         added = self._add_searchers()
         if added:
-            self.dispatcher.muster.remote()
+            self.dispatcher.enlist.remote()
         return added
 
     def leadership(self, leads: bool | None, limit_s: float) -> Leadership | None:

@@ -66,7 +66,7 @@ def _in_turns(progress: Progress) -> Progress:
         left[[row for gang_group in within_depth(host, ranked, depth) for row in gang_group]] = True
     # One task, as upstream does; where very many tasks wait, one task hardly changes a share.
     portion = max(1, int(progress.snapshot.counts.pending.sum()) // _TURNS)
-    in_vain = set[PodgroupKind]()
+    without_room = set[PodgroupKind]()
     while going:
         snapshot, going = progress.snapshot, False
         left = left & host.valid & (snapshot.counts.pending > 0) & ~host.overused[snapshot.podgroups.queue]
@@ -74,7 +74,7 @@ def _in_turns(progress: Progress) -> Progress:
         several = np.count_nonzero(waiting) > 1  # else there is none of its kind
         for gang_group in served(host, waiting):
             kind = kind_of(snapshot, gang_group) if several else None
-            if kind in in_vain:
+            if kind in without_room:
                 left[asking(snapshot, gang_group)] = False
                 continue
             made = place(host, gang_group, "allocate", surplus_limit=_surplus_limit(host, gang_group, waiting, portion))
@@ -84,7 +84,7 @@ def _in_turns(progress: Progress) -> Progress:
                 break
             left[asking(snapshot, gang_group)] = False
             if kind is not None:
-                in_vain.add(kind)
+                without_room.add(kind)
     return progress
 
 

@@ -81,7 +81,7 @@ class _SinceLastPlan:
         Positions that were searched for ahead, or would have been if it paid.
     without
         The snapshot without some closed nodes, by their rows.
-    in_vain
+    without_room
         Kinds that no room was found for, with the nodes that were closed to them, and why.
     """
 
@@ -89,7 +89,7 @@ class _SinceLastPlan:
     found: dict[int, Outcome] = field(default_factory=dict)
     ahead: set[int] = field(default_factory=set)
     without: dict[bytes, Snapshot] = field(default_factory=dict)
-    in_vain: dict[tuple[PodgroupKind, bytes] | None, Explanation] = field(default_factory=dict)
+    without_room: dict[tuple[PodgroupKind, bytes] | None, Explanation] = field(default_factory=dict)
 
 
 class _Pass:
@@ -143,7 +143,7 @@ class _Pass:
         else:
             self._progress = self._progress.without_plan(gang_group, self._action, outcome.explanation)
             if key is not None and isinstance(outcome, NoPlan) and outcome.explanation.reason not in _OWN:
-                self._known.in_vain[key] = outcome.explanation
+                self._known.without_room[key] = outcome.explanation
         return 1
 
     def _dealt(self, at: int) -> int:
@@ -186,7 +186,7 @@ class _Pass:
         snapshot, policy, first = self._progress.snapshot, self._progress.policy, self._gang_groups[at][0]
         dealing = DEALING.get(policy.solver(self._action))
         most = 0 if dealing is None or self._together == 1 else dealing.widest_dealt(policy)
-        if len(snapshot.tasks_of(first)) > most or self._key(at) in self._known.in_vain:
+        if len(snapshot.tasks_of(first)) > most or self._key(at) in self._known.without_room:
             return []
         alike = rigid_of_one_kind(snapshot, islice(self._next(at), self._together))
         return alike if alike and can_be_dealt(snapshot, first) else []
@@ -220,7 +220,7 @@ class _Pass:
 
     def _none_of_its_kind(self, key: tuple[PodgroupKind, bytes] | None, podgroup: int) -> NoPlan | None:
         """Why there is no room for a podgroup, if another one of its kind found none on the same state."""
-        why = self._known.in_vain.get(key)
+        why = self._known.without_room.get(key)
         return None if why is None else NoPlan(of_another(why, self._progress.snapshot, podgroup))
 
     def _outcome(self, at: int) -> Outcome:

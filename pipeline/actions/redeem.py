@@ -143,9 +143,9 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
     snapshot = progress.snapshot
     # A gang group that waits for the victims of an earlier decision only has to wait.
     waits = {one.gang_group for one in progress.unplaced if one.why.reason is Reason.ENDING}
-    in_vain = {one.gang_group for one in progress.unplaced} - waits - {*progress.gang_groups}
+    without_plan = {one.gang_group for one in progress.unplaced} - waits - {*progress.gang_groups}
     evicted = [one.evictions for one in progress.statements if len(one.evictions)]
-    if evicting and not in_vain and not evicted:
+    if evicting and not without_plan and not evicted:
         return progress
     promised = _holds_promise(snapshot)
     if not promised.any():
@@ -157,6 +157,6 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
     for gang_group in in_order(host, holders & (~whole | (snapshot.podgroups.gang_group != NONE))):
         if whole[list(gang_group)].all():
             continue
-        if not evicting or gang_group in in_vain or victims.intersection(gang_group):
+        if not evicting or gang_group in without_plan or victims.intersection(gang_group):
             progress = progress.decided(taking_back(_nothing(gang_group), _promised_of(snapshot, gang_group, promised)))
     return progress

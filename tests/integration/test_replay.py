@@ -176,7 +176,7 @@ def test_every_job_is_dormant_until_it_arrives(small: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("came", "refused", "now", "again", "in_vain", "never_refused"),
+    ("came", "refused", "now", "again", "waited_before", "never_refused"),
     [
         (50.0, 100.0, 220.0, 1, 1, 1),  # its taker waited when it started again
         (50.0, 160.0, 220.0, 1, 1, 0),  # and had no right to the room then
@@ -184,8 +184,8 @@ def test_every_job_is_dormant_until_it_arrives(small: Path) -> None:
         (50.0, 100.0, 720.0, 0, 0, 0),
     ],
 )
-def test_a_start_is_in_vain_where_the_job_that_takes_its_room_waited_already(
-    small: Path, came: float, refused: float, now: float, again: int, in_vain: int, never_refused: int
+def test_a_stop_is_counted_apart_where_the_job_that_takes_the_room_waited_already(
+    small: Path, came: float, refused: float, now: float, again: int, waited_before: int, never_refused: int
 ) -> None:
     stream = open_stream(small, 7200.0)
     lives, (victim, taker) = unlived(stream), (0, 1)
@@ -195,7 +195,11 @@ def test_a_start_is_in_vain_where_the_job_that_takes_its_room_waited_already(
     rows, places = stream.snapshot.tasks_of(victim), stream.snapshot.tasks_of(taker)
     made = statement("preempt", taker, evictions=rows, nominated=places, nominated_node=np.zeros(len(places), np.int64))
     evicted(stream.snapshot, made, stream, lives, now)
-    assert (lives.again[victim], lives.in_vain[victim], lives.never_refused[victim]) == (again, in_vain, never_refused)
+    assert (lives.again[victim], lives.waited_before[victim], lives.never_refused[victim]) == (
+        again,
+        waited_before,
+        never_refused,
+    )
     assert lives.evicted_at[victim] == now
 
 

@@ -45,7 +45,7 @@ class Lives:
         How often the job was stopped, which is the number of its current life; seconds of the last time.
     again
         How often it was stopped within ten minutes after an earlier stop.
-    in_vain
+    waited_before
         How often of these for a job that had been waiting already when it started again. That one may have had no right
         to its room then; with the right, such a start would have been for nothing.
     never_refused
@@ -71,7 +71,7 @@ class Lives:
     evicted: Longs
     evicted_at: Floats
     again: Longs
-    in_vain: Longs
+    waited_before: Longs
     never_refused: Longs
     refused_at: Floats
     lost: Floats
@@ -107,7 +107,7 @@ def unlived(stream: Stream) -> Lives:
         evicted=np.zeros(many, np.int64),
         evicted_at=np.full(many, -np.inf),
         again=np.zeros(many, np.int64),
-        in_vain=np.zeros(many, np.int64),
+        waited_before=np.zeros(many, np.int64),
         never_refused=np.zeros(many, np.int64),
         refused_at=np.full(many, -np.inf),
         lost=np.zeros(many),
@@ -207,9 +207,9 @@ def evicted(snapshot: Snapshot, made: Statement, stream: Stream, lives: Lives, n
     for row in np.unique(snapshot.tasks.podgroup[made.evictions]).tolist():
         again = now - lives.evicted_at[row] < _AGAIN_S
         lives.again[row] += again
-        in_vain = again and waits_since <= lives.started[row]
-        lives.in_vain[row] += in_vain
-        lives.never_refused[row] += in_vain and lives.refused_at[taker] < lives.started[row]
+        waited_before = again and waits_since <= lives.started[row]
+        lives.waited_before[row] += waited_before
+        lives.never_refused[row] += waited_before and lives.refused_at[taker] < lives.started[row]
         if not np.isnan(lives.started[row]):
             lives.lost[row] += stream.gpus[row] * (now - lives.started[row]) / HOUR
             lives.started[row] = np.nan

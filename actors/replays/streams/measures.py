@@ -30,7 +30,7 @@ def figures(stream: Stream, lives: Lives, until: float, wall_s: float) -> dict[s
         "evicted_to_requested": round(lives.victim_gpus / lives.requested_gpus, 3) if lives.requested_gpus else 0.0,
         "gangs_evicted": int((lives.evicted > 0).sum()),
         "evicted_again_within_10_minutes": int(lives.again.sum()),
-        "of_these_for_a_job_that_waited_before": int(lives.in_vain.sum()),
+        "of_these_for_a_job_that_waited_before": int(lives.waited_before.sum()),
         "of_these_for_one_never_refused_meanwhile": int(lives.never_refused.sum()),
         "gpu_hours_lost_in_all": round(float(lives.lost.sum()), 1),
         "evictions_without_placement": sum("without a placement" in one for one in lives.broken),

@@ -11,7 +11,7 @@ from pipeline.placement.need import Need
 from pipeline.solvers.scenarios.slices.slots_kernels import SlotLimits
 
 #: Nothing keeps the need from any node.
-_NOBODY = np.zeros(0, np.uint8), np.zeros(0, np.int64)
+_NO_REPULSION = np.zeros(0, np.uint8), np.zeros(0, np.int64)
 
 
 def limits_of(snapshot: Snapshot, need: Need, start: int, stop: int) -> tuple[SlotLimits, bool]:
@@ -21,7 +21,7 @@ def limits_of(snapshot: Snapshot, need: Need, start: int, stop: int) -> tuple[Sl
     """
     shapes, tasks = snapshot.shapes, snapshot.tasks
     card_room = snapshot.card_room.future[start:stop]
-    none = SlotLimits(*_NOBODY, tasks.card, shapes.on_card, card_room, 0, np.zeros(0, np.int64), 0)
+    none = SlotLimits(*_NO_REPULSION, tasks.card, shapes.on_card, card_room, 0, np.zeros(0, np.int64), 0)
     if len(need.shapes) > 1:
         return none, False
     repulsion, parts = _repulsion(snapshot, need), _parts(snapshot, need, start, stop)
@@ -41,7 +41,7 @@ def _repulsion(snapshot: Snapshot, need: Need) -> tuple[Bytes, Longs] | None:
     """
     known, asked = snapshot.answers(_repulsion), need.tasks[: need.minimum].tobytes()
     if asked not in known:
-        known[asked] = _of_nodes(snapshot, need) if concerns(snapshot, need.tasks) else _NOBODY
+        known[asked] = _of_nodes(snapshot, need) if concerns(snapshot, need.tasks) else _NO_REPULSION
     return known[asked]
 
 
