@@ -21,7 +21,15 @@ from pipeline.policy import Purpose
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """Milliseconds until others could be told: reading and folding, but for new rows told before; and publishing."""
+    """How long the ingestor took before others could be told, in milliseconds.
+
+    Attributes
+    ----------
+    fold_ms
+        To read and fold the news; new rows that were sent first do not count.
+    publish_ms
+        To publish the snapshot.
+    """
 
     fold_ms: float = 0.0
     publish_ms: float = 0.0

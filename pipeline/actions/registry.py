@@ -22,7 +22,7 @@ from pipeline.policy import Policy, Purpose
 from pipeline.solvers.registry import BY_PARTS
 
 
-def _never(snapshot: Snapshot, policy: Policy, now: float) -> float | None:  # noqa: ARG001
+def _never(_snapshot: Snapshot, _policy: Policy, _now: float) -> float | None:
     """The ``due`` of an action that only news can give something to do."""
     return None
 

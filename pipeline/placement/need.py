@@ -108,7 +108,7 @@ def task_order(snapshot: Snapshot, rows: Rows) -> Rows:
 
 def _in_order(snapshot: Snapshot, rows: Rows, owner: Rows) -> Rows:
     """The same by ``owner`` (int64[K]) first."""
-    if len(rows) < 2:  # noqa: PLR2004 - nothing to compare
+    if len(rows) <= 1:
         return rows
     tasks = snapshot.tasks
     keys = tasks.order[rows], none_last(tasks.index[rows]), -tasks.priority[rows].astype(np.int64), owner

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.cluster.what_if import WhatIf
-from pipeline.plugins.extension_points import Asked, Extension
+from pipeline.plugins.extension_points import Asked_co, Extension
 from pipeline.plugins.plugin import Context, Plugin, State
 from pipeline.plugins.registry import make_plugins
 from pipeline.policy import ExtensionPoint
@@ -61,7 +61,7 @@ class AskedPlugins:
             twin._current.add(at)
         return twin
 
-    def _asked(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[Asked]:
+    def _asked(self, extension: Extension[Asked_co], point: ExtensionPoint | None = None) -> list[Asked_co]:
         """The plugins that answer and that the policy asks, in its order; ``point`` if the question has several."""
         known = self._known.get((extension, point))
         if known is None:
@@ -75,12 +75,12 @@ class AskedPlugins:
             self._current.add(at)
         return self._plugins[at]
 
-    def named(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[tuple[str, Asked]]:
+    def named(self, extension: Extension[Asked_co], point: ExtensionPoint | None = None) -> list[tuple[str, Asked_co]]:
         """The plugins that answer, each with its name, for reporting which of them objects."""
         names = [self._given.policy.plugins[at].name for at in self._answering(extension, point)]
         return list(zip(names, self._asked(extension, point), strict=True))
 
-    def _answering(self, extension: Extension[Asked], point: ExtensionPoint | None = None) -> list[int]:
+    def _answering(self, extension: Extension[Asked_co], point: ExtensionPoint | None = None) -> list[int]:
         found = self._found.get((extension, point))
         if found is None:
             (asked_at,) = (point,) if point else extension.points or (None,)  # it has one point or none
@@ -91,9 +91,9 @@ class AskedPlugins:
             ]
         return found
 
-    def _by_tier(self, extension: Extension[Asked]) -> list[list[Asked]]:
+    def _by_tier(self, extension: Extension[Asked_co]) -> list[list[Asked_co]]:
         """The same, tier by tier."""
-        tiers = dict[int, list[Asked]]()
+        tiers = dict[int, list[Asked_co]]()
         for at, plugin in zip(self._answering(extension), self._asked(extension), strict=True):
             tiers.setdefault(self._given.policy.plugins[at].tier, []).append(plugin)
         return [tiers[tier] for tier in sorted(tiers)]

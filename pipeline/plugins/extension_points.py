@@ -318,14 +318,14 @@ class OffersDomains(Protocol):
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 
-Asked = TypeVar("Asked", covariant=True)  # noqa: PLC0105
+Asked_co = TypeVar("Asked_co", covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
-class Extension(Generic[Asked]):
+class Extension(Generic[Asked_co]):
     """A question to plugins: its Protocol, and the points at which a policy switches it (none: always on)."""
 
-    protocol: type[Asked]
+    protocol: type[Asked_co]
     points: tuple[ExtensionPoint, ...]
 
 

@@ -62,7 +62,7 @@ class Failed:
             self.found = [one for one in self.found if not one[0].no_easier(signature)] + [(signature, why)]
 
 
-def failed(snapshot: Snapshot) -> Failed:  # noqa: ARG001 - kept with it
+def failed(_snapshot: Snapshot) -> Failed:
     """The searches on a snapshot without a plan, for ``Snapshot.once``; they decide nothing, they only save work."""
     return Failed()
 

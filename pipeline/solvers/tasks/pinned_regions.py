@@ -110,7 +110,7 @@ def _inside(state: WhatIf, outer: tuple[int, int], level: int, members: Bools) -
 
 def _ranked(slices: list[tuple[int, int]], capacity: RegionCapacity, missing: int) -> list[tuple[int, int]]:
     """Slices by whether all missing tasks may find room, then by how many need no eviction; ties as given."""
-    if len(slices) < 2:  # noqa: PLR2004 - nothing to rank
+    if len(slices) <= 1:
         return slices
     now, later = (np.concatenate([[0], np.cumsum(room)]) for room in capacity.slots())
 
