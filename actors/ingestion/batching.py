@@ -1,9 +1,13 @@
 """Batching: messages of one stage are folded together, although others came between them.
 
 The cost of folding grows with the size of the state, so messages are held as long as their order does not matter. Of
-held messages about podgroups, descriptions are folded first, then news of tasks, then departures. A message must wait
-until held messages are folded if its podgroup or task has reached a later stage already, if the same thing is described
-already, if it describes a podgroup and a task of that is described already, or if it is about another kind of thing.
+held messages about podgroups, descriptions are folded first, then news of tasks, then departures. A message waits until
+what is held is folded if
+
+- it is about another kind of thing,
+- its podgroup or task has reached a later stage already,
+- the same thing is described already, or
+- it describes a podgroup, and a task of that podgroup is described already.
 """
 
 from __future__ import annotations

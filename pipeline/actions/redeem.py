@@ -1,9 +1,9 @@
 """Redeem: a promised task starts once its room is there, and only where all that was asked for the promise still holds.
 
 Volcano forgets what it has pipelined from one session to the next, and kube-scheduler treats a nominated node as a
-hint. Here a promise is kept, so it must also be able to end. A promise that cannot be kept any more (its node does not
-take the task any more, its room was taken for good, the gang would be torn apart, its queue may not take it) is given
-up at once, and the gang is placed anew in the same decision.
+hint. Here a promise is kept, so it must also be able to end. One that cannot be kept any more is given up at once, and
+the gang is placed anew in the same decision: its node does not take the task any more, its room was taken for good, the
+gang would be torn apart, or its queue may not take it.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
 """Multiples: in a domain of some layer a gang has a multiple of a number of tasks, or none.
 
-What the domains of one layer can take grows in steps of the least common multiple of their own number and those of all
-layers inside, so rounding down from the nodes up says exactly how many tasks each vertex takes (Koordinator rounds each
-layer by its own number alone, and may promise what it cannot place). The gang as a whole grows in steps of that of all
-layers.
+What a domain can take grows in steps: the least common multiple of the number of its layer and those of all layers
+inside. So rounding down from the nodes up says exactly how many tasks each vertex takes. The gang as a whole grows in
+steps of the least common multiple of all layers. Koordinator rounds each layer by its own number alone, and may promise
+what it cannot place.
 
 Tasks that the gang has already count. Where it has lost some, a domain takes as many as make its number a multiple
 again, and more in steps from there; or none, and stays as it is: see `pipeline.solvers.gather.amounts`.
