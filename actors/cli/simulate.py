@@ -12,6 +12,7 @@ import numpy as np
 
 from actors.cli.simulated_result import fair_share, final, phases, told_cycle
 from actors.cli.simulated_time import SimulatedTime, grace_of
+from actors.cluster_file.documents import ClusterDocument
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, text_to_read
 from actors.cluster_file.reader import read_cluster
 from actors.columns.compile import compile_cluster
@@ -97,8 +98,7 @@ def run(files: Sequence[Path], asked: SimulateOptions, *, output: str, batch: Pa
             raise ClusterFileRefused(f"{batch}: expected a cluster file in each line, found no line")
         write_out("".join(f"{compact(result)}\n" for result, _ in told), out)
         return 0 if all(read for _, read in told) else 1
-    document, findings = _one(files)
-    result = simulated(document, asked)
+    result, findings = _one(files, asked)
     if result["error"] is not None:
         raise ClusterFileRefused(result["error"])
     write_out(f"{compact(result)}\n" if output == "json" else _in_words(result), out)
@@ -111,17 +111,18 @@ def _in_words(result: Mapping[str, Any]) -> str:
     return in_words(result)
 
 
-def _one(files: Sequence[Path]) -> tuple[dict[str, Any], list[Finding]]:
-    """A cluster file as plain data, from a file or from manifests, and findings about what was left out."""
+def _one(files: Sequence[Path], asked: SimulateOptions) -> tuple[dict[str, Any], list[Finding]]:
+    """The result of a cluster file, or of manifests, and findings about what was left out of those."""
     known = {}
     if len(files) == 1 and not files[0].is_dir():
         text = text_to_read(files[0])
         if not is_manifests(text):
-            return read_mapping(text, str(files[0])), []
+            return simulated(read_mapping(text, str(files[0])), asked), []
         known[files[0]] = text
-    from actors.imports.kubernetes.manifests import cluster_of
+    from actors.imports.kubernetes.manifests import imported
 
-    return cluster_of(files, known=known)
+    made = imported(files, most=asked.most, known=known)
+    return _result(made.document, asked), made.findings
 
 
 def _left_out(findings: list[Finding]) -> int:
@@ -162,25 +163,32 @@ def simulated(document: Mapping[str, Any], asked: SimulateOptions) -> dict[str, 
     -------
     The result as the schema of conformance cases describes it; a refusal is under ``error``.
     """
-    name = str(document.get("id") or "")
     try:
         if "version" not in document:
             from actors.cli.rule_tables import answer_of_rule, is_question
 
             if is_question(document):
                 return answer_of_rule(document)
-        case = open_case(document, asked.profile, asked.most, asked.otherwise)
-        return _run(case, asked.cycles if asked.cycles is not None else _asked_cycles(document), asked)
+        cluster = read_cluster(document, asked.most)
+    except ClusterFileRefused as refusal:
+        return _refused(str(document.get("id") or ""), str(refusal))
+    return _result(cluster, asked)
+
+
+def _result(cluster: ClusterDocument, asked: SimulateOptions) -> dict[str, Any]:
+    try:
+        case = _case(cluster, asked.profile, asked.otherwise)
+        return _run(case, asked.cycles if asked.cycles is not None else _asked_cycles(cluster), asked)
     except (ClusterFileRefused, SettingsRefused, Refused) as refusal:
-        return _refused(name, str(refusal))
+        return _refused(cluster.id or "", str(refusal))
 
 
 def _refused(name: str, sentence: str) -> dict[str, Any]:
     return {"id": name, "error": sentence, "cycles": [], "final": {}, "phases": {}, "fair_share": {}}
 
 
-def _asked_cycles(document: Mapping[str, Any]) -> int:
-    expect = document.get("expect") or {}
+def _asked_cycles(cluster: ClusterDocument) -> int:
+    expect = cluster.expect or {}
     return int(expect.get("cycles", 1)) + int(expect.get("stable_cycles", 0))
 
 
@@ -208,7 +216,10 @@ def open_case(
     SettingsRefused
         If there is no such profile, or its keys are not valid.
     """
-    cluster = read_cluster(document, most)
+    return _case(read_cluster(document, most), profile, otherwise)
+
+
+def _case(cluster: ClusterDocument, profile: str | None, otherwise: str) -> Case:
     block = cluster.policy.model_dump(exclude_none=True) if cluster.policy is not None else {}
     named = str(block.pop("profile", otherwise))
     policy = load_profile(named if profile is None else profile, block)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
+from actors.cluster_file.documents import ClusterDocument
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_cluster
 from actors.documents.results import write_out
@@ -33,7 +34,7 @@ def run(
     if topology_status:
         document = network_of(paths)
     else:
-        document, findings = cluster_of(paths, now=now, schedulers=schedulers, most=STATE_LIMITS)
+        document, findings = cluster_of(paths, now=now, schedulers=schedulers)
     text = yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=120)
     write_out(text, out)
     return report(findings)
@@ -46,15 +47,31 @@ def report(findings: Sequence[Finding]) -> int:
     return LEFT_OUT if any(finding.left_out for finding in findings) else DONE
 
 
+class Imported(NamedTuple):
+    """The cluster file of manifests, as plain data and checked, and a finding for each part that is not in it."""
+
+    plain: dict[str, Any]
+    document: ClusterDocument
+    findings: list[Finding]
+
+
 def cluster_of(
+    paths: Sequence[Path], *, now: float | None = None, schedulers: Sequence[str] = ()
+) -> tuple[dict[str, Any], list[Finding]]:
+    """The cluster file of manifests as plain data, and the findings; see `imported`."""
+    made = imported(paths, now=now, schedulers=schedulers)
+    return made.plain, made.findings
+
+
+def imported(
     paths: Sequence[Path],
     *,
     now: float | None = None,
     schedulers: Sequence[str] = (),
-    most: StateLimits | None = None,
+    most: StateLimits = STATE_LIMITS,
     known: Mapping[Path, str] | None = None,
-) -> tuple[dict[str, Any], list[Finding]]:
-    """The cluster file of manifests as plain data, and a finding for each part that is not in it.
+) -> Imported:
+    """The cluster file of manifests.
 
     Parameters
     ----------
@@ -63,7 +80,7 @@ def cluster_of(
     schedulers
         Values of ``spec.schedulerName`` whose pods are placed; the others only take room. Empty: all are placed.
     most
-        What the cluster file may hold; None if that is checked elsewhere.
+        What the cluster file may hold.
     known
         Texts of files that were read before: a pipe has its text only once.
 
@@ -75,18 +92,17 @@ def cluster_of(
     """
     try:
         cluster = _read(paths, known)
-        document = cluster.document(now=now, schedulers=schedulers)
+        plain = cluster.document(now=now, schedulers=schedulers)
     except FieldRefused as refusal:
         raise ClusterFileRefused(sentence(refusal.finding)) from refusal
     try:
-        read_cluster(document, most)
+        return Imported(plain, read_cluster(plain, most), cluster.findings)
     except ClusterFileRefused as refusal:
         told = f"in the cluster file made of {{}}, {refusal}"
-        source = cluster.source_of(document, refusal.where)
+        source = cluster.source_of(plain, refusal.where)
         if source is None:
             raise ClusterFileRefused(told.format("the manifests")) from refusal
         raise ClusterFileRefused(sentence(Finding(source.manifest, (), told.format("it")))) from refusal
-    return document, cluster.findings
 
 
 def network_of(paths: Sequence[Path]) -> dict[str, Any]:

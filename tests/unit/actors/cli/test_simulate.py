@@ -9,9 +9,12 @@ import subprocess
 import pytest
 from typer.testing import CliRunner
 
+from actors.cli import simulate as command
 from actors.cli.commands import app
 from actors.cli.main import main
 from actors.cli.simulate import SimulateOptions, compact, simulate, simulated
+from actors.cluster_file.reader import read_cluster
+from actors.imports.kubernetes import manifests
 from tests.support.clusters import small_file
 
 RESULT = {"id", "error", "cycles", "final", "phases", "fair_share"}
@@ -151,6 +154,21 @@ def test_manifests_may_come_from_standard_input(tmp_path, monkeypatch, capsys):
     assert "default/p" in plain
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
     assert ended(monkeypatch, capsys, "-")[:2] == (1, plain)
+
+
+@pytest.mark.parametrize("made", [cluster_file, lambda: MANIFESTS], ids=["cluster file", "manifests"])
+def test_the_input_is_checked_once(made, tmp_path, monkeypatch):
+    checked, path = [], tmp_path / "input.json"
+    path.write_text(json.dumps(made()))
+
+    def counted(*given):
+        checked.append(given)
+        return read_cluster(*given)
+
+    for module in (command, manifests):
+        monkeypatch.setattr(module, "read_cluster", counted)
+    assert run(path).stdout
+    assert len(checked) == 1
 
 
 @pytest.mark.parametrize("made", [cluster_file, lambda: MANIFESTS], ids=["cluster file", "manifests"])
