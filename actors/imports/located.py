@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -52,6 +53,17 @@ class Located:
             return found or kind()
         self.refuse(where, f"expected a {'list' if kind is list else 'mapping'}, found {found!r}")
         return kind()
+
+    def actions(self, found: Any, known: Sequence[str], such_as: str) -> list[str]:
+        """The actions that a configuration lists, separated by commas; those that are not known are refused."""
+        if not isinstance(found, str) or not found.strip():
+            self.refuse(("actions",), f"expected actions, such as '{such_as}', found {found!r}")
+            return []
+        actions = [action.strip() for action in found.split(",")]
+        for action in actions:
+            if action not in known:
+                self.refuse(("actions",), f"expected some of {', '.join(known)}, found {action!r}")
+        return actions
 
     def sentences(self) -> list[str]:
         """The mistakes that were noted, in the order of the lines."""

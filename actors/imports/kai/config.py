@@ -164,7 +164,7 @@ class Read:
             for entry in ours["plugins"]
             if entry["name"] in listed or entry["name"] in _ALWAYS
         ]
-        actions = _actions(plain, where)
+        actions = where.actions(plain.get("actions"), NAMES, "allocate, reclaim, preempt")
         keys = {key: value for key, value in ours.items() if key not in ("plugins", "actions", "solvers")}
         solvers = {action: solver for action, solver in ours["solvers"].items() if action in actions}
         depths = {action: {"queue_depth": depth} for action, depth in _depths(plain, where, actions).items()}
@@ -182,18 +182,6 @@ class _OfObject:
     def refuse(self, where: Location, told: str) -> None:
         """Note that the value at a path cannot be honoured, and why."""
         self.document.refuse(where, told, self.name)
-
-
-def _actions(plain: Mapping[str, Any], where: Located) -> list[str]:
-    found = plain.get("actions")
-    if not isinstance(found, str) or not found.strip():
-        where.refuse(("actions",), f"expected actions, such as 'allocate, reclaim, preempt', found {found!r}")
-        return []
-    actions = [action.strip() for action in found.split(",")]
-    for action in actions:
-        if action not in NAMES:
-            where.refuse(("actions",), f"expected some of {', '.join(NAMES)}, found {action!r}")
-    return actions
 
 
 def _depths(plain: Mapping[str, Any], where: Located, actions: Sequence[str]) -> dict[str, int]:

@@ -103,7 +103,9 @@ class Configuration:
         for key in self._plain:
             if key not in ("actions", "tiers", "configurations"):
                 self._refuse((key,), "expected actions, tiers or configurations; nothing here reads this")
-        actions, plugins, switches = self._actions(), self._plugins(), dict(SWITCHES)
+        said = self._plain.get("actions")
+        actions = self._located.actions(said, tuple(ACTION_RULES), "enqueue, allocate, backfill")
+        plugins, switches = self._plugins(), dict(SWITCHES)
         if beside := self._of_tiers():
             if plugins:
                 plugins[0]["arguments"].update(beside)
@@ -154,17 +156,6 @@ class Configuration:
         return ours
 
     # -- its parts ---------------------------------------------------------------------------------------------
-
-    def _actions(self) -> list[str]:
-        found = self._plain.get("actions")
-        if not isinstance(found, str) or not found.strip():
-            self._refuse(("actions",), f"expected actions, such as 'enqueue, allocate, backfill', found {found!r}")
-            return []
-        actions = [action.strip() for action in found.split(",")]
-        for action in actions:
-            if action not in ACTION_RULES:
-                self._refuse(("actions",), f"expected some of {', '.join(ACTION_RULES)}, found {action!r}")
-        return actions
 
     def _plugins(self) -> list[dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
