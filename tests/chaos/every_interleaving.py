@@ -49,7 +49,7 @@ class Process:
         return repr((
             self.starts, self.heard, self.doing, self.begun_at, [(at, plain(said)) for at, said in self.answers],
             lease.held, lease._good_until,
-            made._recorded, book.last, tuple(book._reservations), tuple(book.overdue),
+            made._writer.recorded, book.last, tuple(book._reservations), tuple(book.overdue),
             tuple(one.made.seq for one in state._outstanding), state.snapshot is None,
         ))  # fmt: skip
 
@@ -234,7 +234,7 @@ class Walk:
             Calls(()), Calls(()), given.policy, given.directory, given.telemetry, owner=f"{name}-{starts}",
             now_s=CLOCK, terms=TERMS,
         )  # type: ignore[arg-type] # it has every method that is called  # fmt: skip
-        committer._forget_at = math.inf
+        committer._writer._forget_at = math.inf
         return Process(name, committer, starts)
 
     def _without_power(self, world: World) -> World:
@@ -272,9 +272,11 @@ def _among(world: World, at: int, process: Process) -> tuple[Process, ...]:
 def cloned(committer: Committer, calls: Calls) -> Committer:
     """A committer in the same state, which asks ``calls``."""
     made = copy.copy(committer)
-    made._ledger = made._bus = calls  # type: ignore[assignment] # it has every method that is called
+    made._bus = calls  # type: ignore[assignment] # it has every method that is called
     made._lease, made._state, made._book = map(copy.copy, (made._lease, made._state, made._book))
-    made._lease._ledger = calls  # type: ignore[assignment]
+    made._writer = copy.copy(made._writer)
+    made._writer._keeper, made._writer._state = made._lease, made._state
+    made._writer._ledger = made._lease._ledger = calls  # type: ignore[assignment]
     made._state._overlay = copy.copy(made._state._overlay)
     made._book._reservations, made._book.overdue = dict(made._book._reservations), dict(made._book.overdue)
     made._book.claims = copy.copy(made._book.claims)
