@@ -2,8 +2,9 @@
 
 Tasks of one shape are interchangeable, so only how many of each shape a node takes matters: the cost is O(S * n) for S
 shapes and n nodes, whatever the size of the gang. One shape is placed exactly: it fits if and only if the slots add up.
-For several shapes bin packing is hard; two orders are tried, each best fit: the biggest shape first (best-fit
-decreasing, Johnson 1973), then the shape with the fewest slots first. They may miss a plan, but never make a wrong one.
+For several shapes bin packing is hard; three orders are tried, each best fit: the biggest shape first (best-fit
+decreasing, Johnson 1973), then the shape with the fewest slots for each task, then the one that the fewest nodes are
+open to. They may miss a plan, but never make a wrong one.
 """
 
 import numpy as np
@@ -106,6 +107,18 @@ def _scarcest_first(request: Longs, count: Longs, wanted: Rows, allowed: Bools, 
     return _sorted(wanted, key)
 
 
+@linked
+def _least_open_first(wanted: Rows, allowed: Bools, nodes: int) -> Rows:
+    """Shapes by how many of the first ``nodes`` nodes are open to them; empty if as many are open to each."""
+    key, differ = np.zeros(len(allowed), np.float64), False
+    for s in wanted:
+        for n in range(nodes):
+            if allowed[s, n]:
+                key[s] += 1.0
+        differ |= key[s] != key[wanted[0]]
+    return _sorted(wanted, key) if differ else np.empty(0, np.int64)
+
+
 @kernel
 def node_slots(request: Longs, count: Longs, allowed: Bools, first: int, room: Longs) -> tuple[Longs, Longs]:
     """Slots of each shape per node, at most ``count``, int64[S, n]; and in all, int64[S].
@@ -180,12 +193,20 @@ def placed_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) ->
     """As ``place_classes``, for kernels: shapes are not checked."""
     wanted = np.flatnonzero(count > 0)
     taken = _place_in_order(_biggest_first(request, wanted, room), request, count, allowed, room)
-    if len(wanted) > 1 and taken.sum() < count[wanted].sum():
-        other = _scarcest_first(request, count, wanted, allowed, room)
-        if len(other) > 0:
-            second = _place_in_order(other, request, count, allowed, room)
-            if second.sum() > taken.sum():
-                return second
+    if len(wanted) == 1 or taken.sum() == count[wanted].sum():
+        return taken
+    other = _scarcest_first(request, count, wanted, allowed, room)
+    if len(other) == 0:
+        return taken
+    for _ in range(2):
+        again = _place_in_order(other, request, count, allowed, room)
+        if again.sum() > taken.sum():
+            taken = again
+        if taken.sum() == count[wanted].sum():
+            break
+        other = _least_open_first(wanted, allowed, len(room))
+        if len(other) == 0:
+            break
     return taken
 
 
@@ -215,7 +236,10 @@ def fits(request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
     if _fits_in_order(_biggest_first(request, wanted, room), request, count, allowed, room):
         return True
     other = _scarcest_first(request, count, wanted, allowed, room)
-    return len(other) > 0 and _fits_in_order(other, request, count, allowed, room)
+    if len(other) == 0 or _fits_in_order(other, request, count, allowed, room):
+        return len(other) > 0
+    last = _least_open_first(wanted, allowed, len(room))
+    return len(last) > 0 and _fits_in_order(last, request, count, allowed, room)
 
 
 def _checked(request: Longs, count: Longs, allowed: Bools, room: Longs) -> tuple[Longs, Longs, Bools, Longs]:

@@ -65,6 +65,13 @@ def test_a_shape_with_little_choice_gets_it_when_the_first_order_fails():
     assert place_classes(request, count, open_to, room).tolist() == [[1, 0], [0, 1]]
 
 
+def test_a_shape_that_few_nodes_are_open_to_gets_them_when_both_other_orders_fail():
+    """Three whole-node tasks may use a tainted node, and the fourth, of the same size, may not."""
+    request, count, open_to, room = classes([[4], [4]], [3, 1], [[4]] * 4, [[True] * 4, [True] * 3 + [False]])
+    assert fits(request, count, open_to, room)
+    assert place_classes(request, count, open_to, room).tolist() == [[0, 1, 1, 1], [1, 0, 0, 0]]
+
+
 def test_as_many_as_possible_are_placed_when_not_all_fit():
     assert place_classes(*classes([[4]], [9], [[8], [5]])).tolist() == [[2, 1]]
 
