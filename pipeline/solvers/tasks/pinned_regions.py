@@ -3,7 +3,8 @@
 After "Gang-Aware Preemption and Reclaim", section 4.3.2. Nothing is remembered: tasks that run or are promised nodes on
 the what-if pin the domain, so the first placed task decides for all later ones, and a gang that runs in part is pinned
 from the start. Before that, domains are tried in the order of the room that they offer the whole gang (the design
-leaves the order open). With a preferred level all domains are searched.
+leaves the order open). A single task cannot be torn apart: domains that lie side by side are searched for it at once.
+With a preferred level all domains are searched.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,6 +51,8 @@ def regions(
     attempt: Attempt, host: Host, state: WhatIf, task: int, capacity: RegionCapacity
 ) -> Iterator[tuple[int, int]]:
     """Node slices ``start:stop`` in which the task may lie, best first; one if it is pinned, none if there is none.
+
+    For the last task that waits a slice may be several domains side by side.
 
     ``host`` is of ``state``, in which the attempt's earlier tasks have their places.
     """
@@ -110,6 +113,8 @@ def _inside(state: WhatIf, outer: tuple[int, int], level: int, members: Bools) -
 
 def _ranked(slices: list[tuple[int, int]], capacity: RegionCapacity, missing: int) -> list[tuple[int, int]]:
     """Slices by whether all missing tasks may find room, then by how many need no eviction; ties as given."""
+    if len(capacity.waiting) == 1:
+        slices = _side_by_side(slices)
     if len(slices) <= 1:
         return slices
     now, later = (np.concatenate([[0], np.cumsum(room)]) for room in capacity.slots())
@@ -119,3 +124,12 @@ def _ranked(slices: list[tuple[int, int]], capacity: RegionCapacity, missing: in
         return bool(later[stop] - later[start] < missing), -min(int(now[stop] - now[start]), missing)
 
     return sorted(slices, key=worth)
+
+
+def _side_by_side(slices: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Slices that follow each other without a gap as one."""
+    joined = list[tuple[int, int]]()
+    for start, stop in sorted(slices):
+        follows = bool(joined) and joined[-1][1] == start
+        joined.append((joined.pop()[0] if follows else start, stop))
+    return joined

@@ -129,11 +129,12 @@ class TaskSearch:
     def _regions(self, kind: KindSearch, waiting: Rows) -> list[Region]:
         """Regions that are open to the next task; if there is only one, no place that is taken opens another.
 
-        Unless the gang's own tasks go for it, which may be what keeps it where it is.
+        Unless the gang's own tasks go for it, which may be what keeps it where it is. That of the last task may be more
+        than what is open to others once it has its place.
         """
         host, state, task = self._present.host, self._present.state, int(waiting[0])
         found = list(regions(self._attempt, host, state, task, RegionCapacity(kind.slots, waiting)))
-        if len(found) == 1 and len(self._rules) == 1:
+        if len(found) == 1 and len(self._rules) == 1 and len(waiting) > 1:
             self._pinned[int(self._snapshot.tasks.subgroup[task])] = found[0]
         return found
 

@@ -242,6 +242,21 @@ def test_a_gang_that_does_not_fit_its_pinned_domain_fails_and_evicts_nobody() ->
     assert len(preempted(racks(gang(3, cpu=1, priority=1))).statements) == 1
 
 
+def test_a_single_task_goes_where_it_costs_least_in_all_domains_of_its_level() -> None:
+    costly, cheap = gang(2, [0, 1], cpu=1, minimum=0, priority=2), gang(2, [2, 3], cpu=1, minimum=0, priority=1)
+    state = cluster([{"cpu": 1}] * 4, [costly, cheap, gang(1, cpu=1, priority=3, required_level=0)], racks=(2, 2))
+    assert victims(preempted(state, policy(topology_aware=True))) in ([2], [3])
+
+
+def test_tasks_beyond_the_minimum_follow_the_first_into_its_domain() -> None:
+    others = gang(3, [0, 1, 2], cpu=1, minimum=0, priority=1), gang(1, [3], cpu=1, minimum=0)
+    several = gang(2, cpu=1, priority=2, minimum=1, required_level=0)
+    state = cluster([{"cpu": 1}] * 4, [*others, several], racks=(2, 2))
+    made = preempted(state, policy([*ELASTIC, "network-topology-aware"], topology_aware=True))
+    assert victims(made) == [2, 3]
+    assert pinned_nodes(made.snapshot, 2) == [2, 3]
+
+
 def test_a_gang_that_runs_in_part_stays_in_its_domain() -> None:
     half = Gang([Task(2, cpu=1), Task(cpu=1)], 2, priority=1, required_level=0)
     state = cluster([{"cpu": 1}, {"cpu": 1}, {"cpu": 1}, {"cpu": 1}], [gang(2, [0, 3], cpu=1, minimum=0), half],
