@@ -5,11 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import frozen
+from pipeline.cluster.arrays import NO_ROWS, frozen
 from pipeline.decision.price import Price
 from pipeline.solvers.bundles.covering import cheaper
 from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.exact import MOST
+from pipeline.solvers.bundles.covering.local_search.step_budget import budget_of
 from pipeline.solvers.bundles.covering.selection import select
 from tests.support.builders import Gang, Task, cluster, gang, searching
 
@@ -88,6 +90,23 @@ def _in_order(snapshot, preemptor) -> Price:
     found = select(searching(snapshot, preemptor, by_priority=True, keep_order=True), 0)
     assert isinstance(found, Selection), found
     return found.price
+
+
+def test_the_kernel_is_given_read_only_columns_whatever_the_victims_are_that_a_search_begins_with(monkeypatch):
+    # Numba compiles a kernel for writable columns and again for read-only ones, and this one takes minutes.
+    given = []
+
+    def no_sets(*columns):
+        given.append([one.flags.writeable for one in (columns[3], columns[6], columns[7])])
+        return SimpleNamespace(gone=())
+
+    monkeypatch.setattr(cheaper, "cheaper_sets", no_sets)
+    snapshot = cluster([{"gpu": 4}] * 2, [gang(2, [0, 1], gpu=4, priority=1), gang(2, gpu=4, priority=9)])
+    search = searching(snapshot, 1)
+    vars(search)["open"] = search.open.copy()
+    for rows in (NO_ROWS, np.zeros(0, np.int64)):
+        cheaper.searched(DomainBundles(search, 0), rows, rows, (1, 1), budget_of(2, 2, reclaims=False), 0.0)
+    assert given == [[False] * 3] * 2
 
 
 def told(work, gangs):
