@@ -10,10 +10,11 @@ from numba.core.registry import CPUDispatcher
 from numba.core.types import Integer, int64
 from numba.core.types.misc import unliteral
 
+from pipeline.lowering import Lending
 from pipeline.machine_code import ForPython, KeptCode, Linked, MachineCode
 
 
-class _CalledByPython(compiler.Compiler):
+class _CalledByPython(Lending):
     """Numba's compiler, into machine code."""
 
     def compile_extra(self, func: Any) -> Any:
@@ -29,7 +30,7 @@ class _CalledByPython(compiler.Compiler):
         return made
 
 
-class _CalledByKernels(compiler.Compiler):
+class _CalledByKernels(Lending):
     """Numba's compiler, into code that kernels are linked with."""
 
     def compile_extra(self, func: Any) -> Any:

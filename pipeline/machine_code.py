@@ -22,7 +22,7 @@ from numba.core.environment import Environment
 from numba.core.pythonapi import PythonAPI
 from numba.core.runtime import rtsys
 
-from pipeline import reference_counts
+from pipeline import lowering, reference_counts
 
 
 class _Code(JITCodeLibrary):
@@ -195,8 +195,8 @@ def _made_from(kernel: Any) -> str:
 @cache
 def _compiler() -> bytes:
     """What makes machine code of kernels, beside Numba."""
-    kinds = [vars(one) for one in (_Code, Linked, MachineCode, ForPython)]
-    made = [one for some in (*kinds, vars(reference_counts)) for one in some.values()]
+    kinds = [vars(one) for one in (_Code, Linked, MachineCode, ForPython, lowering.LentNames)]
+    made = [one for some in (*kinds, vars(lowering), vars(reference_counts)) for one in some.values()]
     patterns = repr([one.pattern for one in made if isinstance(one, Pattern)]).encode()
     return patterns + b"".join(_instructions(one.__code__) for one in made if isinstance(one, FunctionType))
 
