@@ -10,6 +10,7 @@ from pipeline.cluster.rules.constraints import allowed
 from pipeline.cluster.tables import Nodes
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint
 from pipeline.placement.layout import topology_packing
+from pipeline.placement.layout.regions_of_parts import asked_of_regions
 from pipeline.placement.need import need_of
 from pipeline.records import replace
 from tests.support.placing import BLOCK, NOWHERE, RACK, Work, placed
@@ -68,6 +69,36 @@ def test_they_go_where_trying_it_out_in_python_puts_them(snapshot):
         again = topology_packing.settled(tree, packing._room(snapshot.room.future, NOWHERE), trials)
     found = topology_packing.settled(tree, room, trials)
     assert found.tolist() == again.tolist() == ([] if oracle is None else oracle.tolist())
+
+
+@given(gangs())
+def test_regions_that_are_refused_for_a_gang_take_it_in_no_way(snapshot):
+    need, nodes = need_of(snapshot, (0,)), len(snapshot.nodes)
+    asked, open_to = asked_of_regions(need, need.request, snapshot), allowed(snapshot, need.shapes)
+    for start, stop in ((0, nodes), (0, nodes // 2), (nodes // 2, nodes)):
+        known = topology_packing.Packing(need, open_to[:, start:stop], start, stop, snapshot, asked=asked)
+        room = snapshot.room.future[start:stop]
+        with uncompiled():
+            again = known.may_fit(room)
+        assert known.may_fit(room) == again
+        places = replace(known, asked=None).places(room, NOWHERE)
+        assert known.may_fit(room) or places is None
+
+
+def test_regions_are_refused_by_what_parts_of_one_size_or_larger_ask_for():
+    """Four racks of four cores take a part of four cores and four of two; not one of four and four of three."""
+    for parts, fits in (
+        ([[2, 2], [1, 1], [1, 1], [1, 1], [1, 1]], True),
+        ([[2, 2], [1, 2], [1, 2], [2, 1], [1, 2]], False),
+    ):
+        work = [Work(0, cpu, subgroup=part) for part, tasks in enumerate(parts) for cpu in tasks]
+        subgroups = [(0, NONE, len(tasks), RACK) for tasks in parts]
+        groups = [{"min_available": len(work)}]
+        snapshot = placed([4] * 4, work, racks=[1] * 4, groups=groups, subgroups=subgroups)
+        need = need_of(snapshot, (0,))
+        asked = asked_of_regions(need, need.request, snapshot)
+        places = topology_packing.Packing(need, allowed(snapshot, need.shapes), 0, 4, snapshot, asked=asked)
+        assert places.may_fit(snapshot.room.future) == fits
 
 
 @pytest.mark.parametrize("level", [NONE, RACK])

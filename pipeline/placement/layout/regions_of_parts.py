@@ -1,4 +1,9 @@
-"""Which parts of a need go into one region each, so that slots say whether they fit; and a node for every task then."""
+"""Which parts of a need go into one region each: whether slots say that they fit, or only that they cannot.
+
+Where slots say that they fit, there is a node for every task.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -6,15 +11,17 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Ro
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
-from pipeline.kernels import kernel, linked
+from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.one_by_one import few_enough
 from pipeline.placement.layout.packing import slots_at
-from pipeline.placement.layout.parts import groups_of, in_one_region_each
+from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each
 from pipeline.placement.layout.region_slots import PartsInRegions, chosen_regions, trials_of
 from pipeline.placement.need import Need
 
 #: Nodes with at least this many slots count as equally empty; more slots than any node has.
 _BUCKETS, _ANY = 256, (1 << 31) - 1
+#: What an upper bound is multiplied with, so that rounding never makes it too low.
+_ROUNDED_UP = 1 + 1e-9
 
 
 def parts_in_regions(need: Need, snapshot: Snapshot) -> PartsInRegions | None:
@@ -111,3 +118,156 @@ def _fill(slots: Longs, wanted: int, first: int, last: int, taken: Longs) -> Non
         taken[first + n] += here
         slots[first + n] -= here
         wanted -= here
+
+
+# -- regions that cannot take all parts ----------------------------------------------------------------------------
+
+
+class AskedOfRegions(NamedTuple):
+    """What parts ask of the regions that they go into, one each, by required level.
+
+    Attributes
+    ----------
+    request: int64[S, R]
+        By shape.
+    amount: int64[L, S + 1, P]
+        Of each part: its tasks of each shape, and what it takes of the scarcest resource; by row the largest first, and
+        0 after the last.
+    scarce
+        That resource.
+    region: int32[L, N]
+        The region of each node; NONE for a node in none.
+    """
+
+    request: Longs
+    amount: Longs
+    scarce: int
+    region: Ids
+
+
+#: Of a need without such parts.
+NOT_ASKED = AskedOfRegions(
+    frozen(np.zeros((0, 0)), np.int64), frozen(np.zeros((0, 0, 0)), np.int64), 0, frozen(np.zeros((0, 0)), np.int32)
+)  # fmt: skip
+
+
+def scarcest(need: Need, snapshot: Snapshot) -> int:
+    """The resource for which the minimum asks the largest part of what all nodes have free."""
+    return int(np.argmax(need.total / (snapshot.room.free + 1.0)))
+
+
+def asked_of_regions(need: Need, request: Longs, snapshot: Snapshot) -> AskedOfRegions | None:
+    """What parts of the minimum ask of regions; None if no part requires a level.
+
+    ``request`` int64[S, R]: by shape of the need, anti-affinity included where it is counted as a resource. Of parts in
+    each other that require the same level the outer one is counted, which all go into one region.
+    """
+    grouping = None if need.plain else groups_of(need, snapshot, NO_ROWS)
+    levels = sorted({one.required for one in grouping[0]} - {NONE}) if grouping else []
+    if grouping is None or not levels:
+        return None
+    groups, of = grouping
+    total = np.zeros((len(groups), len(need.shapes)), np.int64)
+    np.add.at(total, (of[need.part[: need.minimum]], need.shape[: need.minimum]), 1)
+    for g in range(len(groups) - 1, 0, -1):
+        total[groups[g].parent] += total[g]
+    scarce = scarcest(need, snapshot)
+    taken = np.column_stack([total, total @ request[:, scarce]]).T
+    amount = np.zeros((len(levels), len(taken), len(groups)), np.int64)
+    for at, level in enumerate(levels):
+        mine = taken[:, [g for g in range(1, len(groups)) if _is_outermost(groups, g, level)]]
+        amount[at, :, : mine.shape[1]] = -np.sort(-mine, axis=1)
+    region = np.stack([regions_at(snapshot, level) for level in levels])
+    return AskedOfRegions(frozen(request, np.int64), sealed(amount), scarce, sealed(region))
+
+
+def _is_outermost(groups: list[Group], group: int, level: int) -> bool:
+    """Whether a group requires the level, and none around it does."""
+    around = [groups[group].parent]
+    while around[-1] != NONE:
+        around.append(groups[around[-1]].parent)
+    return groups[group].required == level and all(groups[one].required != level for one in around[:-1])
+
+
+@kernel
+def may_find_regions(asked: AskedOfRegions, allowed: Bools, room: Longs, first: int) -> bool:
+    """Whether regions have enough for all parts, by shape and by the scarcest resource; if not, some part finds none.
+
+    Parameters
+    ----------
+    allowed: bool[S, n]
+    room: int64[n, R]
+        Of the nodes from ``first`` on.
+    """
+    levels, rows, widest = len(asked.amount), asked.amount.shape[1], 1
+    for level in range(levels):
+        many = 1
+        for n in range(1, len(room)):
+            many += int(asked.region[level, first + n] != asked.region[level, first + n - 1])
+        widest = max(widest, many)
+    have, there = np.zeros((levels, rows, widest), np.int64), np.zeros((levels, rows), np.int64)
+    at = np.zeros(levels, np.int64)
+    for n in range(len(room)):
+        _offer(asked, allowed, room, n, there)
+        for level in range(levels):
+            region = asked.region[level, first + n]
+            at[level] += int(n > 0 and region != asked.region[level, first + n - 1])
+            if region != NONE:
+                have[level, :, at[level]] += there[level]
+    for level in range(levels):
+        for row in range(rows):
+            if not hold(have[level, row], asked.amount[level, row]):
+                return False
+    return True
+
+
+@inlined
+def hold(have: Longs, amount: Longs) -> bool:
+    """Whether regions that ``have`` so much hold parts of these amounts, int64[P] with the largest first.
+
+    All that are as large as a part, or larger, have to lie in regions that hold as many of its size.
+    """
+    for part in range(len(amount)):
+        if amount[part] == 0:
+            break
+        if part + 1 < len(amount) and amount[part + 1] == amount[part]:
+            continue
+        many = 0
+        for there in have:
+            many += there // amount[part]
+            if many > part:
+                break
+        if many <= part:
+            return False
+    return True
+
+
+@linked
+def _offer(asked: AskedOfRegions, allowed: Bools, room: Longs, node: int, there: Longs) -> None:
+    """What a node has for the parts of each level at most: slots of each shape, and of the scarcest resource."""
+    shapes = len(asked.request)
+    for level in range(len(there)):
+        for s in range(shapes):
+            there[level, s] = 0
+            if asked.amount[level, s, 0] > 0 and allowed[s, node]:
+                there[level, s] = slots_at(asked.request, s, room, node, _ANY)
+        there[level, shapes] = _usable(asked, there[level], room, node)
+
+
+@inlined
+def _usable(asked: AskedOfRegions, slots: Longs, room: Longs, node: int) -> int:
+    """How much of the scarcest resource tasks of all shapes can take at most, given the slots int64[S + 1] for each.
+
+    No more than all slots together take, and than another resource allows for which all these tasks ask.
+    """
+    request, scarce, most = asked.request, asked.scarce, 0
+    for s in range(len(request)):
+        most += slots[s] * request[s, scarce]
+    for other in range(request.shape[1] if most > 0 else 0):
+        ratio = 0.0
+        for s in range(len(request)):
+            if slots[s] > 0 and request[s, scarce] > 0:
+                ratio = max(ratio, request[s, scarce] / request[s, other]) if request[s, other] > 0 else np.inf
+        if ratio < np.inf:
+            most = min(most, int(ratio * room[node, other] * _ROUNDED_UP))
+    return most

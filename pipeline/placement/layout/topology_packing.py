@@ -21,7 +21,12 @@ from pipeline.placement.layout.one_by_one import few_enough, one_by_one
 from pipeline.placement.layout.packing import place_classes
 from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each
 from pipeline.placement.layout.region_slots import TRIALS_A_PART
-from pipeline.placement.layout.regions_of_parts import in_order, placed_in_regions
+from pipeline.placement.layout.regions_of_parts import (
+    AskedOfRegions,
+    in_order,
+    may_find_regions,
+    placed_in_regions,
+)
 from pipeline.placement.layout.room_left import RoomLeft, room_left, share
 from pipeline.placement.layout.settled_groups import OWN, GroupTree, settled
 from pipeline.placement.need import Need
@@ -131,6 +136,8 @@ class Packing:
         The slice is the node rows ``start:stop``; n = stop - start.
     counted
         Whether anti-affinity is counted as a resource in ``need`` and in the room.
+    asked
+        What parts of the need ask of regions: room that is too little is refused before it is tried. None: not known.
     """
 
     need: Need
@@ -139,6 +146,15 @@ class Packing:
     stop: int
     snapshot: Snapshot
     counted: bool = False
+    asked: AskedOfRegions | None = None
+
+    def may_fit(self, room: Longs) -> bool:
+        """Whether regions have enough for all parts; if not, there are no places. ``room``: see ``places``."""
+        return self.asked is None or bool(may_find_regions(self.asked, self._open, room, self.start))
+
+    @cached_property
+    def _open(self) -> Bools:
+        return frozen(self.allowed, np.bool_)  # read-only, so that one compiled specialisation serves all calls
 
     def places(self, room: Longs, leaving: Rows) -> Rows | None:
         """Find a node for each task of the minimum.
@@ -154,6 +170,8 @@ class Packing:
         -------
         int64[minimum]: node rows for ``need.tasks[:minimum]``; None if none was found.
         """
+        if not self.may_fit(room):
+            return None
         need, start, stop, outline = self.need, self.start, self.stop, self._outline_after(leaving)
         if outline is None:
             return None

@@ -18,6 +18,7 @@ from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows
 from pipeline.decision.explanation import LowerBound
 from pipeline.kernels import in_halves, inlined, kernel
 from pipeline.placement.layout.packing import slots_at
+from pipeline.placement.layout.regions_of_parts import NOT_ASKED, AskedOfRegions
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Site, Terms
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
@@ -134,8 +135,8 @@ def bounds_with_levels(
 ) -> tuple[CostBounds, LevelsNeeded]:
     """The same, and the levels of the sums. ``heads_only``: ``work`` stays 0, which takes half as long."""
     topology = search.snapshot.topology
-    slices = topology.start[domains], topology.stop[domains]
-    return bound_domains(search.site, *slices, search.terms, search.kinds, search.seats(), heads_only)
+    slices, asked = (topology.start[domains], topology.stop[domains]), search.asked_of_regions or NOT_ASKED
+    return bound_domains(search.site, asked, *slices, search.terms, search.kinds, search.seats(), heads_only)
 
 
 def least_of_all(bounds: CostBounds, search: BundleSearch) -> LowerBound | None:
@@ -151,16 +152,17 @@ def least_of_all(bounds: CostBounds, search: BundleSearch) -> LowerBound | None:
 
 @kernel
 def bound_domains(
-    site: Site, starts: Longs, stops: Longs, terms: Terms, kinds: GroupKinds, seats: Ids, heads_only: bool
-) -> tuple[CostBounds, LevelsNeeded]:
+    site: Site, asked: AskedOfRegions, starts: Longs, stops: Longs, terms: Terms, kinds: GroupKinds, seats: Ids,
+    heads_only: bool,
+) -> tuple[CostBounds, LevelsNeeded]:  # fmt: skip
     """Bound each slice of nodes ``starts[i]:stops[i]``; ``seats`` int32[G]: scratch, NONE everywhere."""
     many = len(starts)
     head, priority, work = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many)
     levels = LevelsNeeded(np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many))
     for at in range(many):
         needed = levels_by_sums(site, starts[at], stops[at], terms, kinds, seats)
-        if len(site.parts.size) > 0:
-            needed = levels_by_regions(needed, site, starts[at], stops[at], terms, kinds, seats)
+        for level in range(len(asked.amount)):
+            needed = levels_by_regions(needed, level, asked, site, starts[at], stops[at], terms, kinds, seats)
         levels.low[at], levels.high[at], levels.missing[at] = needed
         head[at], work[at] = bound_within(needed, site, starts[at], stops[at], terms, kinds, seats, heads_only)
         priority[at] = kinds.priority[head[at] % BREAKING] if head[at] < HOPELESS else 0

@@ -26,7 +26,7 @@ from pipeline.cluster.tables import Podgroups
 from pipeline.decision.price import in_units, needed_by
 from pipeline.kernels import in_halves, kernel
 from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions
-from pipeline.placement.layout.regions_of_parts import parts_in_regions
+from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions, parts_in_regions, scarcest
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.kinds import GroupKinds, kinds_of
 from pipeline.solvers.bundles.bundling.node_clearing import node_rank
@@ -226,14 +226,18 @@ class BundleSearch:
     def site(self) -> Site:
         """The nodes, and what the need asks for."""
         snapshot, need, columns = self.snapshot, self.need, self.columns
-        scarce = int(np.argmax(need.total / (snapshot.room.free + 1.0)))
-        opened, parts = frozen(self.open, np.bool_), self.parts or NO_PARTS
+        opened, parts, scarce = frozen(self.open, np.bool_), self.parts or NO_PARTS, scarcest(need, snapshot)
         return Site(snapshot.occupancy.start, columns.future, columns.request, need.count, opened, scarce, parts)
 
     @cached_property
     def parts(self) -> PartsInRegions | None:
         """The parts of the need that go into one region each, if slots say whether they fit."""
         return parts_in_regions(self.need, self.snapshot)
+
+    @cached_property
+    def asked_of_regions(self) -> AskedOfRegions | None:
+        """What parts of the need ask of the regions that they go into."""
+        return asked_of_regions(self.need, self.columns.request, self.snapshot)
 
     @cached_property
     def alike(self) -> Bools:

@@ -52,7 +52,7 @@ class FreeRoom:
         snapshot, need, allowed = search.snapshot, search.need, search.open
         interchangeable = bool(search.interchangeable(np.array([domain]))[0])
         first, last = search.nodes_of(domain)
-        self._snapshot, self._need, self._allowed = snapshot, need, allowed
+        self._snapshot, self._need, self._allowed, self._asked = snapshot, need, allowed, search.asked_of_regions
         #: Entries that deny nodes to the gang while they stay; no rows if there are none.
         self._denies = np.zeros(0, bool)
         if search.repulsion is not None:
@@ -92,7 +92,7 @@ class FreeRoom:
         need, counted = self._need, self._request is not self._need.request
         if counted:
             need = replace(need, request=self._request)
-        return Packing(need, allowed, self._first, self._last, self._snapshot, counted)
+        return Packing(need, allowed, self._first, self._last, self._snapshot, counted, self._asked)
 
     def places(self, leaving: Leaving) -> bool:
         """Whether the minimum can be placed at present; the placement is kept."""
@@ -108,7 +108,7 @@ class FreeRoom:
                 return False
             used = taken.T @ self._request
         else:
-            nodes = self.arranged(leaving.victims)
+            nodes = self.arranged(leaving.victims) if self._packing.may_fit(room) else None
             if nodes is None:
                 return False
             add_requests(used, nodes - self._first, need.shape[: need.minimum], self._request, 1)

@@ -8,6 +8,7 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Longs, Rows, sizes
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.layout.regions_of_parts import asked_of_regions
 from pipeline.placement.layout.topology_packing import Packing
 from pipeline.placement.need import Need
 from pipeline.solvers.scenarios.slices.limiting import limits_of
@@ -63,7 +64,8 @@ class NodeSlice:
 
     @cached_property
     def _packing(self) -> Packing:
-        return Packing(self.need, self._here, self.start, self.stop, self.snapshot)
+        asked = asked_of_regions(self.need, self.need.request, self.snapshot)
+        return Packing(self.need, self._here, self.start, self.stop, self.snapshot, asked=asked)
 
     @cached_property
     def _ground(self) -> CountedSlice:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actors.warming.placing import place_task_by_task
+from actors.warming.placing import place_task_by_task, refuse_regions
 from pipeline.placement.layout import one_by_one, topology_packing
 
 
@@ -23,3 +23,15 @@ def test_it_tries_groups_and_then_task_by_task(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(one_by_one, "put", by_task)
     place_task_by_task()
     assert set(found) == {("groups", 0), ("task", False)}
+
+
+def test_it_refuses_regions(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, may_find_regions = list[bool](), topology_packing.may_find_regions
+
+    def refused(*given: Any) -> Any:
+        found.append(bool(may_find_regions(*given)))
+        return found[-1]
+
+    monkeypatch.setattr(topology_packing, "may_find_regions", refused)
+    refuse_regions()
+    assert found == [False]

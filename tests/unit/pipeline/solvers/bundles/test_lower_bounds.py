@@ -11,6 +11,7 @@ from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.tables import RUNNING
 from pipeline.decision.price import in_units, needed_by
 from pipeline.placement.layout.packing import fits
+from pipeline.placement.layout.regions_of_parts import NOT_ASKED
 from pipeline.placement.need import need_of
 from pipeline.solvers.bundles import lower_bounds
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS
@@ -180,7 +181,8 @@ def test_no_set_of_victims_is_cheaper_than_its_bound(crowd):
 def test_the_compiled_bounds_and_their_plain_twin_agree(crowd):
     snapshot, weights, by_node = crowd
     search, domains = search_on(snapshot, weights, by_node=by_node), np.arange(len(snapshot.topology))
-    said = (search.site, snapshot.topology.start[domains], snapshot.topology.stop[domains], search.terms, search.kinds)
+    slices = snapshot.topology.start[domains], snapshot.topology.stop[domains]
+    said = (search.site, NOT_ASKED, *slices, search.terms, search.kinds)
     said = (*said, np.full(len(snapshot.podgroups), NONE, np.int32))
     compiled = lower_bounds.bound_domains(*said, False)
     with uncompiled():

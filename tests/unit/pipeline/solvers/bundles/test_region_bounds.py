@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.tables import RUNNING
 from pipeline.decision.price import in_units, needed_by
+from pipeline.placement.layout.regions_of_parts import NOT_ASKED
 from pipeline.placement.need import need_of
 from pipeline.solvers.bundles import lower_bounds
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS
@@ -22,10 +23,16 @@ RACKS = (2, 1, 2)
 
 @st.composite
 def crowds(draw):
-    """Nodes in three racks of one block, full of small podgroups; a gang of equal parts, each in one rack; weights."""
+    """Nodes in three racks of one block, full of small podgroups; a gang of parts, each in one rack; weights.
+
+    The parts are equal, or of several sizes with tasks of one or two cores.
+    """
     cores = draw(st.lists(st.integers(1, 4), min_size=sum(RACKS), max_size=sum(RACKS)))
-    parts, many, left = draw(st.integers(1, 3)), draw(st.integers(1, 3)), list(cores)
-    work = [Work(0, subgroup=part) for part in range(parts) for _ in range(many)] + [Work(0)] * draw(st.integers(0, 1))
+    left, one = list(cores), st.lists(st.integers(1, 2), min_size=1, max_size=3)
+    equal = st.tuples(st.integers(1, 3), st.integers(1, 3)).map(lambda said: [[1] * said[0]] * said[1])
+    parts = draw(equal | st.lists(one, min_size=1, max_size=3))
+    work = [Work(0, cpu, subgroup=part) for part, tasks in enumerate(parts) for cpu in tasks]
+    work += [Work(0)] * draw(st.integers(0, 1))
     groups = [{"min_available": len(work)}]
     groups += [{"min_available": draw(st.integers(0, 4)), "priority": draw(st.integers(0, 3))} for _ in range(3)]
     for _ in range(draw(st.integers(1, 8))):
@@ -34,8 +41,9 @@ def crowds(draw):
             left[task.node] -= task.cpu
             work.append(task)
     weights = np.array([1.0, *(draw(st.sampled_from([0.0, 0.5, 1.0, 7.25])) for _ in range(3))])
-    subgroups = [(0, NONE, many, RACK)] * parts
-    return placed(cores, work, racks=RACKS, racks_a_block=3, groups=groups, subgroups=subgroups), weights, parts, many
+    subgroups = [(0, NONE, len(tasks), RACK) for tasks in parts]
+    snapshot = placed(cores, work, racks=RACKS, racks_a_block=3, groups=groups, subgroups=subgroups)
+    return snapshot, weights, [sum(tasks) for tasks in parts]
 
 
 def search_on(snapshot, weights, **said):
@@ -47,12 +55,13 @@ def bounded(search):
     """The bounds of all domains, those without work, and the levels."""
     topology, seats = search.snapshot.topology, np.full(len(search.snapshot.podgroups), NONE, np.int32)
     return lower_bounds.bound_domains(
-        search.site, topology.start, topology.stop, search.terms, search.kinds, seats, False
-    )
+        search.site, search.asked_of_regions or NOT_ASKED, topology.start, topology.stop, search.terms, search.kinds,
+        seats, False,
+    )  # fmt: skip
 
 
-def ways(snapshot, start, stop, parts, many):
-    """Every set of victims with which each part finds a rack, and all tasks a node, in ``start:stop``."""
+def ways(snapshot, start, stop, parts):
+    """Every set of victims with which racks have the cores of all parts, and all nodes those of the gang."""
     tasks, rack = snapshot.tasks, np.arange(len(RACKS)).repeat(RACKS)[start:stop]
     inside = np.flatnonzero((tasks.podgroup != 0) & (tasks.node >= start) & (tasks.node < stop))
     for count in range(len(inside) + 1):
@@ -61,10 +70,10 @@ def ways(snapshot, start, stop, parts, many):
             np.add.at(room, tasks.node[rows], snapshot.request[rows][:, 0] // 1000)
             slots = np.bincount(rack, weights=np.maximum(room[start:stop], 0), minlength=len(RACKS))
             fits = any(
-                (np.bincount(where, weights=[many] * parts, minlength=len(RACKS)) <= slots).all()
-                for where in product(range(len(RACKS)), repeat=parts)
+                (np.bincount(where, weights=parts, minlength=len(RACKS)) <= slots).all()
+                for where in product(range(len(RACKS)), repeat=len(parts))
             )
-            if fits and slots.sum() >= (tasks.podgroup[tasks.node == NONE] == 0).sum():
+            if fits and slots.sum() >= need_of(snapshot, (0,)).total[0] // 1000:
                 yield rows
 
 
@@ -91,12 +100,12 @@ def lost(snapshot, weights, rows):
 
 @given(crowds())
 def test_no_set_of_victims_of_a_preempt_is_cheaper_than_its_bound(crowd):
-    snapshot, weights, parts, many = crowd
+    snapshot, weights, parts = crowd
     found, topology = bounded(search_on(snapshot, weights, by_priority=True))[0], snapshot.topology
     for domain in range(len(topology)):
         head = int(found.head[domain])
         least = ((int(found.priority[domain]), float(found.work[domain])),)
-        for rows in ways(snapshot, int(topology.start[domain]), int(topology.stop[domain]), parts, many):
+        for rows in ways(snapshot, int(topology.start[domain]), int(topology.stop[domain]), parts):
             (broken, surplus), _ = lost(snapshot, weights, rows)
             assert head != HOPELESS
             if head >= BREAKING:
@@ -107,12 +116,12 @@ def test_no_set_of_victims_of_a_preempt_is_cheaper_than_its_bound(crowd):
 
 @given(crowds())
 def test_no_set_of_victims_of_a_reclaim_is_cheaper_than_its_bound(crowd):
-    snapshot, weights, parts, many = crowd
+    snapshot, weights, parts = crowd
     rank = frozen([0, 2, 1, 3], np.int64)
     found, topology = bounded(search_on(snapshot, weights, by_priority=False, queue_rank=rank))[0], snapshot.topology
     for domain in range(len(topology)):
         head, work = int(found.head[domain]), float(found.work[domain])
-        for rows in ways(snapshot, int(topology.start[domain]), int(topology.stop[domain]), parts, many):
+        for rows in ways(snapshot, int(topology.start[domain]), int(topology.stop[domain]), parts):
             (broken, _), groups = lost(snapshot, weights, rows)
             assert (head, work) <= (int(rank[groups].max(initial=0)), sum(lost for _, lost in broken) + 1e-9)
 
@@ -131,7 +140,7 @@ def test_regions_that_lack_room_each_ask_for_more_than_the_domain_as_a_whole():
 
 @given(crowds())
 def test_the_compiled_bounds_and_their_plain_twin_agree(crowd):
-    snapshot, weights, _, _ = crowd
+    snapshot, weights, _ = crowd
     for by_priority in (True, False):
         search = search_on(snapshot, weights, by_priority=by_priority)
         compiled = bounded(search)
