@@ -77,6 +77,11 @@ def with_subgroups(fleet: GeneratedFleet, *, gang: bool) -> GeneratedFleet:
     return _fleet(fleet, replace(snapshot, subgroups=table, tasks=replace(tasks, subgroup=subgroup)))
 
 
+def with_shapes_in_subgroups(fleet: GeneratedFleet, *, gang: bool) -> GeneratedFleet:
+    """Both: the tasks of the gang's subgroups are of three shapes."""
+    return with_shapes(with_subgroups(fleet, gang=gang), gang=gang)
+
+
 def with_cards(fleet: GeneratedFleet, *, gang: bool) -> GeneratedFleet:
     """Nodes have eight cards; tasks of one of the shapes with one device, and the gang's, hold half a card each."""
     snapshot, tasks = fleet.snapshot, fleet.snapshot.tasks
@@ -129,6 +134,7 @@ MIXED: Mapping[str, Callable[..., GeneratedFleet]] = {
     "shapes": with_shapes,
     "roles": with_roles,
     "subgroups": with_subgroups,
+    "subgroup_shapes": with_shapes_in_subgroups,
     "cards": with_cards,
     "affinity": with_anti_affinity,
 }

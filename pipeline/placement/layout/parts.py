@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Ids, Rows, is_among, sealed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree, summed_upwards
 from pipeline.cluster.tables import BOUND, RUNNING
@@ -125,3 +125,20 @@ def domain_around(topology: Topology, level: int, start: int, stop: int) -> int:
     rows = topology.at_level(level)
     holding = rows[(topology.start[rows] <= start) & (topology.stop[rows] >= stop)]
     return int(holding[0]) if len(holding) else NONE
+
+
+def regions_at(snapshot: Snapshot, level: int) -> Ids:
+    """int32[N]: the domain of a level that each node is in, counted in the order of the nodes; NONE without one."""
+    known, topology = snapshot.answers(regions_at), snapshot.topology
+    if level not in known:
+        region = np.full(len(snapshot.nodes), NONE, np.int32)
+        for at, domain in enumerate(in_order(topology, topology.at_level(level)).tolist()):
+            region[topology.start[domain] : topology.stop[domain]] = at
+        known[level] = sealed(region)
+    return known[level]
+
+
+def in_order(topology: Topology, domains: Rows) -> Rows:
+    """Those of some domains that have nodes, in the order of these."""
+    domains = domains[topology.start[domains] < topology.stop[domains]]
+    return domains[topology.start[domains].argsort(kind="stable")]

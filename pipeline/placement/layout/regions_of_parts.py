@@ -7,19 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Rows, frozen, sealed
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Floats, Ids, Longs, Rows, frozen, sealed
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.topology import Topology
 from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.one_by_one import few_enough
 from pipeline.placement.layout.packing import slots_at
-from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each
+from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each, regions_at
 from pipeline.placement.layout.region_slots import PartsInRegions, chosen_regions, trials_of
 from pipeline.placement.need import Need
 
 #: Nodes with at least this many slots count as equally empty; more slots than any node has.
 _BUCKETS, _ANY = 256, (1 << 31) - 1
+#: How often a part is put into a region, or none is found for it, before it is left open whether all find one.
+_STEPS = 1_000
 #: What an upper bound is multiplied with, so that rounding never makes it too low.
 _ROUNDED_UP = 1 + 1e-9
 
@@ -56,23 +57,6 @@ def parts_in_regions(need: Need, snapshot: Snapshot) -> PartsInRegions | None:
         frozen(size[order], np.int32), int(size.min()), equal, frozen(around, np.int32), frozen(region, np.int32),
         frozen(wide, np.int32),
     )  # fmt: skip
-
-
-def regions_at(snapshot: Snapshot, level: int) -> Ids:
-    """int32[N]: the domain of a level that each node is in, counted in the order of the nodes; NONE without one."""
-    known, topology = snapshot.answers(regions_at), snapshot.topology
-    if level not in known:
-        region = np.full(len(snapshot.nodes), NONE, np.int32)
-        for at, domain in enumerate(in_order(topology, topology.at_level(level)).tolist()):
-            region[topology.start[domain] : topology.stop[domain]] = at
-        known[level] = sealed(region)
-    return known[level]
-
-
-def in_order(topology: Topology, domains: Rows) -> Rows:
-    """Those of some domains that have nodes, in the order of these."""
-    domains = domains[topology.start[domains] < topology.stop[domains]]
-    return domains[topology.start[domains].argsort(kind="stable")]
 
 
 @kernel
@@ -133,6 +117,8 @@ class AskedOfRegions(NamedTuple):
     amount: int64[L, S + 1, P]
         Of each part: its tasks of each shape, and what it takes of the scarcest resource; by row the largest first, and
         0 after the last.
+    part: int64[L, P, S + 1]
+        The same part by part, those first that take the most of that resource; equal ones follow each other.
     scarce
         That resource.
     region: int32[L, N]
@@ -141,13 +127,15 @@ class AskedOfRegions(NamedTuple):
 
     request: Longs
     amount: Longs
+    part: Longs
     scarce: int
     region: Ids
 
 
 #: Of a need without such parts.
 NOT_ASKED = AskedOfRegions(
-    frozen(np.zeros((0, 0)), np.int64), frozen(np.zeros((0, 0, 0)), np.int64), 0, frozen(np.zeros((0, 0)), np.int32)
+    frozen(np.zeros((0, 0)), np.int64), frozen(np.zeros((0, 0, 0)), np.int64), frozen(np.zeros((0, 0, 0)), np.int64),
+    0, frozen(np.zeros((0, 0)), np.int32),
 )  # fmt: skip
 
 
@@ -174,11 +162,13 @@ def asked_of_regions(need: Need, request: Longs, snapshot: Snapshot) -> AskedOfR
     scarce = scarcest(need, snapshot)
     taken = np.column_stack([total, total @ request[:, scarce]]).T
     amount = np.zeros((len(levels), len(taken), len(groups)), np.int64)
+    part = np.zeros((len(levels), len(groups), len(taken)), np.int64)
     for at, level in enumerate(levels):
         mine = taken[:, [g for g in range(1, len(groups)) if _is_outermost(groups, g, level)]]
         amount[at, :, : mine.shape[1]] = -np.sort(-mine, axis=1)
+        part[at, : mine.shape[1]] = mine.T[np.lexsort(-mine)]
     region = np.stack([regions_at(snapshot, level) for level in levels])
-    return AskedOfRegions(frozen(request, np.int64), sealed(amount), scarce, sealed(region))
+    return AskedOfRegions(frozen(request, np.int64), sealed(amount), sealed(part), scarce, sealed(region))
 
 
 def _is_outermost(groups: list[Group], group: int, level: int) -> bool:
@@ -218,11 +208,13 @@ def may_find_regions(asked: AskedOfRegions, allowed: Bools, room: Longs, first: 
         for row in range(rows):
             if not hold(have[level, row], asked.amount[level, row]):
                 return False
+        if not _may_hold_together(have[level], asked.part[level]):
+            return False
     return True
 
 
 @inlined
-def hold(have: Longs, amount: Longs) -> bool:
+def hold(have: Longs | Floats, amount: Longs) -> bool:
     """Whether regions that ``have`` so much hold parts of these amounts, int64[P] with the largest first.
 
     All that are as large as a part, or larger, have to lie in regions that hold as many of its size.
@@ -239,6 +231,35 @@ def hold(have: Longs, amount: Longs) -> bool:
                 break
         if many <= part:
             return False
+    return True
+
+
+@linked
+def _may_hold_together(have: Longs, part: Longs) -> bool:
+    """Whether regions that ``have`` so much of each, int64[S + 1, Q], may hold all parts, int64[P, S + 1].
+
+    Depth first, part after part in the regions that have the least of the scarcest resource; what was not decided after
+    some steps may be. Of equal parts the later one goes into no earlier region.
+    """
+    left, many, at, steps = have[:, np.argsort(have[-1], kind="mergesort")], 0, 0, 0
+    while many < len(part) and part[many].any():
+        many += 1
+    region = np.zeros(many + 1, np.int64)
+    while at < many and steps < _STEPS:
+        steps += 1
+        while region[at] < left.shape[1] and (part[at] > left[:, region[at]]).any():
+            region[at] += 1
+        if region[at] < left.shape[1]:
+            left[:, region[at]] -= part[at]
+            at += 1
+            if at < many:
+                region[at] = region[at - 1] if (part[at] == part[at - 1]).all() else 0
+        elif at == 0:
+            return False
+        else:
+            at -= 1
+            left[:, region[at]] += part[at]
+            region[at] += 1
     return True
 
 

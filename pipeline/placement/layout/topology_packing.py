@@ -19,11 +19,10 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
 from pipeline.placement.layout.one_by_one import few_enough, one_by_one
 from pipeline.placement.layout.packing import place_classes
-from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each
+from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each, in_order
 from pipeline.placement.layout.region_slots import TRIALS_A_PART
 from pipeline.placement.layout.regions_of_parts import (
     AskedOfRegions,
-    in_order,
     may_find_regions,
     placed_in_regions,
 )
@@ -88,10 +87,23 @@ class _Outline:
         """The groups, of siblings the one first that asks for the largest part of the room."""
         own, total, inside, depth = self._counted
         of_room = share(room.request, room.left)
-        todo = [sorted(inner, key=lambda g: (-float(total[g] @ of_room), g)) for inner in inside]
-        todo = [inner + ([OWN] if own[g].any() else []) for g, inner in enumerate(todo)]
-        one_list = np.array([one for inner in todo for one in inner], np.int64)
-        return GroupTree(own, total, one_list, _edges(todo), *self._regions, depth)
+        size = [-float(each @ of_room) for each in total]
+        one_list = list[int]()
+        for inner, alone in zip(inside, self._has_own, strict=True):
+            one_list += sorted(inner, key=lambda g: (size[g], g))
+            one_list += [OWN] if alone else []
+        return GroupTree(own, total, np.array(one_list, np.int64), self._begin, *self._regions, depth)
+
+    @cached_property
+    def _has_own(self) -> list[bool]:
+        """Of each group, whether it has tasks that are in no inner group."""
+        return [bool(each.any()) for each in self._counted[0]]
+
+    @cached_property
+    def _begin(self) -> Rows:
+        """Where what is to be placed inside each group begins."""
+        many = [len(inner) + alone for inner, alone in zip(self._counted[2], self._has_own, strict=True)]
+        return np.append(0, np.cumsum(many))
 
     @cached_property
     def _counted(self) -> tuple[Longs, Longs, list[list[int]], int]:
@@ -151,6 +163,11 @@ class Packing:
     def may_fit(self, room: Longs) -> bool:
         """Whether regions have enough for all parts; if not, there are no places. ``room``: see ``places``."""
         return self.asked is None or bool(may_find_regions(self.asked, self._open, room, self.start))
+
+    @cached_property
+    def heeds_leaving(self) -> bool:
+        """Whether victims matter beyond the room that they leave."""
+        return not self._is_new or self._repels or bool(self._on_card.any())
 
     @cached_property
     def _open(self) -> Bools:

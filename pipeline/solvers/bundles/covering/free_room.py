@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.cards import freed_on_cards, slots_on_cards
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.resources import slots
@@ -108,13 +108,19 @@ class FreeRoom:
                 return False
             used = taken.T @ self._request
         else:
-            nodes = self.arranged(leaving.victims) if self._packing.may_fit(room) else None
+            nodes = self._nodes(leaving)
             if nodes is None:
                 return False
             add_requests(used, nodes - self._first, need.shape[: need.minimum], self._request, 1)
         if not self._carded:  # ``used`` does not include cards, so every return is in doubt
             self._used = used
         return True
+
+    def _nodes(self, leaving: Leaving) -> Rows | None:
+        """As ``arranged``; victims are listed only where something besides their room matters."""
+        if not self._packing.heeds_leaving:
+            return self.arranged(NO_ROWS)
+        return self.arranged(leaving.victims) if self._packing.may_fit(self.ground.room) else None
 
     def _card_slots(self, leaving: Rows) -> int:
         """Slots on all nodes for tasks of one shape that ask for parts of cards: exact."""

@@ -5,8 +5,7 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bytes, Longs
 from pipeline.cluster.rules.anti_affinity import concerns, exclusions, of_single_nodes, repulsion_of_kind
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.placement.layout.parts import groups_of, in_one_region_each
-from pipeline.placement.layout.regions_of_parts import regions_at
+from pipeline.placement.layout.parts import groups_of, in_one_region_each, regions_at
 from pipeline.placement.need import Need
 from pipeline.solvers.scenarios.slices.slots_kernels import SlotLimits
 

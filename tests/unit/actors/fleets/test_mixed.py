@@ -33,6 +33,8 @@ def test_each_fleet_has_what_its_name_says(plain: GeneratedFleet) -> None:
     assert len(np.unique(after["roles"].tasks.role[waiting])) == 3
     assert len(np.unique(after["subgroups"].tasks.subgroup[waiting])) == 8
     assert len(np.unique(after["subgroups"].subgroups.podgroup)) > 8
+    both = after["subgroup_shapes"].tasks
+    assert (len(np.unique(both.subgroup[waiting])), len(np.unique(both.shape[waiting]))) == (8, 3)
     cards = after["cards"]
     assert (cards.shapes.on_card[cards.tasks.shape[waiting]] > 0).all()
     assert (cards.card_room.idle >= 0).all()

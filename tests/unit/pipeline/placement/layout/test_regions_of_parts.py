@@ -11,8 +11,9 @@ from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.rules.constraints import allowed
 from pipeline.placement.layout import region_slots as counted
 from pipeline.placement.layout import regions_of_parts, topology_packing
+from pipeline.placement.layout.parts import regions_at
 from pipeline.placement.layout.region_slots import PartsInRegions
-from pipeline.placement.layout.regions_of_parts import parts_in_regions, regions_at
+from pipeline.placement.layout.regions_of_parts import parts_in_regions
 from pipeline.placement.need import need_of
 from tests.support.placing import BLOCK, NOWHERE, RACK, Work, apart, placed
 from tests.support.twins import uncompiled
