@@ -2,7 +2,7 @@
 
 Victims accumulate in the reverse of the order in which podgroups are served, until the preemptor fits. Victims that are
 not needed return, and those that can be placed elsewhere move. A plan is judged by the victims that lose their place.
-If those may not be taken, scenarios whose victims find other places are tried one after the other.
+If those may not be taken, longer scenarios are tried one after the other; their victims may find other places.
 """
 
 from collections.abc import Callable
@@ -109,7 +109,7 @@ def _searched(
         return Reason.QUOTA
     grounds, budget = grounds_of(attempt, law, need, units), Budget(attempt.policy.search_budget)
     found = _least(grounds, budget) if not law.settles else None
-    if found is None and law.moves_are_free:
+    if found is None and (law.settles or attempt.purpose is Purpose.RECLAIM):
         budget = Budget(attempt.policy.search_budget // _MOVING)
         found = _moving(grounds, budget)
     if found is None and not law.settles:
@@ -175,7 +175,7 @@ def _least(grounds: Grounds, budget: Budget) -> tuple[NodeSlice, WorkingScenario
 
 
 def _moving(grounds: Grounds, budget: Budget) -> tuple[NodeSlice, WorkingScenario] | None:
-    """The same where all victims must find other places."""
+    """The same with longer scenarios, one after the other, whose victims may find other places."""
     best, before = list[tuple[NodeSlice, WorkingScenario]](), len(grounds.units)
     for domain, lead in grounds.offered():
         if lead >= before:
