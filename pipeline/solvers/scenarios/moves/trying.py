@@ -106,7 +106,10 @@ def _sets(scenario: Scenario, units: VictimUnits) -> Iterator[Rows]:
 
     If all must be placed again, no podgroup breaks, so single tasks of it may go.
     """
-    if len(units) == 0 or not scenario.ground.fits(units.rows):
+    if not scenario.ground.fits(units.rows):
+        return
+    if len(units) == 0:  # there is room already
+        yield NO_ROWS
         return
     groups = units.split() if scenario.law.settles else together(units)
     for kept in np.flatnonzero(groups.turn == units.turn[-1])[:_NEWEST].tolist():
