@@ -16,7 +16,7 @@ from pipeline.records import replace
 from pipeline.solvers.gather.bounds import gathers, must
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, first_of, gathered, most, numbers_of, of_some
 from pipeline.solvers.gather.multiples import steps_of
-from pipeline.solvers.gather.needs import served, within_reach
+from pipeline.solvers.gather.needs import other_ways, served, within_reach
 from pipeline.solvers.gather.offers import existing_of
 from pipeline.solvers.gather.tree import tree_of
 
@@ -35,6 +35,16 @@ def allocate(
     need = within_reach(host, host.to_start, podgroups, surplus=host.context.policy.surplus)
     if len(need.tasks) == 0 or need.short:
         return None
+    made = _placed(host, need, action, surplus_limit)
+    if made is not None:
+        return made
+    others = other_ways(host, host.to_start, need, must(snapshot, podgroups), snapshot.room.future.copy)
+    return next((made for one in others if (made := _placed(host, one, action, surplus_limit)) is not None), None)
+
+
+def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> Statement | None:
+    """Place one way to make up the minimum, and then the surplus."""
+    snapshot, podgroups = host.context.snapshot, need.podgroups
     many = _within_quota(host, need, surplus_limit)
     if many == 0 or many < need.minimum:
         return None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows, distinct, is_among
+from pipeline.cluster.arrays import NONE, Longs, Rows, distinct, is_among
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.queue_tree import chain, in_common
 from pipeline.cluster.rules.gang_groups import together
@@ -30,11 +30,11 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.records import replace
-from pipeline.solvers.gather.bounds import layers
+from pipeline.solvers.gather.bounds import layers, must
 from pipeline.solvers.gather.leaving.out_of_order import differs_by_order
 from pipeline.solvers.gather.leaving.search import GatherSearch
 from pipeline.solvers.gather.multiples import steps_of
-from pipeline.solvers.gather.needs import in_multiples
+from pipeline.solvers.gather.needs import in_multiples, other_ways
 from pipeline.solvers.gather.offers import existing_of
 from pipeline.solvers.gather.prospects import hopeful
 from pipeline.solvers.gather.victims import ANY_PRIORITY, MadeRoom, cheapest_in, harm_of
@@ -46,9 +46,30 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     Layers are tried from the narrowest preferred one to the required one. In the first layer that can take the job, the
     domain that loses least is taken, and among equals the one with the fewest slots beyond the job. If none can, and a
     quota decided who may go, the layers are tried again with the quota counted off along other orders, unless queues
-    may lose too little in any order.
+    may lose too little in any order. If there is no room then either, other tasks may make up the minimum.
     """
-    need = in_multiples(host, to_make_room(attempt.snapshot, attempt.policy.match_policy), attempt.podgroups)
+    asked = to_make_room(attempt.snapshot, attempt.policy.match_policy)
+    need = in_multiples(host, asked, attempt.podgroups)
+    found = _for_need(attempt, host, need)
+    if isinstance(found, Plan) or steps_of(attempt.snapshot, attempt.podgroups, need.tasks) is not None:
+        return found
+    outer = must(attempt.snapshot, attempt.podgroups)
+    others = other_ways(host, asked, need, outer, lambda: _at_most(attempt, host, need))
+    return next((one for other in others if isinstance(one := _for_need(attempt, host, other), Plan)), found)
+
+
+def _at_most(attempt: Attempt, host: Host, need: Need) -> Longs:
+    """int64[N, R]: the room if all candidates leave, and promises that may be withdrawn are."""
+    outdone = outranked(attempt)
+    snapshot = without(attempt, outdone).snapshot if len(outdone) else attempt.snapshot
+    room = snapshot.room.future.copy()
+    leaving = np.flatnonzero(host.candidates(Preemptor(attempt.podgroups, need.total, attempt.purpose)))
+    snapshot.add_requests(leaving, room, snapshot.tasks.node[leaving])
+    return room
+
+
+def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
+    """The least harmful room for one way to make up the minimum."""
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
     refused = _refusal(attempt, host, need, preemptor)
     if refused is not None:

@@ -32,3 +32,22 @@ def test_a_task_that_has_no_room_now_does_not_keep_those_waiting_that_start_by_t
     elastic = waiting("job", [1, 3, 1], min_available=1, **wish)
     found = Outcome(cluster_file({"s": {"b": ["n1", "n2"]}}, 3, [*others, elastic]), 2)
     assert found.bound == {"job-0": "n1", "job-2": "n1"}
+
+
+@pytest.mark.parametrize("wish", [{}, {"topology": {"preferred": "block"}}, {"topology": {"required": "spine"}}])
+@pytest.mark.parametrize("minimum", [1, 2])
+def test_others_make_up_the_minimum_where_the_first_in_rank_has_no_room_now(wish: dict[str, Any], minimum: int) -> None:
+    others = running("other", ["n1", "n2"], 1, priority=2000)
+    job = waiting("job", [3, 1, 1], min_available=minimum, **wish)
+    found = Outcome(cluster_file({"s": {"b": ["n1", "n2"]}}, 3, [others, job]))
+    assert found.bound == {"job-1": "n1", "job-2": "n1"}
+
+
+@pytest.mark.parametrize("wish", [{}, {"topology": {"preferred": "block"}}, {"topology": {"required": "spine"}}])
+def test_room_is_made_for_others_where_the_first_in_rank_would_have_none_whatever_leaves(wish: dict[str, Any]) -> None:
+    stays = running("stays", ["n1", "n2"], 1, priority=2000)
+    low = [running(f"low{at}", [f"n{at}"], 2) for at in (1, 2)]
+    job = waiting("job", [3, 1, 1], min_available=2, **wish)
+    found = Outcome(cluster_file({"s": {"b": ["n1", "n2"]}}, 3, [stays, *low, job]), 2)
+    assert len(found.evicted) == 1
+    assert found.bound.keys() == {"job-1", "job-2"}
