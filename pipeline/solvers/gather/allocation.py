@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Rows, distinct
+from pipeline.cluster.arrays import NONE, Bools, Rows, distinct, is_among
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.resources import fits
-from pipeline.cluster.rules.minimum import starts_with
+from pipeline.cluster.rules.minimum import has_minimum, starts_with
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import feasible
@@ -16,7 +16,7 @@ from pipeline.records import replace
 from pipeline.solvers.gather.bounds import gathers, must
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, first_of, gathered, most, numbers_of, of_some
 from pipeline.solvers.gather.multiples import steps_of
-from pipeline.solvers.gather.needs import other_ways, served, within_reach
+from pipeline.solvers.gather.needs import of_each_subgroup, other_ways, served, within_reach
 from pipeline.solvers.gather.offers import existing_of
 from pipeline.solvers.gather.tree import tree_of
 
@@ -27,7 +27,8 @@ def allocate(
     """Gather the pending tasks of podgroups that start together; podgroups that name no layer are placed by score.
 
     Room that is there now is used before room that is coming free, which is promised. Tasks beyond the minimum are
-    placed with it if the gang stays as close, else afterwards by themselves, near the rest.
+    placed with it if the gang stays as close, else afterwards by themselves, near the rest; those of a subgroup only if
+    it has its minimum then.
     """
     snapshot = host.context.snapshot
     if not gathers(snapshot, podgroups):
@@ -38,7 +39,9 @@ def allocate(
     made = _placed(host, need, action, surplus_limit)
     if made is not None:
         return made
-    others = other_ways(host, host.to_start, need, must(snapshot, podgroups), snapshot.room.future.copy)
+    others = of_each_subgroup(host.to_start, need)
+    if need.minimum > 0:
+        others = other_ways(host, host.to_start, need, must(snapshot, podgroups), snapshot.room.future.copy)
     return next((made for one in others if (made := _placed(host, one, action, surplus_limit)) is not None), None)
 
 
@@ -57,6 +60,8 @@ def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> S
             snapshot, need, np.array(room), allowed, existing, need.tasks[:0], snapshot.once(tree_of), steps=steps
         )
         found = _gathered(site, must(snapshot, podgroups))
+        if found is not None and host.binding:
+            found = _whole_parts(site, found)
         if found is not None:
             made = _committed(host, podgroups, found, action, now=room is not future)
             if feasible(snapshot, made):
@@ -80,6 +85,24 @@ def _gathered(site: GatherSite, outer: Rows) -> Gathered | None:
         return least
     everything = gathered(site, need.tasks[: numbers[-1]], outer)
     return everything if everything is not None and everything.tier <= least.tier else least
+
+
+def _whole_parts(site: GatherSite, found: Gathered) -> Gathered | None:
+    """The same without tasks of subgroups that would be below their minimum even so; None if that leaves nothing."""
+    need, parts, left = site.need, site.need.parts, np.ones(len(found.tasks), bool)
+    for part in range(len(parts) - 1, -1, -1):  # inner ones first
+        if parts[part].subgroup == NONE:
+            continue
+        mine = is_among(found.tasks, need.tasks[need.inside[part]])
+        if (mine & left).any() and not has_minimum(
+            site.snapshot, parts[part].podgroup, parts[part].subgroup, found.tasks[left]
+        ):
+            left &= ~mine
+    if left.all():
+        return found
+    if not left.any() or site.steps is not None:
+        return None
+    return replace(found, tasks=found.tasks[left], node=found.node[left])
 
 
 def _inside(snapshot: Snapshot, domains: Rows) -> Bools:

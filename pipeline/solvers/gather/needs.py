@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
@@ -70,6 +70,14 @@ def other_ways(host: Host, snapshot: Snapshot, need: Need, outer: Rows, room: Ca
     limited = need_of(snapshot, need.podgroups, surplus=len(need.tasks) > need.minimum, most=most)
     if not limited.short:
         yield from compositions(snapshot, limited, most)
+
+
+def of_each_subgroup(snapshot: Snapshot, need: Need) -> Iterator[Need]:
+    """The need for the tasks of one subgroup after the other, where it has others too; none belongs to the minimum."""
+    for part, row in enumerate(need.parts):
+        mine = need.tasks[need.part == part]
+        if row.subgroup != NONE and 0 < len(mine) < len(need.tasks):
+            yield need_of(snapshot, need.podgroups, among=mine)
 
 
 def served(need: Need, allowed: Bools, room: Longs) -> Bools:
