@@ -48,6 +48,11 @@ def allocate(
 def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> Statement | None:
     """Place one way to make up the minimum, and then the surplus."""
     snapshot, podgroups = host.context.snapshot, need.podgroups
+    if need.minimum == 0:  # each task starts by itself: one that could not does not keep the others waiting
+        takes = served(
+            need, host.allowed(need.shapes) & _inside(snapshot, must(snapshot, podgroups)), snapshot.room.future
+        )
+        need = of_some(need, takes[need.shape] & _alone_within_quota(host, need))
     many = _within_quota(host, need, surplus_limit)
     if many == 0 or many < need.minimum:
         return None
@@ -125,6 +130,14 @@ def _within_quota(host: Host, need: Need, surplus_limit: int | None) -> int:
             beyond = some[~fits(np.cumsum(asks[some], axis=0), room[owner])]
             within = min(within, int(beyond.min(initial=within)))
     return within
+
+
+def _alone_within_quota(host: Host, need: Need) -> Bools:
+    """bool[K]: tasks that are within their queues' headroom, each looked at by itself."""
+    snapshot = host.context.snapshot
+    queue, asks = snapshot.queue_of(need.tasks), snapshot.shapes.request[snapshot.tasks.shape[need.tasks]]
+    may_go = snapshot.podgroups.preemptible[snapshot.tasks.podgroup[need.tasks]]
+    return np.asarray(fits(asks, host.headroom[queue]) & (may_go | fits(asks, host.lasting_headroom[queue])))
 
 
 def _committed(host: Host, podgroups: tuple[int, ...], found: Gathered, action: str, *, now: bool) -> Statement:

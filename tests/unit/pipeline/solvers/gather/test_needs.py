@@ -51,3 +51,15 @@ def test_room_is_made_for_others_where_the_first_in_rank_would_have_none_whateve
     found = Outcome(cluster_file({"s": {"b": ["n1", "n2"]}}, 3, [stays, *low, job]), 2)
     assert len(found.evicted) == 1
     assert found.bound.keys() == {"job-1", "job-2"}
+
+
+@pytest.mark.parametrize("wish", [{}, {"topology": {"preferred": "block"}}, {"topology": {"required": "spine"}}])
+@pytest.mark.parametrize("preemptible", [True, False])
+def test_a_task_beyond_its_quota_does_not_keep_those_waiting_that_start_by_themselves(
+    wish: dict[str, Any], preemptible: bool
+) -> None:
+    bound = {"deserved": {"cpu": 3}} if not preemptible else {"capability": {"cpu": 3}}
+    job = waiting("job", [1, 4, 2], min_available=1, preemptible=preemptible, **wish)
+    queues = [{"name": "default", **bound}]
+    found = Outcome(cluster_file({"s": {"b": ["n1", "n2"]}}, 4, [job], queues=queues), 2)
+    assert found.bound.keys() == {"job-0", "job-2"}
