@@ -62,9 +62,9 @@ def sentence(body: PlanCommitted) -> str:
     """A decision as a line of the log."""
     done = {"evicts": len(body.evictions), "nominates": len(body.nominations), "binds": len(body.bindings)}
     acts = ", ".join(f"{word} {count}" for word, count in done.items() if count) or "does nothing"
-    whom = f" for {body.preemptor}" if body.preemptor else ""
+    preemptor = f" for {body.preemptor}" if body.preemptor else ""
     where = f" in {body.domain}" if body.domain else ""
-    return f"{body.action}{whom}: {acts}{where}"
+    return f"{body.action}{preemptor}: {acts}{where}"
 
 
 def told(body: PlanCommitted) -> dict[str, str | int | None]:

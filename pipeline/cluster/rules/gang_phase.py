@@ -19,7 +19,7 @@ class GangPhase(Enum):
     PENDING = "Pending"
     """Fewer tasks than the minimum, or no minimum at all."""
     PRE_SCHEDULING = "PreScheduling"
-    """Enough tasks, of which none is bound."""
+    """Enough tasks, and none of them is bound."""
     SCHEDULING = "Scheduling"
     """Some are bound, fewer than the minimum."""
     SCHEDULED = "Scheduled"

@@ -1,4 +1,8 @@
-"""Which of their waiting tasks bring podgroups to their minima: those of roles and subgroups first, then in order."""
+"""Which of their waiting tasks bring podgroups to their minima: those of roles and subgroups first, then in order.
+
+A subgroup that a gang can spare starts with its own minimum or not at all: its tasks make up the minimum of the gang
+together, where those that whole subgroups can take besides are too few.
+"""
 
 from collections.abc import Sequence
 
@@ -7,6 +11,11 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import kernel
+
+#: Leaf subgroups, and the tasks that each lacks.
+_Leaves = list[tuple[int, int]]
+#: Of so many leaves all sets are compared.
+_FEW = 12
 
 
 def minimum_of(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, int]:
@@ -32,21 +41,26 @@ def reaching_minima(snapshot: Snapshot, podgroups: Rows, rows: Rows, owner: Rows
     """
     counts, least = snapshot.counts, snapshot.podgroups.min_available
     chosen, lacking = np.zeros(len(rows), bool), np.zeros(len(podgroups), np.int64)
+    is_open = np.ones(len(rows), bool)
     after = podgroups + 1
     roles = snapshot.roles_bind[podgroups] & (snapshot.role_start[after] > snapshot.role_start[podgroups])
     inner = roles | (snapshot.subgroup_start[after] > snapshot.subgroup_start[podgroups])
     for at in inner.nonzero()[0].tolist():
         mine = slice(*owner.searchsorted((at, at + 1)).tolist())
-        chosen[mine], lacking[at] = _leading_of_parts(snapshot, int(podgroups[at]), rows[mine])
-    _fill_up(podgroups, owner, least, counts.ready, counts.waiting, chosen, lacking)
+        chosen[mine], is_open[mine], lacking[at] = _leading_of_parts(snapshot, int(podgroups[at]), rows[mine])
+    _fill_up(podgroups, owner, least, counts.ready, counts.waiting, is_open, chosen, lacking)
     return chosen, lacking
 
 
 @kernel
 def _fill_up(
-    podgroups: Rows, owner: Rows, least: Counts, ready: Counts, waiting: Counts, chosen: Bools, lacking: Longs
-) -> None:
-    """Choose tasks in order until each podgroup has its minimum; ``lacking`` becomes at least what it lacks then."""
+    podgroups: Rows, owner: Rows, least: Counts, ready: Counts, waiting: Counts, is_open: Bools,
+    chosen: Bools, lacking: Longs,
+) -> None:  # fmt: skip
+    """Choose tasks in order, of those that are open, until each podgroup has its minimum.
+
+    ``lacking`` becomes at least what it lacks then.
+    """
     missing = np.empty(len(podgroups), np.int64)
     for at in range(len(podgroups)):
         group = podgroups[at]
@@ -54,25 +68,116 @@ def _fill_up(
     for task in range(len(owner)):
         missing[owner[task]] -= chosen[task]
     for task in range(len(owner)):
-        if not chosen[task] and missing[owner[task]] > 0:
+        if is_open[task] and not chosen[task] and missing[owner[task]] > 0:
             chosen[task] = True
             missing[owner[task]] -= 1
     for at in range(len(podgroups)):
         lacking[at] = max(lacking[at], missing[at])
 
 
-def _leading_of_parts(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, int]:
-    """Which of the pending ``rows`` make the roles and subgroups of a podgroup whole, and how many these still lack."""
-    chosen, lacking, tasks = np.zeros(len(rows), bool), 0, snapshot.tasks
+def _leading_of_parts(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bools, Bools, int]:
+    """Which of the pending ``rows`` make the roles and subgroups of a podgroup whole, and how many these still lack.
+
+    Returns
+    -------
+    bool[K], bool[K], int: the second says which are open, that is in no subgroup that starts in part.
+    """
+    chosen, lacking, tasks, counts = np.zeros(len(rows), bool), 0, snapshot.tasks, snapshot.counts
     if snapshot.roles_bind[podgroup]:
         have = snapshot.role_counts
         for role in range(snapshot.role_start[podgroup], snapshot.role_start[podgroup + 1]):
             short = snapshot.roles.min_available[role] - have.ready[role] - have.waiting[role]
             lacking += _take(rows, tasks.role, role, int(short), chosen)
-    for leaf, short in _short_subgroups(snapshot, podgroup, rows):
-        wanted = short - int(chosen[tasks.subgroup[rows] == leaf].sum())
-        lacking += _take(rows, tasks.subgroup, leaf, wanted, chosen)
-    return chosen, lacking
+    closest, before = _short_subgroups(snapshot, podgroup, rows), chosen.copy()
+    lacking += _take_leaves(snapshot, rows, closest, chosen)
+    missing = int(snapshot.podgroups.min_available[podgroup] - counts.ready[podgroup] - counts.waiting[podgroup])
+    if lacking or missing <= chosen.sum():
+        return chosen, np.ones(len(rows), bool), lacking
+    is_open = _Parts(snapshot, podgroup, rows, chosen).open_now()
+    if int((is_open | chosen).sum()) < missing:
+        chosen = before
+        _take_leaves(snapshot, rows, _Parts(snapshot, podgroup, rows, chosen).enough(closest, missing), chosen)
+        is_open = _Parts(snapshot, podgroup, rows, chosen).open_now()
+    return chosen, is_open, 0
+
+
+class _Parts:
+    """The subgroups of a podgroup, U of them, whose pending ``rows`` are ``chosen`` in part."""
+
+    def __init__(self, snapshot: Snapshot, podgroup: int, rows: Rows, chosen: Bools) -> None:
+        first, last = int(snapshot.subgroup_start[podgroup]), int(snapshot.subgroup_start[podgroup + 1])
+        table, have = snapshot.subgroups, snapshot.subgroup_counts
+        self._first, self._of = first, snapshot.tasks.subgroup[rows]
+        self._parent = [NONE if one == NONE else one - first for one in table.parent[first:last].tolist()]
+        # The last one, at NONE, is how many the podgroup wants.
+        self._wanted = [*table.min_subgroups[first:last].tolist(), int(snapshot.podgroups.min_subgroups[podgroup])]
+        self._is_leaf = ~np.isin(np.arange(last - first), self._parent)
+        self._waiting, self._taken = (
+            np.bincount(of[of != NONE] - first, minlength=last - first) for of in (self._of, self._of[chosen])
+        )
+        lacks = (table.min_available - have.ready - have.waiting)[first:last] - self._taken
+        self._lacks = np.where(self._is_leaf, lacks, 0).clip(0)
+
+    def open_now(self) -> Bools:
+        """bool[K]: which rows are in no subgroup that is below its minimum."""
+        if len(self._parent) == 0:
+            return np.ones(len(self._of), bool)
+        _, is_open = self._with(self._lacks[:0], np.zeros((1, 0), bool))
+        return np.asarray((self._of == NONE) | is_open[0, self._of - self._first])
+
+    def enough(self, closest: _Leaves, missing: int) -> _Leaves:
+        """Leaves that have ``missing`` tasks, together with what is open besides, once they are whole.
+
+        Those with which the minimum takes fewest tasks, then the fewest leaves, then those that lack least. All sets of
+        a few leaves are compared; of many the ``closest`` ones with more in the order of what they lack. The closest if
+        no set is enough.
+        """
+        some = np.flatnonzero((self._lacks > 0) & (self._lacks <= self._waiting - self._taken))
+        some = some[self._lacks[some].argsort(kind="stable")]
+        known = np.isin(some + self._first, [leaf for leaf, _ in closest])
+        sets = known | np.tri(len(some) + 1, len(some), -1, bool)
+        if len(some) <= _FEW:
+            sets = ((np.arange(1 << len(some))[:, np.newaxis] >> np.arange(len(some))) & 1).astype(bool)
+        is_whole, is_open = self._with(some, sets)
+        alone = int((self._of == NONE).sum())
+        is_enough = is_whole & ~(sets & ~is_open[:, some]).any(axis=1) & (alone + is_open @ self._waiting >= missing)
+        sets = sets[is_enough]
+        best = np.lexsort((*~sets.T[::-1], sets.sum(axis=1), np.maximum(sets @ self._lacks[some], missing)))[:1]
+        if len(best) == 0:
+            return closest
+        found = some[sets[best[0]]]
+        return list(zip((found + self._first).tolist(), (self._lacks + self._taken)[found].tolist(), strict=True))
+
+    def _with(self, leaves: Rows, sets: Bools) -> tuple[Bools, Bools]:
+        """Make some leaves whole, by ``sets`` bool[M, K] others each time.
+
+        Returns
+        -------
+        bool[M], bool[M, U]: whether all minima of subgroups are reached, and which subgroups are whole with all that
+        they are in.
+        """
+        is_whole = np.repeat((self._is_leaf & (self._lacks == 0))[np.newaxis], len(sets), axis=0)
+        is_whole[:, leaves] = sets
+        reached = is_whole[:, :0]
+        for row in (*range(len(self._parent) - 1, -1, -1), NONE):  # children come after their parents
+            if row == NONE or not self._is_leaf[row]:
+                inner = [at for at, parent in enumerate(self._parent) if parent == row]
+                wanted = len(inner) if self._wanted[row] == NONE else self._wanted[row]
+                reached = is_whole[:, inner].sum(axis=1) >= wanted
+                if row != NONE:
+                    is_whole[:, row] = reached
+        for row, parent in enumerate(self._parent):
+            if parent != NONE:
+                is_whole[:, row] &= is_whole[:, parent]
+        return reached, is_whole
+
+
+def _take_leaves(snapshot: Snapshot, rows: Rows, leaves: _Leaves, chosen: Bools) -> int:
+    """Mark tasks that leaf subgroups lack, besides those that are chosen for a role; returns how many are missing."""
+    of, lacking = snapshot.tasks.subgroup, 0
+    for leaf, short in leaves:
+        lacking += _take(rows, of, leaf, short - int(chosen[of[rows] == leaf].sum()), chosen)
+    return lacking
 
 
 def _take(rows: Rows, of: Ids, row: int, wanted: int, chosen: Bools) -> int:
@@ -84,7 +189,7 @@ def _take(rows: Rows, of: Ids, row: int, wanted: int, chosen: Bools) -> int:
     return wanted - len(found)
 
 
-def _short_subgroups(snapshot: Snapshot, podgroup: int, rows: Rows) -> list[tuple[int, int]]:
+def _short_subgroups(snapshot: Snapshot, podgroup: int, rows: Rows) -> _Leaves:
     """Leaf subgroups that must still become whole, and by how many tasks: the closest to it first.
 
     An inner subgroup needs ``min_subgroups`` of its children (all of them if not stated). Whole children count; then
@@ -99,13 +204,13 @@ def _short_subgroups(snapshot: Snapshot, podgroup: int, rows: Rows) -> list[tupl
     for row in range(first, last):
         children.setdefault(int(table.parent[row]), []).append(row)
 
-    def lacking(row: int) -> list[tuple[int, int]]:
+    def lacking(row: int) -> _Leaves:
         if row not in children:
             short = int(table.min_available[row] - have.ready[row] - have.waiting[row])
             return [(row, short)] if short > 0 else []
         return chosen_of(children[row], int(table.min_subgroups[row]))
 
-    def chosen_of(rows: Sequence[int], wanted: int) -> list[tuple[int, int]]:
+    def chosen_of(rows: Sequence[int], wanted: int) -> _Leaves:
         lacks = [(*_effort(leaves, waiting), row, leaves) for row in rows for leaves in (lacking(row),)]
         lacks.sort(key=lambda entry: entry[:3])
         return [leaf for *_, leaves in lacks[: len(rows) if wanted == NONE else wanted] for leaf in leaves]
@@ -113,6 +218,6 @@ def _short_subgroups(snapshot: Snapshot, podgroup: int, rows: Rows) -> list[tupl
     return chosen_of(children[NONE], int(snapshot.podgroups.min_subgroups[podgroup]))
 
 
-def _effort(leaves: Sequence[tuple[int, int]], waiting: Longs) -> tuple[bool, int]:
+def _effort(leaves: _Leaves, waiting: Longs) -> tuple[bool, int]:
     """The effort to complete some leaves: whether it is impossible, and how many tasks it takes."""
     return any(short > waiting[leaf] for leaf, short in leaves), sum(short for _, short in leaves)

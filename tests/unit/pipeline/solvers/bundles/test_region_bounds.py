@@ -54,10 +54,10 @@ def search_on(snapshot, weights, **said):
 def bounded(search):
     """The bounds of all domains, those without work, and the levels."""
     topology, seats = search.snapshot.topology, np.full(len(search.snapshot.podgroups), NONE, np.int32)
+    slices = topology.start.copy(), topology.stop.copy()  # writable, as those of some domains are
     return lower_bounds.bound_domains(
-        search.site, search.asked_of_regions or NOT_ASKED, topology.start, topology.stop, search.terms, search.kinds,
-        seats, False,
-    )  # fmt: skip
+        search.site, search.asked_of_regions or NOT_ASKED, *slices, search.terms, search.kinds, seats, False
+    )
 
 
 def ways(snapshot, start, stop, parts):
