@@ -14,7 +14,7 @@ from pipeline.kernels import kernel
 
 #: Leaf subgroups, and the tasks that each lacks.
 _Leaves = list[tuple[int, int]]
-#: Of so many leaves all sets are compared.
+#: Up to this number of leaves all sets of them are compared.
 _FEW = 12
 
 
