@@ -119,7 +119,7 @@ end
 -- keys: lease, epoch, revision; args: owner, ttl_ms
 -- -> {'HELD', epoch, last revision} | {'BUSY', epoch, owner, milliseconds left}
 -- An epoch is no less than the time, so that a broker that lost everything gives none twice either.
--- A lease ends at a time: when the clock went back, so much would be added to it. The next call finds that and mends it.
+-- A lease ends at a time: when the clock went back, as much would be added. The next call finds and mends it.
 local function acquire(keys, args)
   local held = redis.call('HMGET', keys[1], 'epoch', 'owner', 'ttl')
   if held[1] and held[2] ~= args[1] then
