@@ -1,7 +1,7 @@
 """Which of their waiting tasks bring podgroups to their minima: those of roles and subgroups first, then in order.
 
-A subgroup that a gang can spare starts with its own minimum or not at all: its tasks make up the minimum of the gang
-together, where those that whole subgroups can take besides are too few.
+A subgroup that a gang can spare starts with its own minimum or not at all. Where the subgroups that the gang needs have
+too few tasks for its minimum, others are added whole.
 """
 
 from collections.abc import Sequence
