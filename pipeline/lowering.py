@@ -110,7 +110,7 @@ def _say_no_shapes(context: Any) -> None:
     arrays = numba.np.arrayobj  # which the compiler has loaded by now
 
     def sizes_differ(src_shapes: Any, index_shape: Any) -> None:
-        raise NotImplementedError
+        """What kernels call in place of the function that says them."""
 
     overload(sizes_differ)(arrays.ol_raise_with_shape_context_generic)
     arrays.raise_with_shape_context = sizes_differ

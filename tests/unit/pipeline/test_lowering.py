@@ -1,6 +1,5 @@
 """Names for what a function is lent are not counted, and what it gives away or owns is; no sizes of slices are said."""
 
-import importlib
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -8,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba.core.runtime import _nrt_python
 
 from pipeline import machine_code
-from tests.unit.pipeline.test_reference_counts import settled
+from tests.support.counted_kernels import imported, settled
 
 SOURCE = """
 from typing import NamedTuple
@@ -79,14 +77,8 @@ def assigned(values, other):
 
 @pytest.fixture(scope="module")
 def lowered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    folder = tmp_path_factory.mktemp("lowered")
-    (folder / "lowered.py").write_text(SOURCE)
-    sys.path.insert(0, str(folder))
-    _nrt_python.memsys_enable_stats()
-    yield importlib.import_module("lowered")
-    _nrt_python.memsys_disable_stats()
-    sys.path.remove(str(folder))
-    sys.modules.pop("lowered", None)
+    with imported("lowered", SOURCE, tmp_path_factory.mktemp("lowered")) as module:
+        yield module
 
 
 def outer(lowered: ModuleType, first: int) -> Any:

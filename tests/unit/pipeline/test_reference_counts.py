@@ -1,18 +1,17 @@
 """Kernels count no references to arguments where these only lend them, and neither leak nor free what others hold."""
 
 import gc
-import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from llvmlite import binding as llvm
-from numba.core.runtime import _nrt_python, rtsys
 
 from pipeline.reference_counts import uncounted
+from tests.support.counted_kernels import imported, settled
 
 SOURCE = """
 from typing import NamedTuple
@@ -104,27 +103,8 @@ def refused(pair):
 
 @pytest.fixture(scope="module")
 def lending(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    folder = tmp_path_factory.mktemp("lending")
-    (folder / "lending.py").write_text(SOURCE)
-    sys.path.insert(0, str(folder))
-    _nrt_python.memsys_enable_stats()
-    yield importlib.import_module("lending")
-    _nrt_python.memsys_disable_stats()
-    sys.path.remove(str(folder))
-    sys.modules.pop("lending", None)
-
-
-def settled(call: Callable[[], object]) -> tuple[int, int]:
-    """By how many a hundred calls change what is allocated by kernels and not freed: memory, and records of it."""
-    call()
-    gc.collect()
-    before = rtsys.get_allocation_stats()
-    for _ in range(100):
-        call()
-    gc.collect()
-    after = rtsys.get_allocation_stats()
-    live = [(some.alloc - some.free, some.mi_alloc - some.mi_free) for some in (before, after)]
-    return live[1][0] - live[0][0], live[1][1] - live[0][1]
+    with imported("lending", SOURCE, tmp_path_factory.mktemp("lending")) as module:
+        yield module
 
 
 @pytest.mark.parametrize("name", ["lent", "chosen", "shortened", "named", "either", "returned", "made_of"])
