@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
 
 from numba.core import compiler, typing
 from numba.core.registry import CPUDispatcher
-from numba.core.types import Integer, int64
+from numba.core.types import Array, Integer, int64
+from numba.core.types.containers import BaseTuple
 from numba.core.types.misc import unliteral
 
 from pipeline.lowering import Lending
@@ -50,15 +52,32 @@ class Compiled(CPUDispatcher):
         Whether the core calls it from Python; else only kernels do, and tests.
     """
 
-    def __init__(self, py_func: Any, options: dict[str, Any], *, is_kernel: bool) -> None:
+    def __init__(self, py_func: Any, options: dict[str, Any], *, is_kernel: bool, writes: Sequence[str] = ()) -> None:
         super().__init__(py_func, targetoptions=options, pipeline_class=_CalledByPython)
         self.is_kernel = is_kernel
+        names = py_func.__code__.co_varnames[: py_func.__code__.co_argcount]
+        if unknown := set(writes) - set(names):
+            raise ValueError(f"{py_func.__qualname__}: expected arguments that it writes to, found {sorted(unknown)}")
+        self._written = frozenset(names.index(name) for name in writes)
         self._linked: dict[tuple[Any, ...], Any] = {}
         del self.__dict__["_cache"]  # Numba's, which would ask the disk for each kernel while modules are imported
 
     @cached_property
     def _cache(self) -> KeptCode:
         return KeptCode(self.py_func)
+
+    def compile(self, sig: Any) -> Any:
+        """The entry of machine code for types of arguments, loaded or compiled.
+
+        That of a kernel is for columns that are read only, but those that it writes to. Others can be passed to it as
+        well: so there is one for both.
+        """
+        as_given = self._written if self.is_kernel else range(len(sig))
+        lent = tuple(one if at in as_given else _read_only(one) for at, one in enumerate(sig))
+        entry = super().compile(lent)
+        if lent != tuple(sig):
+            self._insert([one._code for one in sig], entry)  # Numba looks here before it asks for code
+        return entry
 
     def processors(self) -> list[Any]:
         """The processors for which machine code is on disk, once for each signature."""
@@ -87,6 +106,15 @@ class Compiled(CPUDispatcher):
         )
         self.targetctx.insert_user_function(made.fndesc, made.fndesc, made.library.closure())
         return made
+
+
+def _read_only(kind: Any) -> Any:
+    """The type of an argument whose columns, in records too, are read only."""
+    if isinstance(kind, Array):
+        return kind.copy(readonly=True)
+    if isinstance(kind, BaseTuple):
+        return BaseTuple.from_types([_read_only(one) for one in kind.types], getattr(kind, "instance_class", None))
+    return kind
 
 
 def _widened(kind: Any) -> Any:

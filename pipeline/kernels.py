@@ -3,7 +3,7 @@
 A kernel is an ordinary Python function over arrays. ``kernel.py_func`` is its uncompiled twin; tests run both.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial, wraps
 from typing import Any, TypeVar, cast
@@ -23,9 +23,14 @@ _IDLE = [ThreadPoolExecutor(1, thread_name_prefix="kernels")]
 def kernel(function: Function) -> Function:
     """Compile ``function`` when Python first calls it; machine code is kept beside the source for the next process.
 
-    Other kernels may call it as well, and are then compiled with it.
+    Other kernels may call it as well, and are then compiled with it. It may not write to its arguments.
     """
     return _compiled(function, is_kernel=True)
+
+
+def writing(*columns: str) -> Callable[[Function], Function]:
+    """Compile a function like `kernel`, which writes to these of its arguments: columns, or records of columns."""
+    return partial(_compiled, is_kernel=True, writes=columns)
 
 
 def linked(function: Function) -> Function:
@@ -44,13 +49,15 @@ def inlined(function: Function) -> Function:
     return _compiled(function, forceinline=True)
 
 
-def _compiled(function: Function, *, is_kernel: bool = False, forceinline: bool = False) -> Function:
+def _compiled(
+    function: Function, *, is_kernel: bool = False, writes: Sequence[str] = (), forceinline: bool = False
+) -> Function:
     if config.DISABLE_JIT:
         return function
     # No fast-math: the same input must give the same bytes on every machine.
     options = {"nopython": True, "nogil": True, "error_model": "numpy", "fastmath": False, "boundscheck": None}
     options |= {"forceinline": forceinline, "no_cfunc_wrapper": True}
-    return cast(Function, Compiled(function, options, is_kernel=is_kernel))
+    return cast(Function, Compiled(function, options, is_kernel=is_kernel, writes=writes))
 
 
 def shared(function: Function) -> Function:

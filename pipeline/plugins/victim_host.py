@@ -12,7 +12,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, seal
 from pipeline.cluster.rules.quota import agreed
 from pipeline.cluster.rules.sparing import Quota, TaskQuota, task_quota
 from pipeline.cluster.tables import BOUND, RUNNING
-from pipeline.kernels import in_halves, kernel
+from pipeline.kernels import in_halves, writing
 from pipeline.plugins.asked import AskedPlugins
 from pipeline.plugins.extension_points import (
     BUNDLE_QUOTA,
@@ -35,7 +35,7 @@ OnTasks: TypeAlias = Bools | OfPodgroups | bool
 _TASKS_FOR_TWO = 400_000
 
 
-@kernel
+@writing("result")
 def _takeable(may: Bools, podgroup: Ids, preemptible: Bools, status: Bytes, clears: bool, result: Bools) -> None:
     """Fill in bool[T]: running or bound tasks of the podgroups ``may``; only preemptible ones, unless it ``clears``."""
     for task in range(len(result)):

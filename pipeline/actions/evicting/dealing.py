@@ -18,7 +18,7 @@ from pipeline.decision.explanation import VictimBundle
 from pipeline.decision.plan import Plan, assumptions_of
 from pipeline.decision.price import lost_work, prices_of
 from pipeline.decision.statement import Statement
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, writing
 from pipeline.plugins.host import Host
 from pipeline.records import replace
 
@@ -92,7 +92,7 @@ def _dealt_victims(snapshot: Snapshot, rows: Rows, nodes: Rows, start: Longs, as
     return sealed(rows[order]), np.searchsorted(taker[order], np.arange(len(start)))
 
 
-@kernel
+@writing("left")
 def _takers(start: Longs, node: Rows, asked: Longs, left: Longs, here_start: Longs, here: Rows, unit: Rows,
             member: Rows, member_start: Longs, at: Rows, held: Longs) -> Rows:  # fmt: skip
     """int64[U]: for which plan each unit of victims goes, NONE for none. One plan after the other takes its nodes.

@@ -26,7 +26,7 @@ from pipeline.cluster.counted.counting import (
     shares,
 )
 from pipeline.cluster.tables import BOUND, PENDING, TERMINATING
-from pipeline.kernels import inlined, kernel, linked
+from pipeline.kernels import inlined, linked, writing
 
 #: Kinds of owners; a key is ``row << _KIND_BITS | kind``.
 TASK, NODE, PODGROUP, ROLE, SUBGROUP, QUEUE = range(6)
@@ -108,7 +108,7 @@ def copied(log: Log, count: int, changes: int) -> Log:
     return Log(heads, entries, np.array([count]))
 
 
-@kernel
+@writing("heads")
 def _refill(heads: Longs, entries: Longs, count: int) -> None:
     for entry in range(count):
         at = place_in(heads, entries[entry, _KEY])
@@ -155,7 +155,7 @@ def _writing(heads: Longs, entries: Longs, used: Longs, first: int, kind: int, r
     return int(entry)
 
 
-@kernel
+@writing("heads", "entries", "used")
 def note(
     heads: Longs, entries: Longs, used: Longs, count: int,
     kind: int, rows: Rows, nodes: Rows, cards: Rows, plain: Plain,
@@ -247,7 +247,7 @@ def changed_tasks(entries: Longs) -> Rows:
     return distinct(keys[keys & ((1 << _KIND_BITS) - 1) == TASK] >> _KIND_BITS)
 
 
-@kernel
+@writing("values")
 def overwrite(heads: Longs, entries: Longs, count: int, field: int, rows: Rows, values: Ids) -> None:
     """Write the changes of the tasks ``rows`` int64[K] over ``values`` int32[K], which hold what the snapshot says."""
     for at in range(len(rows)):
@@ -256,7 +256,7 @@ def overwrite(heads: Longs, entries: Longs, count: int, field: int, rows: Rows, 
             values[at] = entries[entry, field]
 
 
-@kernel
+@writing("values")
 def correct(
     heads: Longs, entries: Longs, count: int, kind: int, rows: Rows | Ids, first: int, values: Longs | Counts
 ) -> None:

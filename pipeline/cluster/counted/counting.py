@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
-from pipeline.kernels import inlined, kernel, linked
+from pipeline.kernels import inlined, kernel, linked, writing
 
 #: What a task counts for, as bits.
 HOLDS, ENDS, PROMISED, RUNS, READY, PENDS, GATED, BEST_EFFORT, CARD_HELD, CARD_ENDS, CARD_PROMISED = (
@@ -147,7 +147,7 @@ def _otherwise(was: int, now: int, alike: bool) -> int:
     return was ^ now if alike else was | now
 
 
-@kernel
+@writing("totals")
 def recount(
     totals: tuple[Any, ...], which: Longs,
     rows: Rows, known: int, earlier: tuple[Any, ...], later: tuple[Any, ...], carded: bool,
@@ -196,7 +196,7 @@ def _add_row(total: Longs, asks: Longs, sign: int) -> None:
         total[resource] += sign * asks[resource]
 
 
-@kernel
+@writing("total")
 def add_requests(total: Longs, at: Rows, shape: Ids, request: Longs, sign: int) -> None:
     """Add what tasks of shapes int32[K] ask for (``request`` int64[S, R]) to the rows ``at`` int64[K] of ``total``.
 

@@ -7,7 +7,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Ids, Longs, sealed
 from pipeline.cluster.counted.totals import Sums, Totals, Usage
 from pipeline.cluster.tables import Nodes
-from pipeline.kernels import kernel
+from pipeline.kernels import writing
 from pipeline.records import replace
 
 
@@ -55,7 +55,7 @@ def on_queues(totals: Totals, queue: Ids, queues: int) -> Totals:
     return replace(totals, queue_sums=Sums(*(summed(getattr(sums, one.name)) for one in fields(Sums))))
 
 
-@kernel
+@writing("total")
 def _sum_rows(total: Longs, owner: Ids, amount: Longs) -> None:
     for at in range(len(owner)):
         for r in range(total.shape[1]):

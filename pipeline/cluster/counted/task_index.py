@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pipeline.cluster.arrays import NONE, Bytes, Ids, Longs, Rows, sealed
 from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING, Tasks
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, writing
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def _plan(start: Longs, tasks: Rows, moves: Longs) -> tuple[Longs, Longs, Rows, 
     return result, blocks[:many].copy(), place[:fresh].copy(), task[:fresh].copy()
 
 
-@kernel
+@writing("new")
 def _copy_blocks(old: Any, new: Any, blocks: Longs) -> None:
     for block in range(len(blocks)):
         source, target, length = blocks[block, 0], blocks[block, 1], blocks[block, 2]

@@ -10,7 +10,7 @@ from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING, PHASE_RUNNING, Queues
-from pipeline.kernels import kernel, linked
+from pipeline.kernels import linked, writing
 
 
 class QueueLimits(NamedTuple):
@@ -190,7 +190,7 @@ def never_evicted(snapshot: Snapshot) -> Longs:
     return with_descendants(snapshot.queues.parent, total)
 
 
-@kernel
+@writing("total")
 def _add_podgroups(total: Longs, queue: Ids, podgroups: Longs, running: Longs, waiting: Longs) -> None:
     for podgroup in podgroups:
         total[queue[podgroup]] += running[podgroup] + waiting[podgroup]

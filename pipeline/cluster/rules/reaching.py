@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.kernels import kernel
+from pipeline.kernels import writing
 
 #: Leaf subgroups, and the tasks that each lacks.
 _Leaves = list[tuple[int, int]]
@@ -52,7 +52,7 @@ def reaching_minima(snapshot: Snapshot, podgroups: Rows, rows: Rows, owner: Rows
     return chosen, lacking
 
 
-@kernel
+@writing("chosen", "lacking")
 def _fill_up(
     podgroups: Rows, owner: Rows, least: Counts, ready: Counts, waiting: Counts, is_open: Bools,
     chosen: Bools, lacking: Longs,

@@ -10,7 +10,7 @@ from pipeline.cluster.arrays import NONE, Ids, Longs
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import TERMINATING
 from pipeline.cluster.what_if import WhatIf
-from pipeline.kernels import kernel
+from pipeline.kernels import writing
 
 
 def lasting_requests(snapshot: Snapshot) -> Longs:
@@ -21,7 +21,7 @@ def lasting_requests(snapshot: Snapshot) -> Longs:
     return total
 
 
-@kernel
+@writing("total")
 def _add_tasks(total: Longs, queue: Ids, shape: Ids, request: Longs) -> None:
     for at in range(len(queue)):
         total[queue[at]] += request[shape[at]]

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.cluster.cards import best_card
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, writing
 from pipeline.plugins.host import Host
 
 #: At most this many tasks alike go to a node before its score is asked for again.
@@ -90,7 +90,7 @@ def placed_in_turn(
     return best, at_once, score
 
 
-@kernel
+@writing("idle", "future")
 def dealt_cards(node: Rows, now: Bools, amount: int, idle: Longs, future: Longs, spread: bool) -> Rows:
     """int64[K]: a card for each task that asks for ``amount`` of one, on its node, one task after the other.
 

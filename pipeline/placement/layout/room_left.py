@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.cluster.cards import best_card
 from pipeline.cluster.rules.anti_affinity import Exclusions
-from pipeline.kernels import kernel, linked
+from pipeline.kernels import linked, writing
 from pipeline.placement.layout.packing import placed_classes, slots_at
 
 #: More slots than any node has.
@@ -113,7 +113,7 @@ def _count_slots(room: RoomLeft, node: int) -> None:
         room.slots[kind, node] = there
 
 
-@kernel
+@writing("room")
 def put(room: RoomLeft, kind: int, node: int) -> bool:
     """Place one task of a kind on a node if it is open to it and takes it."""
     if not room.usable[kind, node] or room.slots[kind, node] == 0 or not _hold(room, node, kind, 1):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.kernels import kernel, linked
+from pipeline.kernels import linked, writing
 from pipeline.placement.layout.region_slots import to_front
 from pipeline.placement.layout.room_left import RoomLeft, count_slots, place
 
@@ -81,7 +81,7 @@ class _GroupWalk(NamedTuple):
     slots: Longs
 
 
-@kernel
+@writing("room")
 def settled(tree: GroupTree, room: RoomLeft, trials: int) -> Longs:
     """How many tasks of each kind of each group go to each node, int64[G, M, n]; no rows if no way was found.
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs
-from pipeline.kernels import kernel, linked
+from pipeline.kernels import kernel, linked, writing
 
 _KEYS = 8
 #: The key that is the dominant share with the next podgroup.
@@ -50,7 +50,7 @@ class Compared(NamedTuple):
     counts: Bools
 
 
-@kernel
+@writing("following", "waits")
 def keys_of(queues: Compared, following: Floats, waits: Bools) -> Floats:
     """float64[Q, 8]: keys of each queue among its siblings, smaller first.
 

@@ -11,7 +11,7 @@ its best child lost; here what went is counted once, and all of it.
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Floats, Longs, Rows, offsets
-from pipeline.kernels import kernel, linked
+from pipeline.kernels import linked, writing
 from pipeline.plugins.fairshare.order import AFTER, Compared, dominant_share, keys_of, less
 
 
@@ -37,7 +37,7 @@ def across_queues(queues: Compared, queue: Longs, held: Floats, rest: Floats) ->
     )
 
 
-@kernel
+@writing("keys")
 def _merged(
     queues: Compared, keys: Floats, lines: Rows, start: Longs,
     siblings: Rows, children: Longs, held: Floats, rest: Floats,

@@ -16,7 +16,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows
 from pipeline.decision.explanation import LowerBound
-from pipeline.kernels import in_halves, inlined, kernel
+from pipeline.kernels import in_halves, inlined, writing
 from pipeline.placement.layout.packing import slots_at
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED, AskedOfRegions
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
@@ -74,7 +74,7 @@ def hopeless(search: BundleSearch, domains: Rows) -> Bools:
     return np.asarray((slot_bounds(search, domains).reachable < search.need.count).any(axis=1))
 
 
-@kernel
+@writing("sums")
 def _running_slots(
     nodes: tuple[int, int], request: Longs, count: Longs, allowed: Bools, future: Longs, capacity: Longs,
     nominated: Longs, node: Ids, shape: Ids, held: Longs, sums: Longs,
@@ -150,7 +150,7 @@ def least_of_all(bounds: CostBounds, search: BundleSearch) -> LowerBound | None:
     return LowerBound(head, ((0, work),) if work > 0 else ())
 
 
-@kernel
+@writing("seats")
 def bound_domains(
     site: Site, asked: AskedOfRegions, starts: Longs, stops: Longs, terms: Terms, kinds: GroupKinds, seats: Ids,
     heads_only: bool,

@@ -15,7 +15,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Bytes, Floats, Ids, Longs, Rows
 from pipeline.decision.attempt import Survey
-from pipeline.kernels import inlined, kernel, linked, shared
+from pipeline.kernels import inlined, linked, shared, writing
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Cost, Site, Terms
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
@@ -145,7 +145,7 @@ def _bound_work(
             bounds.work[at], bounded[at] = bound[1], True
 
 
-@kernel
+@writing("seats", "bounds", "bounded")
 def price_domains(
     site: Site, starts: Longs, stops: Longs, terms: Terms, kinds: GroupKinds, seats: Ids, bounds: CostBounds,
     bounded: Bools, levels: LevelsNeeded, slack: float, effort: int,

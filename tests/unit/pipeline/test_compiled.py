@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 from numba.core import event
+from numba.core.errors import TypingError
+
+from pipeline.kernels import writing
 
 SOURCE = """
 from typing import NamedTuple
 
 import numpy as np
-from pipeline.kernels import inlined, kernel, linked
+from pipeline.kernels import inlined, kernel, linked, writing
 
 @linked
 def picked(values, at):
@@ -32,6 +35,14 @@ def doubled(value):
 def summed(values, at):
     return doubled(picked(values, at)) + picked(values, 0) + picked(values, values[0])
 
+@kernel
+def cleared_in_secret(values):
+    values[:] = 0
+
+@writing("values")
+def cleared(values, but):
+    values[~but] = 0
+
 class Ends(NamedTuple):
     first: np.ndarray
     last: np.ndarray
@@ -39,6 +50,10 @@ class Ends(NamedTuple):
 @kernel
 def ends(values):
     return Ends(values[:1].copy(), values[-1:].copy())
+
+@kernel
+def last(of):
+    return of.last[-1]
 
 @kernel
 def summed_twice(values, at):
@@ -106,6 +121,33 @@ def test_the_next_process_loads_what_is_on_disk(tmp_path: Path, compiled: list[s
     said = module(tmp_path)
     assert (said.summed(values, 2), compiled) == (first, [])
     assert said.summed.processors() == [said.summed.targetctx.codegen().magic_tuple()]
+
+
+def test_one_machine_code_takes_columns_that_are_read_only_and_others(tmp_path: Path, compiled: list[str]) -> None:
+    for _ in ("compiled", "loaded"):
+        said, values = module(tmp_path), np.array([1, 5, 7])
+        assert said.last(said.Ends(values, values)) == 7
+        values.flags.writeable = False
+        assert said.last(said.Ends(values, values)) == 7
+    assert compiled.count("last") == 1
+
+
+def test_a_kernel_writes_to_no_argument_that_it_does_not_name(tmp_path: Path, compiled: list[str]) -> None:
+    said, values, but = module(tmp_path), np.array([1, 5, 7]), np.array([True, False, False])
+    with pytest.raises(TypingError, match="readonly"):
+        said.cleared_in_secret(values)
+    for _ in ("writable", "read only"):
+        said.cleared(values, but)
+        but.flags.writeable = False
+    assert (values.tolist(), compiled.count("cleared")) == ([1, 0, 0], 1)
+
+
+def test_a_kernel_names_only_arguments_that_it_has() -> None:
+    def taken(rooms: int) -> int:
+        return rooms
+
+    with pytest.raises(ValueError, match="'room'"):
+        writing("room")(taken)
 
 
 @pytest.mark.usefixtures("compiled")

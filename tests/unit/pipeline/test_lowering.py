@@ -14,7 +14,7 @@ from tests.support.counted_kernels import imported, settled
 SOURCE = """
 from typing import NamedTuple
 import numpy as np
-from pipeline.kernels import kernel, linked
+from pipeline.kernels import kernel, linked, writing
 
 class Inner(NamedTuple):
     left: np.ndarray
@@ -41,7 +41,7 @@ def _either(outer, other, at):
         inner = Inner(other.inner.right.copy(), other.inner.left)
     return inner
 
-@kernel
+@writing("outer", "other")  # so that what they hold is of the type of a copy of it
 def with_two_meanings(outer, other):
     total = 0
     for at in range(len(outer.inner.left)):

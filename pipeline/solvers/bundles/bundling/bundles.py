@@ -15,7 +15,7 @@ from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows, sizes
 from pipeline.cluster.counted.counting import runs
 from pipeline.cluster.rules.sparing import charge, may_go
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.kernels import inlined, kernel, linked
+from pipeline.kernels import inlined, kernel, linked, writing
 from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Groups, Rules, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.splitting import sort_victims
@@ -134,7 +134,7 @@ def _taken_by(b: int, mine: Rows, surplus: int, bundles: Bundles, taken: Longs, 
             taken[b, r] += terms.worth.request[terms.entries.shape[entry], r]
 
 
-@kernel
+@writing("seats")
 def counted_off(bundles: Bundles, terms: Terms, favour: Favour, seats: Ids) -> Bundles:
     """What the quota leaves of the bundles, counted along their order (section 3.4.1, phase 3).
 

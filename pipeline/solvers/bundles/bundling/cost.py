@@ -4,12 +4,12 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs
 from pipeline.decision.price import NO_PRIORITY
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, kernel, writing
 from pipeline.solvers.bundles.bundling.records import BREAKING, Bundles, Cost, Terms, Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 
 
-@kernel
+@writing("seats")
 def cost_of(bundles: Bundles, units: Units, returned: Bools, terms: Terms, seats: Ids) -> Cost:
     """The cost of the units that did not return.
 

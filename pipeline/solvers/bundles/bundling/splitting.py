@@ -8,7 +8,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.counted.counting import runs
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, writing
 from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Favour, Surplus, Terms, Worth
 from pipeline.solvers.bundles.bundling.sorting import first_by
 from pipeline.solvers.bundles.bundling.surplus import mark_safe, unconditional
@@ -129,7 +129,7 @@ def gain_of(some: Rows, shape: Ids, worth: Worth, freed: Longs) -> float:
     return gain(freed, worth.needed)
 
 
-@kernel
+@writing("seats")
 def split(begin: int, end: int, terms: Terms, favour: Favour, seats: Ids) -> Bundles:
     """Split the candidates among the entries ``begin:end``, a slice of nodes, into bundles, podgroup by podgroup.
 

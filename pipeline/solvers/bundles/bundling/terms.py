@@ -24,7 +24,7 @@ from pipeline.cluster.rules.sparing import Quota, no_quota
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Podgroups
 from pipeline.decision.price import in_units, needed_by
-from pipeline.kernels import in_halves, kernel
+from pipeline.kernels import in_halves, writing
 from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions, parts_in_regions, scarcest
 from pipeline.placement.need import Need
@@ -274,7 +274,7 @@ class BundleSearch:
         return np.asarray(contested[topology.stop[domains]] == contested[topology.start[domains]])
 
 
-@kernel
+@writing("result")
 def judged(task: Rows, candidate: Bools, status: Bytes, result: Bools) -> Rows:
     """int64[K]: which entries run and are no candidates; fills in which are (``result`` bool[M]).
 

@@ -8,7 +8,7 @@ Kueue says fill back.
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
-from pipeline.kernels import inlined, kernel, linked
+from pipeline.kernels import inlined, kernel, linked, writing
 from pipeline.placement.layout.packing import node_slots, slots_less, slots_more
 from pipeline.placement.layout.region_slots import add_slots, parts_fit, region_slots
 from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Ground, Groups, Rules, Site, Terms, Units
@@ -57,13 +57,13 @@ def move(some: Rows, sign: int, ground: Ground) -> None:
                 _set_slots(s, n, now, ground)
 
 
-@kernel
+@writing("ground")
 def leave(some: Rows, ground: Ground) -> None:
     """Let entries leave."""
     move(some, 1, ground)
 
 
-@kernel
+@writing("ground")
 def come_back(some: Rows, ground: Ground) -> None:
     """Let entries return."""
     move(some, -1, ground)
@@ -84,7 +84,7 @@ def suffices(ground: Ground) -> bool:
     return bool(enough(ground))
 
 
-@kernel
+@writing("ground")
 def lead(bundles: Bundles, ground: Ground) -> int:
     """Let bundles leave until there are enough slots; returns how many left, NONE if all are too few."""
     for bundle in range(len(bundles.stop) + 1):
@@ -98,7 +98,7 @@ def lead(bundles: Bundles, ground: Ground) -> int:
 # -- reprieve ----------------------------------------------------------------------------------------------------------
 
 
-@kernel
+@writing("seats")
 def units_of(bundles: Bundles, entries: Entries, groups: Groups, rules: Rules, seats: Ids) -> Units:
     """The units that can be reprieved, in order.
 
@@ -199,7 +199,7 @@ def _holds(some: Rows, used: Longs, denies: Bools, ground: Ground) -> bool:
     return True
 
 
-@kernel
+@writing("returned", "ground")
 def reprieve(
     begin: int, units: Units, returned: Bools, certain: bool, used: Longs, denies: Bools, ground: Ground
 ) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
 from pipeline.decision.price import EQUAL_WORK, NO_PRIORITY
-from pipeline.kernels import kernel, linked
+from pipeline.kernels import linked, writing
 from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.splitting import by_podgroup
@@ -161,7 +161,7 @@ def _kept(costs: Floats, gone: Bools, breaks: Bools, many: int, cost: Floats, no
     return many
 
 
-@kernel
+@writing("ground", "seats")
 def cheapest_sets(
     site: Site, nodes: tuple[int, int], ground: Ground, terms: Terms, alike: Bools, seats: Ids, wanted: int, steps: int
 ) -> Sets:

@@ -7,7 +7,7 @@ the order by nodes (``node_clearing``) is tried too. The cheaper outcome is kept
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs
-from pipeline.kernels import inlined, kernel, linked
+from pipeline.kernels import inlined, kernel, linked, writing
 from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
@@ -92,7 +92,7 @@ NOT_ASKED = Bundles(
 )  # fmt: skip
 
 
-@kernel
+@writing("seats")
 def selected(
     asked: Bundles, in_order: bool, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int
 ) -> Outcome:
@@ -104,7 +104,8 @@ def selected(
     if not in_order:
         return solved(site, nodes, terms, seats, effort)
     favour = indifferent(site.start[nodes[0]])
-    some = of_fairest(asked, favour, site, nodes, terms, seats)
+    copied = arranged(asked, np.arange(len(asked.podgroup)))  # what is asked is read only, what is found is not
+    some = of_fairest(copied, favour, site, nodes, terms, seats)
     return _in_either_order(some, favour, site, nodes, terms, seats, effort)
 
 

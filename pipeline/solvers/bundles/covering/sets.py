@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Ids, Longs, Rows
-from pipeline.kernels import kernel, linked
+from pipeline.kernels import linked, writing
 from pipeline.solvers.bundles.bundling.cost import cost_of
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome, Terms
 from pipeline.solvers.bundles.bundling.splitting import gain_of
@@ -68,7 +68,7 @@ def bundles_of_set(sets: Sets, at: int, terms: Terms) -> Bundles:
     )
 
 
-@kernel
+@writing("seats")
 def outcome_of_set(sets: Sets, at: int, terms: Terms, seats: Ids) -> Outcome:
     """The same as an outcome."""
     bundles = bundles_of_set(sets, at, terms)

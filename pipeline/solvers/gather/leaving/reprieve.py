@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.kernels import kernel, linked
+from pipeline.kernels import linked, writing
 from pipeline.placement.layout.packing import node_slots, slots_at
 
 
@@ -42,7 +42,7 @@ class Brought(NamedTuple):
     missing: int
 
 
-@kernel
+@writing("left")
 def suffices(wanted: Wanted, left: Longs, node: Rows, held: Longs, leaves: Bools) -> bool:
     """Whether there are slots for each kind if the candidates ``leaves`` (bool[C]) leave; else as `reprieved`."""
     for c in range(len(node)):
@@ -52,7 +52,7 @@ def suffices(wanted: Wanted, left: Longs, node: Rows, held: Longs, leaves: Bools
     return bool((total >= wanted.many).all())
 
 
-@kernel
+@writing("left")
 def brought(wanted: Wanted, left: Longs, node: Rows, held: Longs, unit: Longs, order: Rows) -> Brought:
     """The slots that units bring alone; the arguments are those of `reprieved`."""
     slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
@@ -72,7 +72,7 @@ def brought(wanted: Wanted, left: Longs, node: Rows, held: Longs, unit: Longs, o
     return Brought(result, missing)
 
 
-@kernel
+@writing("left")
 def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, frees: Longs, unit: Longs, order: Rows) -> Bools:
     """bool[C]: which candidates leave, if they return in order, each unit whole or, in a second round, one by one.
 

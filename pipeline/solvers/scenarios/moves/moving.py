@@ -12,7 +12,7 @@ from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
-from pipeline.kernels import kernel, linked
+from pipeline.kernels import linked, writing
 from pipeline.placement.layout.parts import place_of
 from pipeline.plugins.host import Host
 from pipeline.solvers.scenarios.moves.restarting import may_restart
@@ -168,7 +168,7 @@ def _repelled_there(found: Exclusions, kinds: int, other: Rows, places: Rows) ->
     return result
 
 
-@kernel
+@writing("left")
 def _fullest(kind: Longs, request: Longs, allowed: Bools, left: Longs, start: int, stop: int) -> Rows:
     """int64[M]: the fullest node that takes each task, after those before it.
 

@@ -8,7 +8,7 @@ from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.rules.minimum import whole_without
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.kernels import kernel
+from pipeline.kernels import writing
 from pipeline.placement.filters import repelled
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
@@ -91,7 +91,7 @@ def _repelled(snapshot: Snapshot, need: Need, places: Rows, rows: Rows, nodes: R
     return result
 
 
-@kernel
+@writing("left")
 def _stay(node: Rows, held: Longs, cardless: Bools, left: Longs) -> Bools:
     """bool[V]: tasks that fit where they are, one after the other. ``left`` is reduced."""
     result = np.zeros(len(node), np.bool_)

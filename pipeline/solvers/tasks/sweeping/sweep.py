@@ -14,7 +14,7 @@ from pipeline.cluster.arrays import NONE, UNLIMITED, Bytes, Floats, Ids, Longs, 
 from pipeline.cluster.cards import best_card
 from pipeline.cluster.counted.node_scores import score_of
 from pipeline.cluster.rules.quota import rank_losers
-from pipeline.kernels import inlined, kernel, linked
+from pipeline.kernels import inlined, kernel, linked, writing
 from pipeline.solvers.tasks.sweeping.columns import (
     FITTING_LATER,
     FITTING_NOW,
@@ -52,7 +52,7 @@ DONE, ASKS_SCORES, NOWHERE = range(3)
 _ONE_BY_ONE = 4
 
 
-@kernel
+@writing("fleet", "kind", "decisions")
 def sweep(
     facts: FixedColumns, fleet: Fleet, kind: TaskKind, decisions: Decisions,
     tasks: Rows, region: tuple[int, int], free: bool, evicts: bool, ranked: Rows,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Ids, Rows
-from pipeline.kernels import kernel, linked
+from pipeline.kernels import linked, writing
 from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
 from pipeline.solvers.bundles.covering.local_search.any_set import any_set
 from pipeline.solvers.bundles.covering.local_search.fairer_queues import take_from_fairer
@@ -97,7 +97,7 @@ def _fewest(
     return found | bool(improve(budget.few, budget.long_idle, weights, best, pool, state, ground, scratch))
 
 
-@kernel
+@writing("ground", "seats")
 def cheaper_sets(
     site: Site, nodes: tuple[int, int], ground: Ground, here: Bools, terms: Terms, seats: Ids, leaving: Rows,
     breaking: Rows, highest: tuple[int, int], budget: StepBudget, slack: float,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Rows, is_among, sizes
-from pipeline.kernels import kernel, linked
+from pipeline.kernels import linked, writing
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.cost import cost_of
 from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Ground, Groups, Outcome, Surplus, Units, Worth
@@ -77,7 +77,7 @@ def _cleared(here: DomainBundles, found: Selection) -> FreeRoom:
     return free
 
 
-@kernel
+@writing("seats", "ground")
 def _hopeful(some: Rows, gone: Rows, podgroup: Ids, spare: Counts, seats: Ids, ground: Ground) -> Rows:
     """int64[K]: podgroups that can spare those of their victims that may not return alone.
 
@@ -99,7 +99,7 @@ def _hopeful(some: Rows, gone: Rows, podgroup: Ids, spare: Counts, seats: Ids, g
     return some[stuck <= spare[some]]
 
 
-@kernel
+@writing("seats", "ground")
 def _returning(
     some: Rows, gone: Rows, entries: Entries, groups: Groups, surplus: Surplus, worth: Worth, seats: Ids, ground: Ground
 ) -> _Breaking:

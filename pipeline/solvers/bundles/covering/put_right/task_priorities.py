@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, distinct, first_of, is_among
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, writing
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.covering.cheaper import selected_of
@@ -168,7 +168,7 @@ def _matched(here: DomainBundles, surplus: _Surplus, done: Bools, used: Bools) -
     )  # fmt: skip
 
 
-@kernel
+@writing("used")
 def _pairs(
     goes: Rows, other: Rows, first: Rows, last: Rows, done: Bools, used: Bools,
     task: Rows, shape: Ids, role: Ids, part: Ids, priority: Ids, coverage: Longs,
