@@ -82,13 +82,13 @@ def answer_of_rule(document: Mapping[str, Any]) -> dict[str, Any]:
     ClusterFileRefused
         If the line does not have the columns of its kind.
     """
+    model = DivisionLine if _DIVISION in document else ReclaimLine
     try:
-        if _DIVISION in document:
-            line = DivisionLine.model_validate(document)
-            return {"id": line.id, "error": None, "fair_share": _shares(line)}
-        asked = ReclaimLine.model_validate(document)
+        asked = model.model_validate(document)
     except ValidationError as error:
-        raise ClusterFileRefused(one_sentence(error)) from error
+        raise ClusterFileRefused(one_sentence(error, model=model)) from error
+    if isinstance(asked, DivisionLine):
+        return {"id": asked.id, "error": None, "fair_share": _shares(asked)}
     can, allowed = _gate(asked)
     return {"id": asked.id, "error": None, "can_reclaim": can, "allowed": allowed}
 

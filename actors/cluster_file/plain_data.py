@@ -13,9 +13,10 @@ import yaml
 
 from actors.documents.bounded_files import CLUSTER_BYTES, text_of
 from actors.documents.collector import collector_paused
+from actors.documents.messages import shown
 from actors.documents.safe_msgpack import deeper_than
 
-_SHOWN, _DEEPEST, _MOST_VALUES = 60, 64, 20_000_000
+_DEEPEST, _MOST_VALUES = 64, 20_000_000
 #: All bytes but brackets, and what says where texts begin and end.
 _NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"\\'))
 
@@ -245,11 +246,3 @@ def _no_number(_constant: str) -> Any:
 
 def _refused(where: str, line: int, column: int, told: str) -> ClusterFileRefused:
     return ClusterFileRefused(f"{where}, line {line}, column {column}: {told}")
-
-
-def shown(value: Any) -> str:
-    """A value as the file writes it, shortened."""
-    if value is None:
-        return "nothing"
-    text = json.dumps(value, ensure_ascii=False, default=repr).encode(errors="backslashreplace").decode()
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -42,8 +43,22 @@ from actors.documents.state_limits import STATE_LIMITS, StateLimits
 PREFIX = "CLEARWAY_"
 SHIPPED = CONFIG / "runtime.toml"
 
+#: Top keys whose values are, or may hold, a secret: messages do not show these.
+_SECRET = ("redis_url", "redis_password", "telemetry")
+
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=1)]
+
+
+def _matching(pattern: str, expected: str) -> AfterValidator:
+    """Refuse text that does not match a pattern, and say in words what was expected."""
+
+    def checked(value: str) -> str:
+        if re.fullmatch(pattern, value) is None:
+            raise ValueError(expected)
+        return value
+
+    return AfterValidator(checked)
 
 
 class SettingsRefused(Exception):
@@ -111,7 +126,13 @@ class Settings(BaseSettings):
         env_ignore_empty=True,
     )  # fmt: skip
 
-    fleet: Annotated[str, Field(pattern=r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$")] = "demo"
+    fleet: Annotated[
+        str,
+        _matching(
+            r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?",
+            "expected at most 63 of a-z, 0-9 and -, with a letter or a digit at both ends",
+        ),
+    ] = "demo"
     redis_url: SecretStr | None = None
     """None: the embedded broker is started. It is a secret, since it may hold a password."""
     redis_username: str | None = None
@@ -152,7 +173,7 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     shadow: bool = False
     """Decide and record, but in a stream that no connector reads."""
-    health: Annotated[str, Field(pattern=r"^(auto|off|.+:\d{1,5})$")] = "auto"
+    health: Annotated[str, _matching(r"auto|off|.+:\d{1,5}", "expected host:port, auto or off")] = "auto"
     """Where health and figures are served: ``host:port``, ``auto`` or ``off``."""
     limits: LimitSettings = LimitSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
@@ -169,13 +190,13 @@ class Settings(BaseSettings):
         if value is None:
             return None
         if not value.get_secret_value().startswith(schemes):
-            raise ValueError(f"must begin with {', '.join(schemes[:2])} or {schemes[2]}")
+            raise ValueError(f"expected a URL that begins with {', '.join(schemes[:2])} or {schemes[2]}")
         try:
             # A password with a slash is read as a port, and the message of the library would show it.
             urlsplit(value.get_secret_value()).port  # noqa: B018 - reading the property computes and checks it
         except ValueError:
             raise ValueError(
-                "must be scheme://user:password@host:port/number, with %-codes for what is neither letter nor digit"
+                "expected scheme://user:password@host:port/number, with %-codes for what is neither letter nor digit"
             ) from None
         return value
 
@@ -265,10 +286,11 @@ def load_settings(path: Path | None = None, **options: Any) -> Settings:
         return Settings(**given)
     except ValidationError as refusal:
         location = refusal.errors()[0]["loc"]
-        told = one_sentence(refusal, show_input=False, model=Settings)
+        told = one_sentence(refusal, model=Settings, secret=_SECRET)
         raise SettingsRefused(f"{_source(location, given, file)}: {told}") from None
-    except SettingsError as refusal:
-        raise SettingsRefused(f"environment: {refusal}") from None
+    except SettingsError as refusal:  # a variable of a table, whose value is read as JSON
+        table = next((field for field in Settings.model_fields if f'"{field}"' in str(refusal)), "")
+        raise SettingsRefused(f"environment ({PREFIX}{table.upper()}): {table}: expected JSON") from None
     except RecursionError:
         raise SettingsRefused("environment: expected values that nest less deep") from None
     finally:
@@ -313,9 +335,10 @@ def _source(location: tuple[int | str, ...], options: Mapping[str, Any], file: P
     """The source of a value, for messages: the option, the variable or the file."""
     if location and location[0] in options:
         return "option"
-    variable = PREFIX + "__".join(str(step) for step in location).upper()
-    top = PREFIX + str(location[0]).upper() if location else variable
-    for candidate in (variable, top):
-        if candidate in os.environ:
-            return f"environment ({candidate})"
+    steps = [str(step).upper() for step in location]
+    for depth in range(len(steps), 0, -1):
+        variable = PREFIX + "__".join(steps[:depth])
+        for given in sorted(os.environ):
+            if given == variable or (depth == len(steps) and given.startswith(f"{variable}__")):
+                return f"environment ({given})"
     return str(file) if file is not None else "settings"

@@ -1,47 +1,126 @@
-"""Validation errors as one sentence: where, what was expected, what was found."""
+"""Mistakes in documents as sentences: where, what was expected, what was found."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from actors.documents.model import END_OF_TIME, FIRST_MOMENT, Location, Offence
 
 _SHOWN = 60
 _LISTED = "expected one of "
-_PLAINLY = {"missing": "expected a value, found none", "extra_forbidden": "unknown key"}
+#: What the kinds of pydantic's errors mean to the author of a document.
+_EXPECTED = {
+    "missing": "expected a value",
+    "string_type": "expected text",
+    "string_too_short": "expected text that is not empty",
+    "int_type": "expected a whole number",
+    "int_from_float": "expected a whole number",
+    "int_parsing": "expected a whole number",
+    "int_parsing_size": "expected a smaller number",
+    "float_type": "expected a number",
+    "float_parsing": "expected a number",
+    "finite_number": "expected a finite number",
+    "bool_type": "expected true or false",
+    "bool_parsing": "expected true or false",
+    "dict_type": "expected a mapping",
+    "model_type": "expected a mapping",
+    "model_attributes_type": "expected a mapping",
+    "tuple_type": "expected a list",
+    "list_type": "expected a list",
+    "invalid_key": "expected keys that are text",
+    "path_not_file": "expected a file that exists",
+}
+#: What the patterns of texts mean.
+_PATTERNS = {r"^[^/]+$": "expected a name without a slash"}
+
+
+def offences_in(error: ValidationError, model: type[BaseModel] | None = None) -> list[Offence]:
+    """The mistakes that pydantic found in a document.
+
+    Parameters
+    ----------
+    model
+        What was validated: then an unknown key is answered with the keys that are known.
+    """
+    return [_offence(detail, model) for detail in error.errors(include_url=False)]
 
 
 def one_sentence(
-    error: ValidationError, *, root: str = "", show_input: bool = True, model: type[BaseModel] | None = None
+    error: ValidationError, *, root: str = "", model: type[BaseModel] | None = None, secret: tuple[str, ...] = ()
 ) -> str:
-    """The first error with the path of its key, and how many more there are.
+    """The first mistake, and how many more there are.
 
     Parameters
     ----------
     root
         Prefix of the path.
-    show_input
-        False if the input may be a secret.
     model
-        What was validated: then an unknown key is answered with the one that was probably meant.
+        See `offences_in`.
+    secret
+        First steps of paths below which no value is shown, nor is the value of the whole document.
     """
-    complaints = error.errors(include_url=False, include_context=False, include_input=show_input)
+    found, kinds = offences_in(error, model), [detail["type"] for detail in error.errors(include_url=False)]
     # A key that is misspelled is unknown, and missing by its right name: the former says more.
-    first = next((each for each in complaints if each["type"] == "extra_forbidden"), complaints[0])
-    path = key_path(first["loc"], root)
-    what = _PLAINLY.get(first["type"]) or first["msg"].removeprefix("Value error, ")
-    what = what[:1].lower() + what[1:]
-    if model is not None and first["type"] == "extra_forbidden":
-        what += meant(f"{_LISTED}{', '.join(keys_at(model, first['loc'][:-1]))}", first["loc"][-1])
-    found = ""
-    if show_input and first["type"] not in _PLAINLY:
-        shown = repr(first["input"])
-        found = f", found {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}"
-    found += meant(what, first["input"]) if found else ""
-    more = f" (and {len(complaints) - 1} more)" if len(complaints) > 1 else ""
-    return f"{path + ': ' if path else ''}{what}{found}{more}"
+    unknown = "extra_forbidden" in kinds
+    first = found[kinds.index("extra_forbidden") if unknown else 0]
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    hidden = bool(secret) and not unknown and (not first.where or first.where[0] in secret)
+    return f"{sentence(first, key_path(first.where, root), hidden=hidden)}{more}"
+
+
+def sentence(offence: Offence, where: str, *, hidden: bool = False) -> str:
+    """A mistake as one sentence, with the word that was probably meant; ``hidden``: without what was found."""
+    found = "" if hidden else f", found {shown(offence.found)}{meant(offence.expected, offence.found)}"
+    return f"{where}{': ' if where else ''}{offence.expected}{found}"
+
+
+def shown(value: Any) -> str:
+    """A value as a file writes it, shortened."""
+    if value is None:
+        return "nothing"
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=repr).encode(errors="backslashreplace").decode()
+    except TypeError:  # keys that no file can write
+        text = repr(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def _offence(error: ErrorDetails, model: type[BaseModel] | None) -> Offence:
+    kind, context = error["type"], error.get("ctx", {})
+    where = tuple(step for step in error["loc"] if step != "[key]")
+    if kind == "extra_forbidden":
+        known = f"{_LISTED}{', '.join(keys_at(model, where[:-1]))}" if model is not None else "expected no such key"
+        return Offence(where, known, where[-1])
+    return Offence(where, _expected(kind, context, where, error["msg"]), None if kind == "missing" else error["input"])
+
+
+def _expected(kind: str, context: dict[str, Any], where: Location, told: str) -> str:
+    """What pydantic expected; ``told`` is how it says that itself."""
+    if kind in ("offence", "literal_error"):
+        return f"{'expected ' if kind == 'literal_error' else ''}{context['expected']}"
+    if context.get("ge") == FIRST_MOMENT or context.get("lt") == END_OF_TIME:
+        return "expected seconds since 1970, within the years 1 to 9999"
+    if kind in ("greater_than_equal", "less_than_equal") and where == ("version",):
+        return "expected 1"
+    if kind == "greater_than_equal":
+        return f"expected at least {context['ge']:.15g}"
+    if kind == "greater_than":
+        return f"expected more than {context['gt']:.15g}"
+    if kind in ("less_than", "less_than_equal"):
+        return f"expected at most {context['le'] if 'le' in context else context['lt'] - 1}"
+    if kind == "string_too_long":
+        return f"expected at most {context['max_length']} characters"
+    if kind == "string_pattern_mismatch":
+        return _PATTERNS.get(context["pattern"], f"expected text that matches {context['pattern']}")
+    if kind == "value_error":
+        return told.removeprefix("Value error, ")
+    return _EXPECTED.get(kind) or f"expected otherwise ({told})"
 
 
 def meant(expected: str, found: object) -> str:
@@ -57,7 +136,7 @@ def meant(expected: str, found: object) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def keys_at(model: type[BaseModel], where: tuple[int | str, ...]) -> list[str]:
+def keys_at(model: type[BaseModel], where: Location) -> list[str]:
     """The keys that a document of a model may have at a path."""
     for step in where:
         if isinstance(step, str) and step in model.model_fields:
@@ -72,7 +151,7 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models_in(inner)
 
 
-def key_path(loc: tuple[int | str, ...], root: str = "") -> str:
+def key_path(loc: Location, root: str = "") -> str:
     """A location as a path, ``nodes[3].labels.zone``."""
     path = root
     for step in loc:

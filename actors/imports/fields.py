@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
-from actors.cluster_file.plain_data import ClusterFileRefused, shown
+from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.documents.durations import A_TIME, moment_of
-from actors.documents.messages import key_path
+from actors.documents.messages import key_path, shown
 from actors.documents.model import Location
 from actors.documents.quantities import NO_BOUND, QuantityRefused, QuantityTooLarge, base_units
 from pipeline.cluster.arrays import UNLIMITED

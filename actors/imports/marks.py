@@ -116,7 +116,7 @@ def table() -> MarksDocument:
     try:
         return MarksDocument.model_validate(toml_of(text_of(FILE)))
     except ValidationError as error:
-        raise SettingsRefused(f"{FILE.name}: {one_sentence(error)}") from error
+        raise SettingsRefused(f"{FILE.name}: {one_sentence(error, model=MarksDocument)}") from error
     except (OSError, ValueError) as error:
         raise SettingsRefused(f"{FILE.name}: expected the table of marks, found: {error}") from error
 

@@ -19,7 +19,7 @@ def test_a_service_without_its_broker_says_so_and_still_stops_when_told(tmp_path
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("run", "--redis-url", "http://nowhere"), "must begin with redis://"),
+        (("run", "--redis-url", "http://nowhere"), "expected a URL that begins with redis://"),
         (("run", "--profile", "nobodys"), "profile: expected one of"),
         (("fleet", "--inventory", "/nowhere.yaml"), "/nowhere.yaml: cannot be read"),
         (("explain",), "redis_url: expected the broker"),

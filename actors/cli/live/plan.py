@@ -13,8 +13,9 @@ from actors.cli.live.reading import reading
 from actors.cli.sentences import NAMED, attempt_lines, condition_lines, condition_words, decision_lines, many
 from actors.cli.simulate import Case, answered, open_case
 from actors.cli.simulated_why import Why
-from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, shown, text_to_read
+from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, text_to_read
 from actors.configuration.settings import Settings
+from actors.documents.messages import shown
 from actors.documents.results import say
 from actors.documents.state_limits import StateLimits
 from actors.ingestion.exported import cluster_document

@@ -8,8 +8,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
-from actors.cluster_file.plain_data import shown
-from actors.cluster_file.reader import offences_in
+from actors.documents.messages import offences_in, shown
 from actors.documents.model import Amount, Count, Document, Location, Name, Offence, Priority, offended
 
 _Item = TypeVar("_Item")

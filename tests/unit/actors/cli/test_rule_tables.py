@@ -45,9 +45,9 @@ def test_a_batch_holds_lines_of_all_kinds(tmp_path):
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        (DIVISION | {"total": -1}, "total: input should be greater than or equal to 0, found -1"),
+        (DIVISION | {"total": -1}, "total: expected at least 0, found -1"),
         (DIVISION | {"queues": [["q0", 50, 1]]}, "queues[0]"),
-        (DIVISION | {"strange": 1}, "strange: unknown key"),
+        (DIVISION | {"strange": 1}, "strange: expected one of id, total"),
         (RECLAIM | {"reclaimer": "c"}, "reclaimer: expected the name of one of the queues"),
         (RECLAIM | {"victims": {"c": []}}, "victims: expected the name of one of the queues"),
     ],

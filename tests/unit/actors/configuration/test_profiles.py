@@ -65,21 +65,21 @@ def test_the_solver_of_an_action_is_named_by_the_profile_or_by_volcanos_switch(
     [
         ('plugins = []\nactions = ["allot"]', "actions[0]: expected one of enqueue, allocate"),
         (PLUGIN.format(name="gangs", more=""), "plugins[0].name: expected one of gang, priority"),
-        (PLUGIN.format(name="tdm", more=""), "(this plugin is not supported yet), found 'tdm'"),
+        (PLUGIN.format(name="tdm", more=""), '(this plugin is not supported yet), found "tdm"'),
         (PLUGIN.format(name="gang", more="enabled = { ready = true }"), "plugins[0].enabled.ready: expected one of *"),
         (PLUGIN.format(name="capacity", more="arguments = { strict = 1 }"), "arguments.strict: expected true or false"),
         (PLUGIN.format(name="capacity", more="arguments = { loose = true }"), "loose: expected one of strict"),
-        (PLUGIN.format(name="gang", more="argument = 1"), "plugins[0].argument: unknown key"),
+        (PLUGIN.format(name="gang", more="argument = 1"), 'found "argument"; did you mean arguments?'),
         (
             'plugins = []\nactions = ["preempt"]\naction_arguments = { preempt = { whole = true } }',
             "action_arguments.preempt.whole: expected one of topology_aware, gang_aware",
         ),
-        ('plugins = []\nactions = []\nplan_ttl_s = "30"', "plan_ttl_s: input should be a valid number, found '30'"),
+        ('plugins = []\nactions = []\nplan_ttl_s = "30"', 'plan_ttl_s: expected a number, found "30"'),
         (
             'plugins = []\nactions = []\nsolvers = { preempt = "pods" }',
             "preempt: expected one of bundles, gather, scenarios, tasks",
         ),
-        ("plugins = []", "actions: expected a value, found none"),
+        ("plugins = []", "actions: expected a value, found nothing"),
         ("actions = [", "expected TOML, found a mistake"),
     ],
 )

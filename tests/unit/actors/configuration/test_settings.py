@@ -42,16 +42,17 @@ def test_environment_goes_over_file_and_options_over_both(tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("searchers = 0", "searchers: input should be greater than or equal to 1"),
-        ("serchers = 2", "serchers: unknown key"),
-        ("[limits]\ndepth = 'deep'", "limits.depth: input should be a valid integer"),
-        ("[telemetry]\nexporter = 'fax'", "telemetry.exporter: input should be 'auto', 'none', 'console' or 'otlp'"),
-        ("telemetry = 3", "telemetry: input should be a valid dictionary"),
-        ("fleet = 'Not A Label'", "fleet: string should match pattern"),
-        ("redis_url = 'http://x'", "redis_url: must begin with redis://, rediss:// or unix://"),
+        ("searchers = 0", "searchers: expected at least 1, found 0"),
+        ("serchers = 2", "serchers: expected one of fleet, redis_url"),
+        ("[limits]\ndepth = 'deep'", 'limits.depth: expected a whole number, found "deep"'),
+        ("[telemetry]\nexporter = 'fax'", "telemetry.exporter: expected 'auto', 'none', 'console' or 'otlp'"),
+        ("[telemetry]\nexportr = 'otlp'", "telemetry.exportr: expected one of exporter, protocol"),
+        ("telemetry = 3", "telemetry: expected a mapping"),
+        ("fleet = 'Not A Label'", "fleet: expected at most 63 of a-z, 0-9 and -"),
+        ("redis_url = 'http://x'", "redis_url: expected a URL that begins with redis://, rediss:// or unix://"),
         ("searchers = ", "is not TOML: Invalid value"),
-        ("redis_url = 'redis://me:hidden/x@there/0'", "redis_url: must be scheme://user:password@host"),
-        ("redis_ca_file = '/nowhere.pem'", "redis_ca_file: path does not point to a file"),
+        ("redis_url = 'redis://me:hidden/x@there/0'", "redis_url: expected scheme://user:password@host"),
+        ("redis_ca_file = '/nowhere.pem'", "redis_ca_file: expected a file that exists"),
         ("redis_ca_file = '/dev/../etc/passwd'", "redis_ca_file: expected redis_url to begin with rediss://"),
         ("[telemetry]\nendpoint = 'http://me:hidden@there'", "telemetry.endpoint: expected no user or password in it"),
     ],
@@ -82,7 +83,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         (
             "CLEARWAY_SEARCHERS",
             "many",
-            r"^environment \(CLEARWAY_SEARCHERS\): searchers: input should be a valid integer",
+            r"^environment \(CLEARWAY_SEARCHERS\): searchers: expected a whole number, found \"many\"$",
         ),
         (
             "CLEARWAY_SERCHERS",
@@ -93,9 +94,14 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         (
             "CLEARWAY_LIMITS__DEEP",
             "2",
-            r"^environment \(CLEARWAY_LIMITS__DEEP\): limits.deep: unknown key; did you mean depth\?$",
+            r"^environment \(CLEARWAY_LIMITS__DEEP\): limits.deep: expected one of .*; did you mean depth\?$",
         ),
-        ("CLEARWAY_LIMITS", "{", '^environment: .*"limits"'),
+        (
+            "CLEARWAY_LIMITS__STATE__TASKS",
+            "2",
+            r"^environment \(CLEARWAY_LIMITS__STATE__TASKS\): limits.state: expected one of",
+        ),
+        ("CLEARWAY_LIMITS", "{", r"^environment \(CLEARWAY_LIMITS\): limits: expected JSON$"),
     ],
 )
 def test_a_wrong_variable_is_refused_by_its_name(

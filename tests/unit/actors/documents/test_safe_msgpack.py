@@ -143,21 +143,21 @@ def test_depth_beyond_what_msgpack_itself_bears_refuses_the_entry() -> None:
 
 WORST: list[tuple[str, dict[str, Any], str]] = [
     ("podgroup_upserted", {**GROUP, "gang_group": ["x", *(f"{at:x}" for at in range(150_000)), "x"]},
-     "body.gang_group[150001]: expected each name once, found 'x'"),
-    ("podgroup_upserted", {**GROUP, "tasks": [0] * 900_000}, "body.tasks[0]: input should be a valid dictionary"),
+     "body.gang_group[150001]: expected each name once, found \"x\""),
+    ("podgroup_upserted", {**GROUP, "tasks": [0] * 900_000}, "body.tasks[0]: expected a mapping, found 0"),
     ("podgroup_upserted", {**GROUP, "tasks": [{"name": "a", "tolerations": [{}] * 900_000}]},
      "body.tasks[0].tolerations[0].operator: expected Exists where there is no key"),
     ("node_upserted", {"name": "n", "allocatable": {f"{at:x}": 1 for at in range(100_000)}},
      "body.allocatable: expected at most 128 keys, found 100000"),
     ("node_upserted", {"name": "n", "allocatable": {}, "labels": {f"{at:x}": 1 for at in range(100_000)}},
      "body.labels: expected at most 1000 keys, found 100000"),
-    ("node_upserted", {"name": "n" * 1_000_000, "allocatable": {}}, "body.name: string should have at most 512"),
+    ("node_upserted", {"name": "n" * 1_000_000, "allocatable": {}}, "body.name: expected at most 512 characters"),
     ("node_upserted", {"name": "n", "allocatable": {"cpu": "9" * 1_000_000}}, "body.allocatable.cpu: expected a non-"),
     ("node_upserted", {"name": "n", "allocatable": {"cpu": "1e999999999"}}, "body.allocatable.cpu: expected a non-"),
     ("node_upserted", {"name": "n", "allocatable": {"cpu": 2**64 - 1}}, "body.allocatable.cpu: expected a quantity"),
     ("node_upserted", {"name": "n", "allocatable": {"cpu": float("nan")}}, "body.allocatable.cpu: expected a non-"),
-    ("task_started", {"task": "default/a", "node": "n0", "incarnation": 2**63}, "body.incarnation: input should be"),
-    ("task_started", {"task": "default/a", "node": "n0", "at": float("inf")}, "body.at: input should be a finite"),
+    ("task_started", {"task": "default/a", "node": "n0", "incarnation": 2**63}, "body.incarnation: expected at most"),
+    ("task_started", {"task": "default/a", "node": "n0", "at": float("inf")}, "body.at: expected a finite number"),
 ]  # fmt: skip
 
 
