@@ -5,22 +5,26 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from actors.cli.live.reading import reading
 from actors.cli.sentences import NAMED, attempt_lines, condition_lines, condition_words, decision_lines, many
 from actors.cli.simulate import Case, answered, open_case
 from actors.cli.simulated_why import Why
+from actors.cluster_file.cross_references import unknown
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, text_to_read
 from actors.configuration.settings import Settings
-from actors.documents.messages import shown
+from actors.documents.messages import key_path, sentence, shown
 from actors.documents.results import say
 from actors.documents.state_limits import StateLimits
 from actors.ingestion.exported import cluster_document
 from actors.ingestion.spectating import Onlooker
 from actors.protocol.presence import present
+from pipeline.cluster.arrays import with_rows
 from pipeline.cluster.rules.minima_met import is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
@@ -106,11 +110,18 @@ def run(
         if leading is not None and leading != Path(otherwise).stem:
             otherwise = leading
     named, told = Joined(there, asked, gang, cluster), []
+    cases: dict[int | None, Case] = {}  # by priority: to check and compile a large cluster takes longer than to plan
     for wish in wishes:
         try:
-            told.append(planned(there, document, wish, profile, settings.limits.state, otherwise))
+            case = cases.get(wish.priority)
+            if case is None or wish.queue is None:
+                case = joined(there, document, wish, profile, settings.limits.state, otherwise)
+            else:
+                case = in_queue(case, wish.queue)
         except ClusterFileRefused as refusal:
             raise ClusterFileRefused(named.sentence(str(refusal), wish)) from refusal
+        cases[wish.priority] = case
+        told.append(planned(case))
     say(json.dumps(told, ensure_ascii=False) + "\n" if as_json else "\n".join(in_words(told)) + "\n")
     return 0 if all(one["starts"] != NO for one in told) else 1
 
@@ -153,15 +164,15 @@ def gang_of(document: Mapping[str, Any]) -> dict[str, Any]:
     return dict(listed[0])
 
 
-def planned(
+def joined(
     cluster: Mapping[str, Any],
     gang: Mapping[str, Any],
     wish: Wish,
     profile: str | None,
     most: StateLimits,
     otherwise: str = "default",
-) -> dict[str, Any]:
-    """What would become of a gang that joined a cluster now, as plain data.
+) -> Case:
+    """A cluster that a gang has joined as the last podgroup.
 
     Parameters
     ----------
@@ -180,10 +191,31 @@ def planned(
         If the gang is not valid in this cluster, for example because its name is taken.
     """
     asked = {"queue": wish.queue, "priority": wish.priority}
-    joined = {**gang, **{key: value for key, value in asked.items() if value is not None}}
+    document = {**gang, **{key: value for key, value in asked.items() if value is not None}}
     if wish.priority is not None:
-        joined.pop("priority_class", None)
-    case = open_case({**cluster, "podgroups": [*_podgroups_of(cluster), joined]}, profile, most, otherwise)
+        document.pop("priority_class", None)
+    return open_case({**cluster, "podgroups": [*_podgroups_of(cluster), document]}, profile, most, otherwise)
+
+
+def in_queue(case: Case, queue: str) -> Case:
+    """The same cluster with its last podgroup in another queue.
+
+    Raises
+    ------
+    ClusterFileRefused
+        If there is no such queue.
+    """
+    row = len(case.names.podgroups) - 1
+    if queue not in case.names.queue_row:
+        offence = unknown(("podgroups", row, "queue"), "queue", queue, case.names.queues)
+        raise ClusterFileRefused(sentence(offence, key_path(offence.where)))
+    podgroups = case.snapshot.podgroups
+    queues = with_rows(podgroups.queue, np.array([row]), case.names.queue_row[queue])
+    return replace(case, snapshot=replace(case.snapshot, podgroups=replace(podgroups, queue=queues)))
+
+
+def planned(case: Case) -> dict[str, Any]:
+    """What would become of the last podgroup of a cluster, as plain data."""
     name = case.names.podgroups[-1]
     row, snapshot, why = len(case.names.podgroups) - 1, case.snapshot, Why(case.names)
     first: Cycle | None = None
@@ -200,7 +232,8 @@ def planned(
     evicted = sum(one["evicts"] for one in mine)
     waiting = int((snapshot.tasks.status[snapshot.tasks_of(row)] == PENDING).sum())
     return {
-        "podgroup": name, "queue": joined.get("queue"), "priority": int(snapshot.podgroups.priority[row]),
+        "podgroup": name, "queue": case.names.queues[snapshot.podgroups.queue[row]],
+        "priority": int(snapshot.podgroups.priority[row]),
         "starts": (LATER if evicted else AT_ONCE) if runs else NO,
         "domain": next((one["domain"] for one in mine if one["domain"]), None),
         "places": _places(case, snapshot, row) if runs else [], "evictions": _evictions(case, first, row),

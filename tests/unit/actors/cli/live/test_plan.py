@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from actors.cli.live.plan import Wish, gang_of, in_words, planned, run
+from actors.cli.live.plan import Wish, gang_of, in_words, joined, planned, run
+from actors.cli.simulate import open_case
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
 from actors.configuration.settings import Settings
 from actors.documents.state_limits import STATE_LIMITS
@@ -30,7 +31,7 @@ def gang(tasks: int, **more: Any) -> dict[str, Any]:
 
 
 def of(tasks: int, wish: Wish | None = None, **more: Any) -> dict[str, Any]:
-    return planned(racks(), gang(tasks, **more), wish or Wish(), "default", STATE_LIMITS)
+    return planned(joined(racks(), gang(tasks, **more), wish or Wish(), "default", STATE_LIMITS))
 
 
 def test_a_gang_that_fits_starts_at_once() -> None:
@@ -95,6 +96,22 @@ def test_the_command_answers_for_every_wish_and_touches_nothing(
     assert run(Settings(), wanted, cluster, wishes[1:], profile=None, as_json=False) == 0
     assert "starts after 1 eviction" in capsys.readouterr().out
     assert cluster.read_bytes() == before
+
+
+def test_a_cluster_is_checked_and_compiled_once_for_all_queues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened = []
+    monkeypatch.setattr("actors.cli.live.plan.open_case", lambda *asked: opened.append(open_case(*asked)) or opened[-1])
+    cluster, wanted = tmp_path / "cluster.json", tmp_path / "gang.json"
+    cluster.write_text(json.dumps(racks()))
+    wanted.write_text(json.dumps(gang(2)))
+    wishes = [Wish(queue, priority) for queue in ("guest", "ml") for priority in (0, 5)]
+    run(Settings(), wanted, cluster, wishes, profile=None, as_json=True)
+    assert json.loads(capsys.readouterr().out) == [json.loads(json.dumps(of(2, wish))) for wish in wishes]
+    assert len(opened) == 2 + len(wishes), "once for each priority, and once for each of the answers compared with"
+    with pytest.raises(ClusterFileRefused, match=r"^--queue: expected the name of a queue \(guest, ml\), found .nope"):
+        run(Settings(), wanted, cluster, [*wishes[:1], Wish("nope", 0)], profile=None, as_json=True)
 
 
 def test_the_settings_name_the_profile_where_neither_option_nor_cluster_file_does(tmp_path: Path, capsys: Any) -> None:
@@ -169,5 +186,5 @@ def test_a_mistake_is_told_by_its_path_in_the_file_that_it_is_in(
     ],
 )
 def test_a_gang_that_nothing_holds_back_and_that_does_not_start_is_told_why(asked: dict[str, Any], why: str) -> None:
-    told = planned(racks(), gang(1) | asked, Wish(), "default", STATE_LIMITS)
+    told = planned(joined(racks(), gang(1) | asked, Wish(), "default", STATE_LIMITS))
     assert list(in_words([told])) == ["default/asked in queue ml at priority 0 does not start", f"  {why}"]
