@@ -28,17 +28,15 @@ class Timed:
     steady: bool
 
 
-def decide(
-    snapshot: Snapshot, policy: Policy, podgroup: int, now: float, *, purpose: Purpose = Purpose.PREEMPT, runs: int = 1
-) -> Timed:
-    """Propose for one podgroup, ``runs`` times, each time on a new copy of the snapshot.
+def decide(snapshot: Snapshot, policy: Policy, podgroup: int, now: float, *, runs: int = 1) -> Timed:
+    """Propose to preempt for one podgroup, ``runs`` times, each time on a new copy of the snapshot.
 
-    The search is that of the policy's action with this purpose, by the solver that the policy names for it.
+    The search is that of the policy's action that preempts, by the solver that the policy names for it.
     """
     spent, first, steady = [], None, True
-    action = next((name for name in policy.actions if name.endswith(purpose.value)), "")
+    action = next((name for name in policy.actions if name.endswith(Purpose.PREEMPT.value)), "")
     for _ in range(max(runs, 1)):
-        attempt = Attempt(replace(snapshot), policy, purpose, (podgroup,), None, now, action)
+        attempt = Attempt(replace(snapshot), policy, Purpose.PREEMPT, (podgroup,), None, now, action)
         begin = time.perf_counter()
         outcome = propose(attempt)
         spent.append((time.perf_counter() - begin) * 1e3)

@@ -74,18 +74,14 @@ class WhatIf:
 
         ``on`` are the cards there of those that wait, None: none needs one.
         """
-        return self._placed(NOMINATE, rows, nodes, on)
+        return self._with(NOMINATE, rows, nodes, _no_cards(rows) if on is None else np.asarray(on, np.int64))
 
-    def binding(self, rows: Rows, nodes: Rows, on: Rows | None = None) -> "WhatIf":
-        """With waiting tasks Bound to ``nodes``; their nominations are used up. ``on``: see ``nominating``."""
-        return self._placed(BIND, rows, nodes, on)
-
-    def _placed(self, kind: int, rows: Rows, nodes: Rows, on: Rows | None) -> "WhatIf":
-        cards = np.full(len(rows), NONE, np.int64) if on is None else np.asarray(on, np.int64)
-        return self._with(kind, rows, np.asarray(nodes, np.int64), cards)
+    def binding(self, rows: Rows, nodes: Rows) -> "WhatIf":
+        """With waiting tasks Bound to ``nodes``, without taking cards there; their nominations are used up."""
+        return self._with(BIND, rows, nodes, _no_cards(rows))
 
     def _with(self, kind: int, rows: Rows, nodes: Rows, cards: Rows) -> "WhatIf":
-        log, columns = self.log, self.snapshot.once(columns_of)
+        log, columns, nodes = self.log, self.snapshot.once(columns_of), np.asarray(nodes, np.int64)
         count = note(*log, self.count, kind, rows, nodes, cards, columns)
         if count == NONE:
             log = copied(log, self.count, len(rows))
@@ -123,12 +119,6 @@ class WhatIf:
         """int64[M, R]: of some nodes what is idle and what comes free, less what is promised."""
         room = self.snapshot.room.future.take(nodes, axis=0)
         correct(*self.entries, NODE, nodes, FIRST, room)
-        return room
-
-    def card_future_of(self, nodes: Rows) -> Longs:
-        """int64[M, D]: the same of their cards."""
-        room = self.snapshot.card_room.future.take(nodes, axis=0)
-        correct(*self.entries, NODE, nodes, FIRST + self.snapshot.shapes.request.shape[1], room)
         return room
 
     def ready_of(self, podgroups: Rows | Ids) -> Counts:
@@ -175,6 +165,10 @@ class WhatIf:
                 columns[name] = with_rows(column, rows, values)
         changed = replace(tasks, **columns)
         return replace(self.snapshot, tasks=changed).following(self.snapshot, rows)
+
+
+def _no_cards(rows: Rows) -> Rows:
+    return np.full(len(rows), NONE, np.int64)
 
 
 def columns_of(snapshot: Snapshot) -> Plain:

@@ -50,10 +50,7 @@ def answers(state: Snapshot | WhatIf, some: Any) -> list[Any]:
     """Everything that both can be asked."""
     every = np.arange(GROUPS * TASKS)
     groups = np.arange(GROUPS)[::-1]
-    if isinstance(state, WhatIf):
-        found = [state.future_of(some), state.card_future_of(some)]
-    else:
-        found = [state.room.future_of(some), state.card_room.future_of(some)]
+    found = [state.future_of(some)] if isinstance(state, WhatIf) else [state.room.future_of(some)]
     found += [state.allocated_here, state.allocated, state.requested_here, state.nominated_of(every)]
     found += [state.ready_of(groups), state.held_of(groups)]
     for group in range(GROUPS):

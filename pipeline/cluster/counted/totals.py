@@ -12,12 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows, sealed
+from pipeline.cluster.arrays import Counts, Longs, Rows, sealed
 from pipeline.cluster.counted.counting import COUNTS, SHARES, coming, differing, free, recount
 from pipeline.cluster.growing import copied, extended
 from pipeline.cluster.tables import (
-    PENDING,
-    TERMINATING,
     Nodes,
     Podgroups,
     Queues,
@@ -259,8 +257,3 @@ def _sources(tables: Counted) -> tuple[Any, ...]:
         tasks.shape, tasks.podgroup, tasks.role, tasks.subgroup,
         tables.podgroups.queue, shapes.request, shapes.on_card,
     )  # fmt: skip
-
-
-def promised(tasks: Tasks) -> Bools:
-    """bool[T]: tasks that are promised a node: pending ones, and those that move to another node."""
-    return np.asarray(((tasks.status == PENDING) | (tasks.status == TERMINATING)) & (tasks.nominated != NONE))
