@@ -47,7 +47,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """One of the names above, loaded when it is first asked for: not every module needs the kernels, which take long.
+    """One of the names above, imported when it is first used: the kernels take long, and not all callers need them.
 
     ``propose``, ``judge`` and ``cycle`` are in the modules of their names.
     """

@@ -84,7 +84,7 @@ class Compiled(CPUDispatcher):
         return self._cache.processors()
 
     def get_call_template(self, args: Any, kws: Any) -> tuple[Any, ...]:
-        """What a kernel that calls this is told: the types that it takes and returns."""
+        """The types that it takes and returns, for the compilation of a kernel that calls it."""
         signature, folded = self._compiler.fold_argument_types(args, kws)
         wanted = tuple(_widened(one) for one in folded)
         if wanted not in self._linked:
@@ -94,7 +94,7 @@ class Compiled(CPUDispatcher):
         return template, signature, folded, {}
 
     def get_overload(self, sig: Any) -> Any:
-        """What Numba finds the code under that a kernel is linked with, see `get_call_template`."""
+        """The key under which Numba finds the code to link a kernel with; see `get_call_template`."""
         return self._linked[tuple(sig)].fndesc
 
     def _compile_for_kernels(self, args: tuple[Any, ...]) -> Any:
@@ -118,6 +118,6 @@ def _read_only(kind: Any) -> Any:
 
 
 def _widened(kind: Any) -> Any:
-    """The type for which a function is compiled that a kernel calls: one for all integers, and none for one value."""
+    """The type for which a function that kernels call is compiled: one for all integers, never that of one value."""
     general = unliteral(kind)
     return int64 if isinstance(general, Integer) else general

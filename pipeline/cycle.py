@@ -109,7 +109,7 @@ def cycle(
 
 
 def _acted(progress: Progress) -> Progress:
-    """Every action of the policy in order, up to one that would take what another started."""
+    """Run the actions of the policy in order, until one would take what another has started."""
     actions = actions_of(progress.policy.actions)
     for action in actions:
         if len(progress.retaken):

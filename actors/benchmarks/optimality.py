@@ -4,9 +4,9 @@ There are five kinds: gangs with one GPU for each task, with whole nodes, with t
 task beside work that is elastic or bound by roles. Fleets have 16 to 128 nodes; the purpose is preempt, or reclaim from
 three queues. Prices are compared field by field, as prices of plans are: an instance counts with the first field in
 which it is above the least, else with its first field that is not zero. Whether a reclaim takes from the fairest queues
-that suffice, the first field of its price, is told apart: a rank is no amount. In reclaim the policy touches a higher
-priority only if that saves a step of efficiency ("Gang-Aware Preemption and Reclaim", section 3.5). So the least is
-sought among sets without a priority above those chosen, and among sets that do save such a step.
+that suffice (the first field of its price) is reported separately, since a rank is no amount. In reclaim the policy
+touches a higher priority only if that saves a step of efficiency ("Gang-Aware Preemption and Reclaim", section 3.5). So
+the least is sought among sets without a priority above those chosen, and among sets that do save such a step.
 """
 
 from __future__ import annotations

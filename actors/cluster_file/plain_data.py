@@ -154,8 +154,8 @@ def _read(text: str, where: str, *, several: bool) -> list[dict[str, Any]]:
 def _quickly(text: str) -> dict[str, Any]:
     """JSON in which nothing is wrong, as plain data; ValueError if that cannot be told quickly.
 
-    Written anew it has as many colons as before. A key given twice would be written once, with at least one colon less,
-    and only an escaped colon can be written as one that the text does not have.
+    Written out again it has as many colons as before: a key that was given twice is written once, with at least one
+    colon less. Only an escaped colon can add one that the text does not have.
     """
     read = msgspec.json.decode(text)
     again = msgspec.json.encode(read)  # refuses half a surrogate pair
@@ -167,7 +167,7 @@ def _quickly(text: str) -> dict[str, Any]:
 
 
 def surely_shallow(written: bytes, most: int) -> bool:
-    """Whether JSON nests at most so deep; False if a text in it has a bracket or a backslash, so that this is not told.
+    """Whether JSON nests at most this deep; also False if a text in it has a bracket or a backslash, which hide it.
 
     Of the brackets, those that enclose nothing are taken away until none are left, a level at a time. To walk through
     the values would take three times as long.

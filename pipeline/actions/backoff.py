@@ -1,4 +1,4 @@
-"""When to search again for podgroups without a plan or with a refused one; jitter keeps them from coming all at once.
+"""When to search again for podgroups whose search found no plan, or whose plan was refused; jitter spreads them out.
 
 After a search without a plan there must be news as well, or what stood in the way has ended with time. A refusal is
 itself news: the plan was made on an old state.

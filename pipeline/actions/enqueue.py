@@ -1,4 +1,4 @@
-"""Enqueue: admit podgroups whose minimum resources may be had, so that the others do not hold up the search."""
+"""Enqueue: admit podgroups whose minimum resources can be had, so that the others do not hold up the search."""
 
 import numpy as np
 

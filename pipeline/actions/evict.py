@@ -52,7 +52,7 @@ def evict(progress: Progress, action: str, purpose: Purpose) -> Progress:
 
 
 def admitted(progress: Progress, starving: list[GangGroup]) -> tuple[Progress, list[GangGroup]]:
-    """The gang groups that have a turn in this cycle, in order: they do not pause, up to the setup's limit."""
+    """The gang groups that get a turn in this cycle, in order: they do not pause, and the setup limits their number."""
     setup, searched = progress.setup, progress.searched
     awake = [one for one in starving if not setup.backoff.holds(one, progress.snapshot, progress.now)]
     fresh = [one for one in awake if one not in searched]

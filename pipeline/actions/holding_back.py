@@ -2,7 +2,8 @@
 
 A podgroup that finds no room in ``allocate`` may take, later in the same cycle, the room that a podgroup of lower
 priority was given there. KAI Scheduler starts that one and evicts it again. Here it does not start: the cycle begins
-anew without it. So it is with a podgroup for which an action evicts, and whose room a later action takes (`undone`).
+anew without it. The same holds for a podgroup for which one action evicts and whose room a later action takes
+(`undone`).
 """
 
 from collections.abc import Callable

@@ -78,7 +78,7 @@ def offsets(owners: NDArray[Any], count: int) -> Longs:
 
 
 def sizes(stop: Longs) -> Longs:
-    """int64[K]: how many rows each of some runs has that end at ``stop`` int64[K], each where the next begins."""
+    """int64[K]: how many rows each run has; run ``k`` ends before ``stop[k]``, where the next one begins."""
     size = stop.copy()
     size[1:] -= stop[:-1]
     return size
@@ -100,7 +100,7 @@ def distinct(rows: NDArray[Whole]) -> NDArray[Whole]:
 
 
 def _firsts(ordered: NDArray[Any]) -> Bools:
-    """bool[K]: where the next of some ordered values begins."""
+    """bool[K]: where a new value begins, in values that are in order."""
     first = np.empty(len(ordered), bool)
     first[:1] = True
     first[1:] = ordered[1:] != ordered[:-1]
@@ -127,13 +127,13 @@ def without(rows: NDArray[Whole], some: NDArray[Any]) -> NDArray[Whole]:
 
 
 def counted_off(rows: NDArray[Whole]) -> tuple[NDArray[Whole], Longs]:
-    """The ``distinct`` rows (integers [K]), and how often each is there (int64)."""
+    """The ``distinct`` rows (integers [K]), and how often each occurs (int64)."""
     first, many = first_of(rows)
     return rows[first], many
 
 
 def first_of(values: NDArray[Any]) -> tuple[Rows, Longs]:
-    """Where each of the different integers is first (int64), in rising order, and how often it is there (int64)."""
+    """The first position of each distinct integer (int64), by ascending integer, and how often it occurs (int64)."""
     order = _order_of(values)
     ordered = values[order]
     edge = np.empty(len(ordered) + 1, bool)
@@ -165,14 +165,14 @@ def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
 
 
 def _order_of(values: NDArray[Any]) -> Rows:
-    """Where the values are in rising order, equal ones as they come."""
+    """The positions of the values in ascending order; equal ones keep their order."""
     if len(values) > _FEW and values.dtype.kind in "biu":
         return _arranged((values,))[0]
     return values.argsort(kind="stable")
 
 
 def none_last(rows: Ids) -> Codes:
-    """uint32[K]: row numbers as a key by which NONE comes last: without its sign it is the greatest of all."""
+    """uint32[K]: row numbers as a key that puts NONE last: without its sign it is the largest number."""
     return rows.view(np.uint32)
 
 
@@ -233,19 +233,19 @@ def comparable(key: NDArray[Any]) -> Longs:
 
 
 def total_rank(*keys: NDArray[Any]) -> Longs:
-    """int64[M]: ranks of rows by ``keys``, the first key most significant; rows that are equal as they come."""
+    """int64[M]: ranks of rows by ``keys``, the first key most significant; equal rows keep their order."""
     result = np.empty(len(keys[0]), np.int64)
     result[ordered_by(*keys)] = np.arange(len(result))
     return result
 
 
 def ordered_by(*keys: NDArray[Any]) -> Rows:
-    """int64[M]: the rows in the order of ``keys``, the first key most significant; equal rows as they come."""
+    """int64[M]: the rows in the order of ``keys``, the first key most significant; equal rows keep their order."""
     return _arranged(keys)[0] if len(keys[0]) > _KEY_BY_KEY else np.lexsort(tuple(map(_numbers, keys[::-1])))
 
 
 def _key_by_key(keys: tuple[NDArray[Any], ...]) -> tuple[Rows, Bools]:
-    """What `_arranged` says of a few rows."""
+    """The same as `_arranged`, for a few rows."""
     order, equal = ordered_by(*keys), np.ones(len(keys[0]), bool)
     equal[:1] = False
     for key in map(_numbers, keys):
@@ -289,10 +289,10 @@ def _by_pack(pack: NDArray[Any], bits: int) -> Rows:
 
 
 def _packed(keys: Iterable[NDArray[Any]], rows: int) -> tuple[NDArray[Any] | None, int, int]:
-    """The leading keys as one, its bits, and how many keys that are: integers, or one key that is not packed (0 bits).
+    """The leading keys packed into one, its number of bits, and how many keys it holds; or one key as it is (0 bits).
 
-    Once they fill what is sorted in one go (`_by_digits`), they mostly tell rows apart, and no more are added. Keys
-    that tell no rows apart count but add nothing; None if there is no other.
+    No more are packed once they fill what `_by_digits` sorts in one go, since they mostly tell all rows apart by then.
+    Integers are packed; a key that is the same in all rows is counted and adds no bits. None if all keys are such.
     """
     pack: NDArray[Any] | None = None
     bits, many, at_once = 0, 0, _KEY_BITS - _places(rows)

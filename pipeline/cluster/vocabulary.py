@@ -48,7 +48,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class AntiAffinity:
-    """Not in one domain of a label key with tasks that a selector means, as Kubernetes' pod anti-affinity says it.
+    """A task must not share a domain of a label key with tasks that a selector matches: Kubernetes' pod anti-affinity.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class AntiAffinity:
     match_expressions
         What else holds for its labels; In, NotIn, Exists and DoesNotExist.
     namespaces
-        Where it is; empty: in the namespace of the task that has the term, `ALL_NAMESPACES` among them: anywhere.
+        Namespaces of such tasks; empty: that of the task that has the term; `ALL_NAMESPACES` among them: any.
     """
 
     topology_key: str

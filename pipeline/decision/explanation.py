@@ -167,7 +167,7 @@ _DECIDING = tuple(name for name in COMPARED if name != "domain")
 def decisive(lower: Price, higher: Price) -> Decisive | None:
     """The field that makes one price lower than the other; None if they differ in the row of the domain only.
 
-    Or if they differ in whether victims that lose nothing count at some level: of that no amount can be told.
+    Also None if they differ only in whether victims that lose nothing count at some level, which no amount expresses.
     """
     for name in _DECIDING:
         mine, other = getattr(lower, name), getattr(higher, name)

@@ -123,7 +123,7 @@ class Conditions:
 
     @property
     def left(self) -> "Conditions":
-        """Those of podgroups that are not scheduled."""
+        """The conditions of podgroups that are not scheduled."""
         return self.only(self.reason != REASONS.index(ConditionReason.READY))
 
     @property
@@ -139,7 +139,7 @@ def conditions_of(snapshot: Snapshot) -> Conditions:
 
 
 def left_of(snapshot: Snapshot) -> Conditions:
-    """The same of those that are not scheduled, which are few."""
+    """The same for podgroups that are not scheduled, which are few."""
     return _conditions(snapshot, scheduled=False)
 
 

@@ -52,7 +52,7 @@ class PodgroupKind(NamedTuple):
 
 
 def kind_of(snapshot: Snapshot, gang_group: tuple[int, ...]) -> PodgroupKind | None:
-    """What decides where there is room for a podgroup; None where more does.
+    """What decides where there is room for a podgroup; None if more than this decides.
 
     That is for gang groups, roles, subgroups, tasks that differ, and podgroups that hold or are promised room already.
     """
@@ -67,7 +67,7 @@ def kind_of(snapshot: Snapshot, gang_group: tuple[int, ...]) -> PodgroupKind | N
 def kinds_in_turn(
     snapshot: Snapshot, some: Iterable[tuple[int, ...]]
 ) -> Iterator[tuple[tuple[int, ...], PodgroupKind | None]]:
-    """Each gang group with its kind. More and more are looked up at once, which is several times as fast."""
+    """Each gang group with its kind. They are looked up in growing batches, which is several times as fast."""
     rest, many, known = iter(some), 1, snapshot.answers(kind_of)
     while ahead := list(islice(rest, many)):
         unknown = [one[0] for one in ahead if one[0] not in known]
@@ -79,7 +79,7 @@ def kinds_in_turn(
 
 
 def _look_up(snapshot: Snapshot, rows: Rows) -> None:
-    """Have the kinds of podgroups (int64[K]) known, as if each were alone."""
+    """Work out and remember the kinds of podgroups (int64[K]), as if each were alone."""
     groups, counts, tasks = snapshot.podgroups, snapshot.counts, snapshot.tasks
     waiting, start = snapshot.waiting_of(rows)
     size, shape = np.diff(start), tasks.shape[waiting]

@@ -26,7 +26,7 @@ class Priority(Plugin, OrdersJobs, OrdersTasks, FindsStarving, ShieldsTasks):
         return np.asarray(self._snapshot.counts.pending > 0)
 
     def evictable(self, preemptor: Preemptor) -> Bools | OfPodgroups | None:
-        """In preempt, tasks of podgroups of strictly lower priority; in reclaim priority has no say.
+        """In preempt, tasks of podgroups of strictly lower priority; in reclaim priority does not matter.
 
         A single task may also take tasks of its own podgroup of lower priority than itself.
         """

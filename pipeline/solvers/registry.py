@@ -53,22 +53,22 @@ class Placer(Protocol):
 
 
 class Dealing(Protocol):
-    """Where one plan for podgroups alike can be dealt out to them."""
+    """Solvers that can find one plan for podgroups that are alike, to be dealt out to them."""
 
     def widest_dealt(self, policy: Policy, /) -> int:
         """How many tasks such a podgroup may have; 0: they are served one after the other."""
 
 
 class Divisible(Protocol):
-    """Where parts of a search's domains can be looked at apart, and how they are cut does not show in a decision."""
+    """Solvers that can search parts of the domains separately; how these are cut does not change a decision."""
 
     def divides(self, attempt: Attempt) -> bool:
         """Whether this search can be cut."""
 
     def survey(self, attempt: Attempt, host: Host) -> Survey | None:
-        """What is to be known of a part of the domains before any of all domains is selected: for ``Attempt.survey``.
+        """The survey of a part of the domains, made before any domain is selected: for ``Attempt.survey``.
 
-        None: nothing, since the preemptor may not evict.
+        None if nothing can be surveyed, since the preemptor may not evict.
         """
 
 

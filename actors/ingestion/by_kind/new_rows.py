@@ -107,7 +107,7 @@ def _begun(tasks: Tasks, task_of: Rows, known: int, groups: Groups) -> list[Stat
 
 
 def _again(known: Tasks, said: Tasks, task_of: Rows) -> Rows:
-    """Rows of known tasks that are gone, and wait by the description of their podgroup: it has no revision of theirs.
+    """Rows of known tasks that are gone and wait again, since their podgroup is described with them.
 
     What a message about a single task says of its status is news by itself.
     """
@@ -128,7 +128,7 @@ def _waiting(tasks: Tasks) -> Tasks:
 
 
 def _compiled(state: LiveState, groups: Groups) -> tuple[Snapshot, Sequence[str], Sequence[str]]:
-    """The podgroups as a snapshot of their own, its queues and nodes being the state's; and their and its tasks' names.
+    """The podgroups as a snapshot of their own, with the state's queues and nodes; and the names of their rows.
 
     Raises
     ------

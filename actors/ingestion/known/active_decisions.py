@@ -12,7 +12,7 @@ class ActivePlan:
     """A decision whose effects may still be taken back: its entry, and (task, incarnation) of what it did.
 
     The promise of a task that moves outlasts its present life: it is nominated in whichever it has then (``CURRENT``).
-    What a later decision promises a task, or takes from it, is that decision's: it does not stand in this one any more.
+    What a later decision promises a task, or takes from it, belongs to that decision and is removed from this one.
     """
 
     entry: str

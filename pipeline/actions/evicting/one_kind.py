@@ -40,7 +40,7 @@ def rigid_of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[Gan
 
 
 def of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanation:
-    """Why there is no room for a podgroup, given why there is none for another one of its kind."""
+    """The reason why there is no room for a podgroup, from the reason for another one of its kind."""
     task_of = dict(zip(snapshot.pending(why.preemptor).tolist(), snapshot.pending(podgroup).tolist(), strict=True))
     obstacles = tuple(
         replace(

@@ -104,7 +104,7 @@ def _said(snapshot: Snapshot, kind: _Kind) -> _Said:
 
 
 def _means(vocabulary: Vocabulary, space: int, term: AntiAffinity, kind: _Said) -> bool:
-    """Whether a term of a task in namespace ``space`` means tasks of a kind."""
+    """Whether a term of a task in namespace ``space`` matches tasks of a kind."""
     return _reaches(vocabulary, space, term, kind[0].namespace) and _matches(term, kind[1])
 
 
@@ -224,7 +224,7 @@ def denying(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> Rows:
 def spares_other_nodes(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> bool:
     """Whether anti-affinity of some kinds, in both directions, never reaches beyond the node of a task.
 
-    So it is where every term is by hostname, or by another key by which each node is a domain of its own.
+    This holds where every term is by hostname, or by another key that makes each node a domain of its own.
     """
     kinds = list(zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True))
     keys = {key for kind in kinds for rows, key in _repelling(snapshot, kind) if len(rows)}

@@ -1,4 +1,4 @@
-"""Many small columns as a few: sending an array takes its time, however short it is."""
+"""Many small columns as a few large ones: each array takes time to send, however short it is."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class BundledColumns:
-    """Columns one behind the other.
+    """Columns, one after the other in a few arrays.
 
     Attributes
     ----------

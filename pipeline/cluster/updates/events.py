@@ -233,7 +233,7 @@ class NodesRelaid:
 
 @dataclass(frozen=True)
 class QueuesRelaid:
-    """The whole table of queues, described anew on ``resources``, and per known queue its new row. A new epoch.
+    """The whole table of queues, described anew on ``resources``, and per known queue its new row; begins a new epoch.
 
     A queue that is gone has NONE; it may hold podgroups that are gone.
     """

@@ -1,6 +1,6 @@
 """News for a reader that has the snapshot before it: what that snapshot says already is left out.
 
-New rows and nodes numbered anew come with the whole vocabulary, which is most of what they would weigh on their way.
+New rows and nodes numbered anew come with the whole vocabulary, which would be most of the message.
 """
 
 from dataclasses import dataclass, fields
@@ -36,7 +36,7 @@ class LeanRows:
 
 @dataclass(frozen=True)
 class LeanNews:
-    """News without what its reader has.
+    """News without what its reader has already.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class LeanNews:
 
 
 def lean(news: News, before: Snapshot) -> LeanNews:
-    """News without what the snapshot says on which it is folded."""
+    """News without what the snapshot on which it is folded says already."""
     if isinstance(news, NodesRelaid):
         words = _beyond(before.vocabulary, news.vocabulary)
         return LeanNews(replace(news, vocabulary=_NO_WORDS), words)

@@ -172,7 +172,7 @@ def _changed(base: Snapshot, part: Snapshot, described: Podgroups, joined: Compi
 
 
 def _otherwise(base: Tasks, ready: Tasks, task_of: Rows) -> Rows:
-    """Known tasks whose description has changed."""
+    """The known tasks whose description has changed."""
     known = np.flatnonzero(task_of != NONE)
     differs = np.zeros(len(known), bool)
     for field in fields(Tasks):

@@ -77,9 +77,9 @@ class InOneRegionEach(NamedTuple):
 
 
 def in_one_region_each(groups: list[Group]) -> InOneRegionEach | None:
-    """Those of some groups in which no other lies, if slots say where tasks of one shape go; None elsewhere.
+    """The groups that contain no other group, if slots decide where tasks of one shape go; None otherwise.
 
-    They do not where a group prefers a level, or has tasks on nodes.
+    Slots do not decide where a group prefers a level, or has tasks on nodes.
     """
     outer = {one.parent for one in groups[1:] if one.parent}
     inner = [g for g in range(1, len(groups)) if g not in outer]

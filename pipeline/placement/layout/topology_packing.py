@@ -56,7 +56,7 @@ class _Slice:
 
 @dataclass(frozen=True)
 class _Outline:
-    """What is known of a search for places before the room is: the groups of a gang in one slice, and their tasks.
+    """What is known about a search for places before its room: the groups of a gang in one slice, and their tasks.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class _Outline:
         return [(np.flatnonzero((self.group == g) & (self.kind == k)), g, k) for g, k in pairs]
 
     def tree(self, room: RoomLeft) -> GroupTree:
-        """The groups, of siblings the one first that asks for the largest part of the room."""
+        """The groups; of siblings, the one that asks for the largest part of the room comes first."""
         own, total, inside, depth = self._counted
         of_room = share(room.request, room.left)
         size = [-float(each @ of_room) for each in total]

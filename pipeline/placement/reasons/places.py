@@ -111,7 +111,7 @@ class _Slots:
         return np.asarray((self.running[:, topology.stop[domains]] - self.running[:, topology.start[domains]]).T)
 
     def enough(self, domains: Rows) -> Rows:
-        """int64[E]: those of the domains that take each shape."""
+        """int64[E]: the domains that have enough slots for each shape."""
         return np.asarray(domains[(self.reach(domains) >= self.asked.need.count).all(axis=1)])
 
 

@@ -19,14 +19,14 @@ from pipeline.plugins.host import Host
 
 
 def closed_queues(snapshot: Snapshot, queue: int) -> list[Obstacle]:
-    """A queue and those above it, as far as they are not open."""
+    """A queue and its ancestors, those that are not open."""
     states, chained = snapshot.queues.state, chain(snapshot.queues.parent, queue)
     closed = [row for row in chained if states[row] != OPEN]
     return [Obstacle(Cause.CLOSED, queue=row, what=QUEUE_STATE_NAMES[states[row]]) for row in closed]
 
 
 def limits(asked: Question) -> Iterator[Obstacle]:
-    """The queue, or one above it, is not open; or may not hold what is asked for, even if all candidates go."""
+    """The queue or an ancestor is not open, or may not hold what is asked for even if all candidates go."""
     snapshot, queue = asked.snapshot, asked.queue
     closed = closed_queues(snapshot, queue)
     yield from closed

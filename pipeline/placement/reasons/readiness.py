@@ -24,7 +24,7 @@ def lacking_tasks(asked: Question) -> Iterator[Obstacle]:
 
 
 def lacking_of(snapshot: Snapshot, podgroup: int) -> Iterator[Obstacle]:
-    """Of one podgroup: too few tasks in all, in a role, or in a subgroup; and how many are gated."""
+    """What one podgroup lacks: tasks in all, in a role or in a subgroup; and how many of its tasks are gated."""
     groups, counts = snapshot.podgroups, snapshot.counts
     wanted, found = int(groups.min_available[podgroup]), int(counts.valid[podgroup])
     if found < wanted:

@@ -1,4 +1,4 @@
-"""Why running tasks stay: each counts for the first cause that keeps it; then what is counted together."""
+"""Why running tasks stay: each counts for the first cause that keeps it; then causes that concern several at once."""
 
 from collections.abc import Collection, Iterator
 

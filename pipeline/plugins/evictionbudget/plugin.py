@@ -1,6 +1,6 @@
 """The evictionbudget plugin: how much may be evicted at once, in a time, in proportion to the need, and at whose cost.
 
-Upstream has none of it; its users report over-eviction and storms of evictions. The limits apply to the final set.
+Upstream has no such limits; its users report over-eviction and storms of evictions. The limits apply to the final set.
 """
 
 from typing import ClassVar
@@ -72,7 +72,7 @@ class EvictionBudget(Plugin, ShieldsTasks, ShieldsAnew, FiltersTasks, ValidatesV
         return self._window is not None
 
     def evictable(self, preemptor: Preemptor) -> Bools | bool | None:
-        """bool[T], or True for all tasks: those that are not of a queue from which no more may go now."""
+        """bool[T], or True for all tasks: false for tasks of a queue from which no more may go now."""
         if self._window is None:
             return None
         may = self._window.open_queues
@@ -84,7 +84,7 @@ class EvictionBudget(Plugin, ShieldsTasks, ShieldsAnew, FiltersTasks, ValidatesV
         return few and (self._window is None or self._window.takes(self._base.queue_of(rows)))
 
     def beyond_pace(self, rows: Rows) -> tuple[BeyondPace, ...]:
-        """The bounds of the window that the evictions exceed; how many may end at one time is not told."""
+        """The bounds of the window that the evictions exceed; not the bound on tasks that end at one time."""
         return () if self._window is None else self._window.beyond(self._base.queue_of(rows))
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:

@@ -20,7 +20,7 @@ def by_priority(queues: Queues) -> bool:
 
 
 def outranked(queues: Compared, queue: int, request: Floats, lost: Floats) -> bool:
-    """Whether a queue would take from one of higher priority what it does not deserve itself.
+    """Whether a queue would take, from a queue of higher priority, what it does not deserve itself.
 
     Queues are compared where their ancestors differ. One that holds more than its fair share of every resource even
     without the victims comes last, whatever its priority.

@@ -93,7 +93,7 @@ class Finalists(Generic[Item]):
 
     @property
     def beaten_by(self) -> Price | None:
-        """What may be preferred to these costs at most this; None if they are none.
+        """The most that a selection preferred to these may cost; None if there are none.
 
         While more than one podgroup breaks, that is a little more than the cheapest, see ``breaks_fewer``.
         """

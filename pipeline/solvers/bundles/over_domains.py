@@ -65,7 +65,8 @@ def best_of(attempt: Attempt, search: BundleSearch, domains: Rows) -> Best:
 def _survey(attempt: Attempt, search: BundleSearch, hopeful: Rows) -> tuple[Survey, dict[int, Outcome]] | None:
     """The prices of those domains that can be priced before any is selected; None if all have to be selected.
 
-    A domain that is the only one is not compared, so it is selected at once. With them come outcomes that are known.
+    A domain that is the only one is not compared, so it is selected at once. Outcomes that are known come with the
+    prices.
     """
     if attempt.policy.first_fit or attempt.policy.max_domains or len(hopeful) == 1:
         return None
@@ -107,14 +108,14 @@ class _Tried:
     def looked_at(
         self, at: int, finalists: Finalists[Selection], known: Outcome | None = None
     ) -> tuple[DomainTried, Finalists[Selection]]:
-        """The entry of a domain that is selected in, without a price if it fell; and the selections with its own."""
+        """The entry of a domain after selecting in it, without a price if it fell; and the selections with this one."""
         found = select(self.search, int(self.domains[at]), known)
         if isinstance(found, Shortfall):
             return self.fallen(at, found), finalists
         return self.entry(at, Reason.COSTLIER, found.price), finalists.and_also(found)
 
     def most_to_spare(self, some: Sequence[int] | Rows) -> Rows:
-        """int64[K]: some domains, those first that have the most slots to spare if everything left."""
+        """int64[K]: some domains; those with the most slots to spare, if everything left, come first."""
         rows = np.array(some, np.int64)
         spare = (self.slots.reachable[rows] - self.search.need.count).min(axis=1)
         return rows[np.lexsort((rows, -spare))]

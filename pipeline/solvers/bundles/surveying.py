@@ -65,7 +65,7 @@ def estimates(search: BundleSearch, domains: Rows) -> Survey:
 
 
 def _heads(search: BundleSearch, domains: Rows) -> tuple[CostBounds, LevelsNeeded]:
-    """The lower bounds of some domains without their work: that is bounded where it is asked for."""
+    """The lower bounds of some domains without work, which is bounded only where it is asked for."""
     bounded = partial(bounds_with_levels, search, heads_only=True)
     middle = _middle(search, domains, _BOUNDS_FOR_TWO)
     if middle == 0:
@@ -78,7 +78,7 @@ def _heads(search: BundleSearch, domains: Rows) -> tuple[CostBounds, LevelsNeede
 
 
 def _best(search: BundleSearch, survey: Survey) -> Leading:
-    """What leads in the lowest of the estimates."""
+    """The leading level of the lowest estimate."""
     lowest = np.lexsort((survey.work, survey.head))[:1].tolist()
     price = survey.price[lowest[0]] if lowest else None
     if price is None:

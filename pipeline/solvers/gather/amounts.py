@@ -107,7 +107,7 @@ def _multiples(multiple: int, held: int, most: int) -> int:
 
 
 def _together(one: int, other: int, most: int) -> int:
-    """All sums up to ``most`` of a number of each."""
+    """All sums up to ``most`` that take one number from each."""
     if not one & (one + 1) and not other & (other + 1):  # all numbers up to some
         return _upto(one.bit_length() + other.bit_length() - 2, most)
     fewer, more = sorted((one, other), key=int.bit_count)

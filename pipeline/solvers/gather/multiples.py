@@ -67,7 +67,7 @@ class Steps:
         return slots
 
     def kept(self, tree: Tree, node: Rows) -> bool:
-        """Whether each domain that gets some of the tasks on these nodes (int64[K]) has a multiple as stated then."""
+        """Whether each domain that gets some of the tasks on these nodes (int64[K]) then has a multiple as stated."""
         many = tree.summed(np.bincount(node, minlength=len(tree.parent) - tree.domains).astype(np.int64))
         together = many + tree.summed(self.held)
         return not ((many > 0) & (together % np.asarray(self.own, np.int64)[tree.tier] > 0)).any()

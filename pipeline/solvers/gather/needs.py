@@ -1,4 +1,4 @@
-"""What is gathered: tasks that some node takes, and where room is made as many as domains take at a time.
+"""What is gathered: tasks that some node takes; where room is made, as many tasks as domains take at a time.
 
 Where tasks of several kinds wait, others may make up the minimum than those that come first.
 """

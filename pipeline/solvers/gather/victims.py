@@ -80,7 +80,7 @@ def _cheapest(search: GatherSearch, area: GatherArea, highest: int, best: Harm |
 
 
 def _hopeful(search: GatherSearch, area: GatherArea, pool: Pool, may: Bools) -> bool:
-    """Whether slots suffice if all leave that may; known to be so where no quota says who may."""
+    """Whether slots suffice once all tasks that may leave have left; they always do where no quota limits which may."""
     return bool(may.all()) or slots_suffice(search, area, pool, may)
 
 
@@ -129,7 +129,7 @@ def _made(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leave
 def _fewer(
     search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leaves: Bools, placed: Gathered
 ) -> tuple[Bools, Gathered]:
-    """The same, where units return by themselves too, in their order, while the gang can still be gathered."""
+    """The same, but units may also return one by one, in their order, as long as the gang can still be gathered."""
     freed, tried = quota_freed(search, pool), 0
     for one in order.tolist():
         if not leaves[one] or tried == _TRIED:

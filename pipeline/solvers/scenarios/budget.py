@@ -13,6 +13,6 @@ class Budget:
     left: int
 
     def spend(self, scenarios: int = 1) -> bool:
-        """Take the work of some scenarios; whether there was as much left."""
+        """Spend the work of some scenarios; returns whether that much was left."""
         self.left -= scenarios
         return self.left >= 0

@@ -1,4 +1,4 @@
-"""When the outcome of a scenario is lawful, and when a queue may take what it asks for."""
+"""Whether the outcome of a scenario is lawful, and whether a queue may take what it asks for."""
 
 from dataclasses import dataclass
 from functools import cached_property

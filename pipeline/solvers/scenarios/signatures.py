@@ -1,6 +1,7 @@
 """Scheduling signatures: a podgroup that asks for no less than one that found nothing finds nothing either.
 
-KAI Scheduler compares requests sorted by a partial order, which is no order at all (notes on KAI, 1.9). Here a
+KAI Scheduler sorts requests by a comparison that is only a partial order, so the result means little (notes on KAI,
+1.9). Here a
 podgroup is skipped only if it asks for the same kinds of tasks, of each at least as many, under the same law.
 """
 
@@ -51,7 +52,7 @@ class Failed:
     found: list[tuple[Signature, Reason]] = field(default_factory=list)
 
     def reason(self, signature: Signature | None) -> Reason | None:
-        """Why one that is no harder found nothing, or None if none did."""
+        """Why a search that is no harder found nothing; None if no such search failed."""
         if signature is None:
             return None
         return next((why for one, why in self.found if signature.no_easier(one)), None)

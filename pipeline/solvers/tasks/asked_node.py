@@ -1,4 +1,4 @@
-"""A node about whose candidates plugins are asked, where their quotas and limits cannot be counted in columns."""
+"""A node whose candidates the plugins are asked about, where their quotas and limits cannot be counted in columns."""
 
 from dataclasses import dataclass
 

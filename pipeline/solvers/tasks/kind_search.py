@@ -155,7 +155,7 @@ class KindSearch:
     # -- node by node ------------------------------------------------------------------------------------------
 
     def _ask(self, task: int) -> None:
-        """Decide on a node about whose candidates plugins are asked, if there is one; see ``sweep``."""
+        """Decide on a node whose candidates the plugins have to be asked about, if there is one; see ``sweep``."""
         places = self._asked_places(task)
         if self._rule.simulated:
             costs = ((self._loss(place), place) for place, _ in zip(places, range(COMPARED), strict=False))

@@ -1,4 +1,4 @@
-"""The columns of a search as it begins, and those of a kind of tasks as its first task is searched for."""
+"""The columns of a search at its beginning, and those of a kind of tasks when its first task is searched for."""
 
 from collections.abc import Hashable
 
@@ -98,7 +98,7 @@ def _no_limits() -> QueueLimits:
 
 
 def _copied(order: LosingOrder | None) -> LosingOrder:
-    """The order, in memory of one kind; no queues if it is not told."""
+    """A copy of the order in writable memory; no queues if it has none."""
     none = np.zeros(0, np.int64)
     order = order or LosingOrder(none, none.reshape(0, 0), none.astype(bool), none)
     return LosingOrder(order.first.copy(), order.deserved.copy(), order.bare.copy(), order.last.copy())
@@ -108,7 +108,7 @@ def kind_of(
     host: Host, task: int, rule: Rule, order: VictimOrder, quota: TaskQuota | None, limits: QueueLimits | None,
     withheld: Withheld, decisions: int,
 ) -> TaskKind:  # fmt: skip
-    """How the fleet stands to tasks like this one.
+    """What the fleet has and allows for tasks like this one.
 
     Parameters
     ----------

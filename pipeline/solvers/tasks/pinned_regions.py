@@ -127,7 +127,7 @@ def _ranked(slices: list[tuple[int, int]], capacity: RegionCapacity, missing: in
 
 
 def _side_by_side(slices: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Slices that follow each other without a gap as one."""
+    """The slices, with those that follow each other without a gap joined into one."""
     joined = list[tuple[int, int]]()
     for start, stop in sorted(slices):
         follows = bool(joined) and joined[-1][1] == start

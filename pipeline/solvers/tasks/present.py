@@ -12,7 +12,7 @@ from pipeline.solvers.tasks.rule import Place
 
 
 class Present:
-    """The decisions of a search, which it writes, and the state that they lead to, once it is asked for.
+    """The decisions of a search, which the search writes, and the state they lead to, worked out when it is asked for.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which tasks a waiting task may take room from, and the room that it gets."""
+"""Which tasks a waiting task may take room from, and the place that it gets."""
 
 from dataclasses import dataclass
 

@@ -74,7 +74,7 @@ def _of_several_sizes(snapshot: Snapshot, tasks: Rows) -> bool:
 
 
 def _largest_first(snapshot: Snapshot, tasks: Rows, missing: int) -> Rows:
-    """The same tasks (int64[K]), those that the minima need by their size: the most that one takes of a whole node."""
+    """The same tasks (int64[K]), those that the minima need by size: the largest part of a node that each takes."""
     largest = np.maximum(snapshot.nodes.allocatable.max(axis=0, initial=1), 1)
     size = (snapshot.shapes.request[snapshot.tasks.shape[tasks[:missing]]] / largest).max(axis=1)
     return np.concatenate([tasks[:missing][np.argsort(-size, kind="stable")], tasks[missing:]])

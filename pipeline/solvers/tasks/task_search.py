@@ -66,7 +66,7 @@ class TaskSearch:
         return not self._stopped and self._starve(self._present.many)
 
     def _starve(self, many: int) -> bool:
-        """Whether they did after the first ``many`` decisions."""
+        """Whether the podgroups still starved after the first ``many`` decisions."""
         return bool(self._present.host_after(many).starving[list(self._attempt.podgroups)].any())
 
     def places(self) -> list[Place]:
@@ -159,7 +159,7 @@ class TaskSearch:
             self._order.jobs[at] = comparable(orders[at].job_order())
 
     def _stop_where_none_starves(self, before: int, last: int) -> None:
-        """Take decisions back that were made though the podgroups starved no more; see ``ahead``.
+        """Take back decisions that were made although the podgroups no longer starved; see ``ahead``.
 
         ``before`` is how many decisions there were when it was asked last, ``last`` the last task searched for since.
         """

@@ -18,7 +18,7 @@ BREAKING = 1 << 32
 
 
 class TaskDetails(NamedTuple):
-    """What few scans read: columns of all tasks, by row.
+    """Columns that only few scans read: of all tasks, by row.
 
     Attributes
     ----------

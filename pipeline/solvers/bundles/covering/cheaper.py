@@ -49,7 +49,7 @@ def _improved(here: DomainBundles, best: Selection, highest: int, budget: StepBu
 
 
 def _preferred(here: DomainBundles, best: Selection, found: list[Outcome], leaving: Rows, slack: float) -> Selection:
-    """What is preferred of ``best`` and the sets, one after the other; the last is tried first, mostly it is lawful."""
+    """The preferred selection of ``best`` and the sets. The last set is tried first, since it is mostly lawful."""
 
     def better(price: Price, than: Price) -> bool:
         return price < than or breaks_fewer(price, than, slack)
@@ -72,7 +72,7 @@ def _preferred(here: DomainBundles, best: Selection, found: list[Outcome], leavi
 def searched(
     here: DomainBundles, leaving: Rows, breaking: Rows, highest: tuple[int, int], budget: StepBudget, slack: float
 ) -> list[Outcome]:
-    """What a local search finds that begins with some victims; see ``cheaper_sets``.
+    """What a local search that begins with some victims finds; see ``cheaper_sets``.
 
     Columns are read-only: the kernel, the largest, would be compiled again for those that are not.
     """

@@ -1,4 +1,4 @@
-"""Victims where those in the policy's order are too few within the quotas, or refused together: others may do."""
+"""Other victims, where those in the policy's order are too few within the quotas, or are refused together."""
 
 from pipeline.cluster.arrays import NO_ROWS
 from pipeline.solvers.bundles.covering.cheaper import ANY, searched, selected_of

@@ -70,5 +70,5 @@ def _fewest(here: DomainBundles, price: Price) -> bool:
 
 
 def _fewest_of(amounts: Longs, missing: int) -> int:
-    """How many of the amounts are at least needed for a sum."""
+    """The smallest number of the amounts that reaches a sum."""
     return int(np.searchsorted(np.cumsum(np.sort(amounts)[::-1]), missing)) + 1

@@ -122,7 +122,7 @@ def _orders(snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, requested:
 
 
 def _together(order: Rows, whole: Longs) -> Rows:
-    """The order with each unit in one piece, where the first of it stands."""
+    """The order with each unit in one piece, at the place of its first candidate."""
     _, inverse = np.unique(whole, return_inverse=True)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))

@@ -131,7 +131,7 @@ def area_of(search: GatherSearch, domain: int) -> GatherArea:
 
 
 def leaving(search: GatherSearch, area: GatherArea, pool: Pool, order: Longs) -> Bools:
-    """bool[C]: which leave if only those in ``order`` (int64[K]) may return."""
+    """bool[C]: the candidates that leave if only those in ``order`` (int64[K]) may return."""
     left, order = _room(search, area), np.ascontiguousarray(order)
     freed = quota_freed(search, pool)
     return reprieved(area.wanted, left, pool.node - area.start, pool.held, freed, pool.unit, order)

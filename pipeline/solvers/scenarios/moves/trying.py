@@ -84,7 +84,7 @@ def _is_lawful(scenario: Scenario, found: Settled) -> bool:
 
 
 def _some_fit(snapshot: Snapshot, need: Need, victims: Rows) -> bool:
-    """Whether all that is left beside the preemptor, of all nodes together, is enough for any of the victims."""
+    """Whether what all nodes together have left beside the preemptor is enough for at least one of the victims."""
     held = snapshot.shapes.request[snapshot.tasks.shape[victims]]
     left = snapshot.room.free + held.sum(axis=0) - need.total
     return bool(((held <= left) | (held == 0)).all(axis=1).any())
