@@ -18,8 +18,7 @@ def gathers(snapshot: Snapshot, podgroups: Sequence[int]) -> bool:
 
 
 def must(snapshot: Snapshot, podgroups: Sequence[int]) -> Rows:
-    """int64[D]: the podgroups must lie together in one of these, domains of the deepest layer that any of them
-    requires.
+    """int64[D]: domains of the deepest layer that any podgroup requires; all must lie together in one of them.
 
     If some of their tasks run or are promised nodes already, only domains that hold those.
     """
