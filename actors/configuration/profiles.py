@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -19,7 +19,7 @@ from actors.configuration.policy_documents import (
 from actors.configuration.settings import SettingsRefused
 from actors.documents.bounded_files import FileRefused, text_of, toml_of
 from actors.documents.messages import meant, one_sentence
-from actors.documents.model import Document, ListOf
+from actors.documents.model import Amount, Count, Document, Finite, Lasting, ListOf
 from actors.documents.shipped import CONFIG
 from pipeline.actions.registry import check_solvers
 from pipeline.plugins.registry import PLUGINS, ceilings, check, switches_of
@@ -50,24 +50,24 @@ class Profile(Document):
     gang_aware_reclaim: bool | None = None
     whole_gangs_everywhere: bool = True
     allow_whole_bundle: bool = True
-    max_domains: int = Field(default=0, ge=0)
-    efficiency_step: float = Field(default=0.05, ge=0)
+    max_domains: Count = 0
+    efficiency_step: Amount = 0.05
     first_fit: bool = False
     cheapest_set: bool = False
     polish: bool = True
     tightest_domain_first: bool = False
     surplus: bool = True
-    plan_ttl_s: float = Field(default=30.0, gt=0)
-    reservation_ttl_s: float = Field(default=300.0, gt=0)
+    plan_ttl_s: Lasting = 30.0
+    reservation_ttl_s: Lasting = 300.0
     match_policy: Literal["waiting-and-running", "once-satisfied", "only-waiting"] = "waiting-and-running"
-    stale_grace_s: float = 60.0
-    claim_after_refusals: int = Field(default=0, ge=0)
-    claim_ttl_s: float = Field(default=60.0, gt=0)
-    consolidation_max_victims: int = Field(default=16, ge=-1)
-    consolidation_cost_limit: float = Field(default=0.0, ge=0)
+    stale_grace_s: Finite = 60.0
+    claim_after_refusals: Count = 0
+    claim_ttl_s: Lasting = 60.0
+    consolidation_max_victims: Annotated[int, Field(ge=-1, lt=2**31)] = 16
+    consolidation_cost_limit: Amount = 0.0
     allow_consolidating_reclaim: bool = True
     takes_back_starts: bool = False
-    search_budget: int = Field(default=512, ge=1)
+    search_budget: Annotated[int, Field(ge=1, lt=2**31)] = 512
     leaves_rest_to_allocate: bool = False
     action_arguments: ActionArguments = Field(default_factory=dict)
 

@@ -36,6 +36,7 @@ from pydantic_settings import (
 
 from actors.documents.bounded_files import FileRefused, text_of, toml_of
 from actors.documents.messages import meant, one_sentence
+from actors.documents.model import Lasting
 from actors.documents.safe_msgpack import WireLimits
 from actors.documents.shipped import CONFIG
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
@@ -46,7 +47,6 @@ SHIPPED = CONFIG / "runtime.toml"
 #: Top keys whose values are, or may hold, a secret: messages do not show these.
 _SECRET = ("redis_url", "redis_password", "telemetry")
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=1)]
 
 
@@ -158,14 +158,14 @@ class Settings(BaseSettings):
     lease_ttl_s: Annotated[float, Field(ge=0.1, le=300)] = 5.0
     commit_synced: bool = True
     """Whether to refuse a broker that answers a commit before it is on the disk."""
-    eviction_deadline_s: Positive = 120.0
-    checkpoint_every_s: Positive = 30.0
-    lag_warn_s: Positive = 30.0
+    eviction_deadline_s: Lasting = 120.0
+    checkpoint_every_s: Lasting = 30.0
+    lag_warn_s: Lasting = 30.0
     """The log names a reader that is further behind than this, in seconds."""
-    unread_kept_s: Positive = 86_400.0
+    unread_kept_s: Lasting = 86_400.0
     """How long an entry that a checkpoint covers is kept for a reader that does not acknowledge it, in seconds."""
     dead_letters_kept: Whole = 10_000
-    broker_wait_s: Positive | None = None
+    broker_wait_s: Lasting | None = None
     """How long to wait for an unreachable broker, in seconds; None: without limit."""
     profile: str = "default"
     profile_path: Path | None = None

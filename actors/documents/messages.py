@@ -113,7 +113,8 @@ def _expected(kind: str, context: dict[str, Any], where: Location, told: str) ->
     if kind == "greater_than":
         return f"expected more than {context['gt']:.15g}"
     if kind in ("less_than", "less_than_equal"):
-        return f"expected at most {context['le'] if 'le' in context else context['lt'] - 1}"
+        most = context["le"] if "le" in context else context["lt"] - 1
+        return f"expected at most {int(most) if most == int(most) else most}"
     if kind == "string_too_long":
         return f"expected at most {context['max_length']} characters"
     if kind == "string_pattern_mismatch":

@@ -100,6 +100,8 @@ FIRST_MOMENT, END_OF_TIME = -62_135_596_800, 253_402_300_800
 #: Seconds since the epoch. Milliseconds, a common mistake, lie beyond the bound.
 Moment = Annotated[float, Field(ge=FIRST_MOMENT, lt=END_OF_TIME, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+#: How long something lasts, in seconds; 30 years at most, so that it ends at a moment that can be told.
+Lasting = Annotated[float, Field(gt=0, le=10**9, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, lt=2**31)]
 #: How many lives a task had before. There is room to count on, whatever a fleet begins with.
 Life = Annotated[int, Field(ge=0, lt=2**62)]

@@ -151,7 +151,7 @@ def _dotted(data: Any, path: str) -> Any:
     return data
 
 
-def tell_of_unknown(about: Fields, on: str) -> None:
+def report_unknown(about: Fields, on: str) -> None:
     """Report labels and annotations of schedulers that have no row in the table or a row that says so."""
     metadata = about.data.get("metadata")
     for part in ("labels", "annotations"):
@@ -211,7 +211,7 @@ class Rest:
 
     def tell(self) -> None:
         """Report marks without a counterpart, and unread fields that could change a decision."""
-        tell_of_unknown(self.about, self.on)
+        report_unknown(self.about, self.on)
         kind = self.about.manifest.kind
         for where, _, _ in self.about.unread():
             steps = "".join("[]" if isinstance(step, int) else f".{step}" for step in where)

@@ -80,6 +80,10 @@ def test_the_solver_of_an_action_is_named_by_the_profile_or_by_volcanos_switch(
             "preempt: expected one of bundles, gather, scenarios, tasks",
         ),
         ("plugins = []", "actions: expected a value, found nothing"),
+        ("plugins = []\nactions = []\nplan_ttl_s = inf", "plan_ttl_s: expected a finite number, found Infinity"),
+        ("plugins = []\nactions = []\nreservation_ttl_s = 1e12", "reservation_ttl_s: expected at most 1000000000"),
+        ("plugins = []\nactions = []\nstale_grace_s = nan", "stale_grace_s: expected a finite number, found NaN"),
+        ("plugins = []\nactions = []\nmax_domains = 3000000000", "max_domains: expected at most 2147483647"),
         ("actions = [", "expected TOML, found a mistake"),
     ],
 )
