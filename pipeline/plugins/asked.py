@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.cluster.what_if import WhatIf
-from pipeline.plugins.extension_points import Asked_co, Extension
+from pipeline.plugins.extensions import Asked_co, Extension
 from pipeline.plugins.plugin import Context, Plugin, State
 from pipeline.plugins.registry import make_plugins
 from pipeline.policy import ExtensionPoint

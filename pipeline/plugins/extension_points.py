@@ -1,4 +1,4 @@
-"""The extension points: the questions to plugins, each a Protocol with the points at which a policy switches it.
+"""The extension points: the questions to plugins, each a Protocol; `extensions` is the table of them.
 
 A plugin is a class made once for a snapshot. It derives from `Plugin` and from the Protocol of each question that it
 answers; `registry` refuses a class whose methods do not match. Orders are key columns, smaller first, compared plugin
@@ -6,17 +6,14 @@ after plugin; so an order is total and costs one sort, where a comparator would 
 masks. Nothing here is called for each task.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar, Generic, Protocol, TypeVar
-
-import numpy as np
+from typing import ClassVar, Protocol
 
 from pipeline.cluster.arrays import Bools, Codes, Floats, Ids, Longs, Rows
 from pipeline.cluster.counted.node_scores import ScoreTerms
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.rules.sparing import Quota, TaskQuota
-from pipeline.plugins.plugin import Follows, Opinion, Preemptor
-from pipeline.policy import ExtensionPoint, Purpose
+from pipeline.plugins.plugin import BeyondPace, Follows, OfPodgroups, Opinion, Preemptor
+from pipeline.policy import Purpose
 
 Key = Longs | Floats | Codes
 
@@ -167,17 +164,6 @@ class SharesFairly(Protocol):
 # -- victims -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class OfPodgroups:
-    """An opinion that is the same for all tasks of a podgroup, bool[G]: there are far fewer podgroups than tasks."""
-
-    may: Bools
-
-    def on(self, podgroup: Ids) -> Bools:
-        """bool[T]: the same for each of some tasks, given by their podgroups."""
-        return np.asarray(self.may[podgroup])
-
-
 class ShieldsTasks(Protocol):
     """Which tasks may be victims, each judged alone."""
 
@@ -245,29 +231,6 @@ class CountsTasks(Protocol):
         """What ``task_quota_filter`` counts, in columns; None: only the filter knows."""
 
 
-@dataclass(frozen=True)
-class BeyondPace:
-    """A bound on evictions in a window of time that some victims exceed.
-
-    Attributes
-    ----------
-    queue
-        Row of the queue that it is about, NONE if it is about all of them.
-    window_s
-        Length of the window, seconds.
-    most, used
-        How many evictions there may be in the window, and how many there were.
-    leaves
-        When the next of them leaves the window, seconds; infinite if there was none.
-    """
-
-    queue: int
-    window_s: float
-    most: int
-    used: int
-    leaves: float
-
-
 class PacesEvictions(Protocol):
     """How many tasks may be evicted in a time, whatever for: a task that moves is evicted too."""
 
@@ -314,58 +277,3 @@ class OffersDomains(Protocol):
 
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
         """int64[D]: domain rows in order of preference; None: no opinion."""
-
-
-# -- the table ---------------------------------------------------------------------------------------------------------
-
-Asked_co = TypeVar("Asked_co", covariant=True)
-
-
-@dataclass(frozen=True, eq=False)
-class Extension(Generic[Asked_co]):
-    """A question to plugins: its Protocol, and the points at which a policy switches it (none: always on)."""
-
-    protocol: type[Asked_co]
-    points: tuple[ExtensionPoint, ...]
-
-
-_BY_TASK = (ExtensionPoint.PREEMPTABLE, ExtensionPoint.RECLAIMABLE)
-
-JOB_ORDER = Extension(OrdersJobs, (ExtensionPoint.JOB_ORDER,))
-TASK_ORDER = Extension(OrdersTasks, (ExtensionPoint.TASK_ORDER,))
-QUEUE_ORDER = Extension(OrdersQueues, (ExtensionPoint.QUEUE_ORDER,))
-VICTIM_QUEUE_ORDER = Extension(OrdersVictimQueues, (ExtensionPoint.VICTIM_QUEUE_ORDER,))
-LOSING_ORDER = Extension(TellsLosingOrder, (ExtensionPoint.QUEUE_ORDER,))
-VICTIM_TURNS = Extension(InterleavesVictims, (ExtensionPoint.QUEUE_ORDER,))
-JOB_VALID = Extension(ValidatesJobs, (ExtensionPoint.JOB_VALID,))
-JOB_READY = Extension(ReadiesJobs, (ExtensionPoint.JOB_READY,))
-JOB_PIPELINED = Extension(PipelinesJobs, (ExtensionPoint.JOB_PIPELINED,))
-JOB_STARVING = Extension(FindsStarving, (ExtensionPoint.JOB_STARVING,))
-JOB_ENQUEUED = Extension(AdmitsJobs, (ExtensionPoint.JOB_ENQUEUED,))
-ALLOCATABLE = Extension(LimitsQueues, (ExtensionPoint.ALLOCATABLE,))
-LIMIT_COLUMNS = Extension(CountsLimits, (ExtensionPoint.ALLOCATABLE,))
-LASTING = Extension(LimitsLastingWork, (ExtensionPoint.ALLOCATABLE,))
-OVERUSED = Extension(FindsOverused, (ExtensionPoint.OVERUSED,))
-PREEMPTIVE = Extension(AllowsReclaim, (ExtensionPoint.PREEMPTIVE,))
-FAIR_SHARE = Extension(SharesFairly, ())
-SHIELD = Extension(ShieldsTasks, (ExtensionPoint.EVICTABLE, *_BY_TASK))
-SHIELD_ANEW = Extension(ShieldsAnew, (ExtensionPoint.EVICTABLE, *_BY_TASK))
-BUNDLE_QUOTA = Extension(FiltersBundles, (ExtensionPoint.EVICTABLE,))
-LOSERS = Extension(NamesLosers, (ExtensionPoint.EVICTABLE,))
-QUOTA_COLUMNS = Extension(CountsQuotas, (ExtensionPoint.EVICTABLE,))
-VICTIM_SET = Extension(ValidatesVictims, (ExtensionPoint.EVICTABLE,))
-TASK_QUOTA = Extension(FiltersTasks, _BY_TASK)
-TASK_QUOTA_COLUMNS = Extension(CountsTasks, _BY_TASK)
-PACE = Extension(PacesEvictions, (ExtensionPoint.EVICTABLE, *_BY_TASK))
-PREDICATE = Extension(FiltersNodes, (ExtensionPoint.PREDICATE,))
-NODE_SCORE = Extension(ScoresNodes, (ExtensionPoint.NODE_ORDER,))
-SCORE_TERMS = Extension(TellsScores, (ExtensionPoint.NODE_ORDER,))
-CARD_CHOICE = Extension(ChoosesCards, (ExtensionPoint.NODE_ORDER,))
-DOMAIN_GRADIENT = Extension(OffersDomains, (ExtensionPoint.DOMAIN_GRADIENT,))
-
-EXTENSIONS: tuple[Extension[object], ...] = (
-    JOB_ORDER, TASK_ORDER, QUEUE_ORDER, VICTIM_QUEUE_ORDER, LOSING_ORDER, VICTIM_TURNS, JOB_VALID, JOB_READY,
-    JOB_PIPELINED, JOB_STARVING, JOB_ENQUEUED, ALLOCATABLE, LIMIT_COLUMNS, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE,
-    SHIELD, SHIELD_ANEW, BUNDLE_QUOTA, LOSERS, QUOTA_COLUMNS, VICTIM_SET, TASK_QUOTA, TASK_QUOTA_COLUMNS, PACE,
-    PREDICATE, NODE_SCORE, SCORE_TERMS, CARD_CHOICE, DOMAIN_GRADIENT,
-)  # fmt: skip

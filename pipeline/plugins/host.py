@@ -27,7 +27,8 @@ from pipeline.cluster.rules.match_policy import to_start
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING
-from pipeline.plugins.extension_points import (
+from pipeline.plugins.extension_points import Key, OrdersJobs
+from pipeline.plugins.extensions import (
     ALLOCATABLE,
     CARD_CHOICE,
     DOMAIN_GRADIENT,
@@ -50,8 +51,6 @@ from pipeline.plugins.extension_points import (
     TASK_ORDER,
     VICTIM_QUEUE_ORDER,
     VICTIM_TURNS,
-    Key,
-    OrdersJobs,
 )
 from pipeline.plugins.plugin import Follows, Opinion, Preemptor
 from pipeline.plugins.victim_host import VictimHost

@@ -16,8 +16,8 @@ from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.tables import Queues
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import DURATION, SWITCH, choice
-from pipeline.plugins.extension_points import OfPodgroups, ShieldsAnew, ShieldsTasks, ValidatesVictims
-from pipeline.plugins.plugin import Context, Plugin, Preemptor, Protects
+from pipeline.plugins.extension_points import ShieldsAnew, ShieldsTasks, ValidatesVictims
+from pipeline.plugins.plugin import Context, OfPodgroups, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting, Purpose
 
 _PARTING, _LEAF = "lca", "queue"

@@ -6,7 +6,9 @@ from enum import Enum, IntEnum
 from functools import cached_property
 from typing import ClassVar, Self
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Longs, Rows
+import numpy as np
+
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import Kind
@@ -51,6 +53,40 @@ class Opinion(IntEnum):
     REJECT = -1
     ABSTAIN = 0
     PERMIT = 1
+
+
+@dataclass(frozen=True)
+class OfPodgroups:
+    """An opinion that is the same for all tasks of a podgroup, bool[G]: there are far fewer podgroups than tasks."""
+
+    may: Bools
+
+    def on(self, podgroup: Ids) -> Bools:
+        """bool[T]: the same for each of some tasks, given by their podgroups."""
+        return np.asarray(self.may[podgroup])
+
+
+@dataclass(frozen=True)
+class BeyondPace:
+    """A bound on evictions in a window of time that some victims exceed.
+
+    Attributes
+    ----------
+    queue
+        Row of the queue that it is about, NONE if it is about all of them.
+    window_s
+        Length of the window, seconds.
+    most, used
+        How many evictions there may be in the window, and how many there were.
+    leaves
+        When the next of them leaves the window, seconds; infinite if there was none.
+    """
+
+    queue: int
+    window_s: float
+    most: int
+    used: int
+    leaves: float
 
 
 class Protects(Enum):

@@ -3,8 +3,8 @@
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.plugins.extension_points import FindsStarving, OfPodgroups, OrdersJobs, OrdersTasks, ShieldsTasks
-from pipeline.plugins.plugin import Plugin, Preemptor, Protects
+from pipeline.plugins.extension_points import FindsStarving, OrdersJobs, OrdersTasks, ShieldsTasks
+from pipeline.plugins.plugin import OfPodgroups, Plugin, Preemptor, Protects
 from pipeline.policy import Purpose
 
 

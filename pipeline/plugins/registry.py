@@ -19,7 +19,7 @@ from pipeline.plugins.drf import DominantShare
 from pipeline.plugins.elastic import Elastic
 from pipeline.plugins.elasticquota.plugin import ElasticQuota
 from pipeline.plugins.evictionbudget.plugin import EvictionBudget
-from pipeline.plugins.extension_points import EXTENSIONS
+from pipeline.plugins.extensions import EXTENSIONS
 from pipeline.plugins.fairshare.plugin import FairShare
 from pipeline.plugins.gang import Gang
 from pipeline.plugins.minruntime import MinimumRuntime

@@ -14,7 +14,7 @@ from pipeline.cluster.rules.sparing import Quota, TaskQuota, task_quota
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.kernels import in_halves, writing
 from pipeline.plugins.asked import AskedPlugins
-from pipeline.plugins.extension_points import (
+from pipeline.plugins.extensions import (
     BUNDLE_QUOTA,
     LOSERS,
     PACE,
@@ -24,9 +24,8 @@ from pipeline.plugins.extension_points import (
     TASK_QUOTA,
     TASK_QUOTA_COLUMNS,
     VICTIM_SET,
-    OfPodgroups,
 )
-from pipeline.plugins.plugin import Preemptor
+from pipeline.plugins.plugin import OfPodgroups, Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 
 #: What plugins say of tasks that are judged alone, see ``ShieldsTasks``.

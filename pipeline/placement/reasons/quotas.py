@@ -14,7 +14,7 @@ from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.explanation import Cause, Obstacle
 from pipeline.decision.headroom import headroom_of
 from pipeline.placement.reasons.question import Question
-from pipeline.plugins.extension_points import ALLOCATABLE, LASTING, OVERUSED, PREEMPTIVE
+from pipeline.plugins.extensions import ALLOCATABLE, LASTING, OVERUSED, PREEMPTIVE
 from pipeline.plugins.host import Host
 
 

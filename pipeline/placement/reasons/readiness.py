@@ -12,7 +12,7 @@ from pipeline.decision.explanation import Cause, Obstacle
 from pipeline.placement.conditions import Condition, ConditionReason
 from pipeline.placement.reasons.question import Question
 from pipeline.placement.reasons.quotas import closed_queues
-from pipeline.plugins.extension_points import JOB_ENQUEUED
+from pipeline.plugins.extensions import JOB_ENQUEUED
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Opinion
 

@@ -8,8 +8,8 @@ from pipeline.cluster.arrays import Bools, Rows, counted_off
 from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
 from pipeline.decision.explanation import Cause, Obstacle, Reason
 from pipeline.placement.reasons.question import Question
-from pipeline.plugins.extension_points import BUNDLE_QUOTA, PACE, SHIELD, TASK_QUOTA, VICTIM_SET, OfPodgroups
-from pipeline.plugins.plugin import Plugin, Protects
+from pipeline.plugins.extensions import BUNDLE_QUOTA, PACE, SHIELD, TASK_QUOTA, VICTIM_SET
+from pipeline.plugins.plugin import OfPodgroups, Plugin, Protects
 from pipeline.policy import Purpose
 
 _SHIELDS = {

@@ -13,15 +13,8 @@ from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.tables import TERMINATING
 from pipeline.plugins.arguments import COUNT, NUMBER, WINDOW
 from pipeline.plugins.evictionbudget.window import NO_BOUND, EvictionWindow
-from pipeline.plugins.extension_points import (
-    BeyondPace,
-    FiltersTasks,
-    PacesEvictions,
-    ShieldsAnew,
-    ShieldsTasks,
-    ValidatesVictims,
-)
-from pipeline.plugins.plugin import Context, Plugin, Preemptor, Protects
+from pipeline.plugins.extension_points import FiltersTasks, PacesEvictions, ShieldsAnew, ShieldsTasks, ValidatesVictims
+from pipeline.plugins.plugin import BeyondPace, Context, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting
 
 #: Pods do not count: many small ones may go for a large one.

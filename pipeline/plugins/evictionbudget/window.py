@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs
 from pipeline.cluster.recent_evictions import whole_second
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.plugins.extension_points import BeyondPace
+from pipeline.plugins.plugin import BeyondPace
 from pipeline.records import replace
 
 NO_BOUND = float("inf")

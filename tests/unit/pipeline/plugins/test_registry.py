@@ -9,7 +9,8 @@ import pytest
 from pipeline.cluster.arrays import Bools, Longs
 from pipeline.errors import PluginRefused, PolicyRefused
 from pipeline.plugins import host, victim_host
-from pipeline.plugins.extension_points import EXTENSIONS, Extension, FindsOverused, OrdersJobs, ShieldsTasks
+from pipeline.plugins.extension_points import FindsOverused, OrdersJobs, ShieldsTasks
+from pipeline.plugins.extensions import EXTENSIONS, Extension
 from pipeline.plugins.plugin import Plugin, Preemptor
 from pipeline.plugins.registry import PLUGINS, POINTS, check, checked, switches_of
 from pipeline.policy import ExtensionPoint, PluginSetting
