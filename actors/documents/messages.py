@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from actors.documents.model import END_OF_TIME, FIRST_MOMENT, Location, Offence
 
-_SHOWN = 60
+_SHOWN, _MANY = 60, 30
 _LISTED = "expected one of "
 #: What the kinds of pydantic's errors mean to the author of a document.
 _EXPECTED = {
@@ -76,8 +76,12 @@ def one_sentence(
 
 def sentence(offence: Offence, where: str, *, hidden: bool = False) -> str:
     """A mistake as one sentence, with the word that was probably meant; ``hidden``: without what was found."""
-    found = "" if hidden else f", found {shown(offence.found)}{meant(offence.expected, offence.found)}"
-    return f"{where}{': ' if where else ''}{offence.expected}{found}"
+    hint = "" if hidden else meant(offence.expected, offence.found)
+    found = "" if hidden else f", found {shown(offence.found)}{hint}"
+    names = _names(offence.expected)
+    # A long list helps only where no word is near.
+    expected = f"{_LISTED}{len(names)} names" if hint and len(names) > _MANY else offence.expected
+    return f"{where}{': ' if where else ''}{expected}{found}"
 
 
 def shown(value: Any) -> str:
@@ -132,9 +136,13 @@ def meant(expected: str, found: object) -> str:
     expected
         A phrase such as ``expected one of a, b``; of other phrases nothing follows.
     """
-    listed = expected.partition(" (")[0].removeprefix(_LISTED).split(", ") if expected.startswith(_LISTED) else []
-    near = get_close_matches(str(found), listed, 1)
+    near = get_close_matches(str(found), _names(expected), 1)
     return f"; did you mean {near[0]}?" if near else ""
+
+
+def _names(expected: str) -> list[str]:
+    """The names that a phrase lists; none if it lists none."""
+    return expected.partition(" (")[0].removeprefix(_LISTED).split(", ") if expected.startswith(_LISTED) else []
 
 
 def keys_at(model: type[BaseModel], where: Location) -> list[str]:
