@@ -57,7 +57,9 @@ def shown(width: int) -> list[str]:
     finally:
         os.close(ours)
     assert process.wait(60) == 0, said.decode()
-    return re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said.decode()))
+    # Where the cursor goes up, a view is drawn anew: what follows stands on another line.
+    lines = re.sub(r"\x1b\[[0-9]*A", "\n", said.decode())
+    return re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", lines))
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
