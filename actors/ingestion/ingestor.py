@@ -24,6 +24,7 @@ from actors.broker.bus import DECISIONS, EVENTS, Bus, Entry, id_order
 from actors.documents.safe_msgpack import WIRE_LIMITS, WireLimits, whole_number
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.ingestion.checkpointing import Checkpointing, Packs, at_once
+from actors.ingestion.fleet_counts import entry_again, part_again, wrong_with_entry, wrong_with_list
 from actors.ingestion.interpreter import Interpreter, as_sent
 from actors.ingestion.known.row_names import RowNames
 from actors.ingestion.known.state import SCHEMA, LiveState
@@ -206,15 +207,12 @@ class Ingestor:
     def _fold(self, entries: Sequence[Entry]) -> list[RefusedMessage]:
         refused: list[RefusedMessage] = []
         for entry in entries:
-            if entry.stream == EVENTS:
-                self._watch(entry)
+            again = entry.stream == EVENTS and self._sent_again(entry)
             for one in self._messages(entry):
                 if isinstance(one, RefusedMessage):
                     refused.append(one)
                 else:
-                    if one.kind == "fleet_listed" and self._requests.open:
-                        self._requests.coming(self._list_revision)
-                    self._interpreter.take(one)
+                    self._take(one, again)
             self._reading.at[entry.stream] = entry.id
             if entry.carrier:
                 self._links = [*self._links, entry.carrier][-_LINKS:]
@@ -235,29 +233,27 @@ class Ingestor:
             return [RefusedMessage(reason, b"", EVENTS, entry.id)]
         return decode_events(entry, self._limits)
 
-    def _watch(self, entry: Entry) -> None:
-        """Notice a gap in the numbers that a fleet may give its entries, and when it counts them anew.
-
-        A number that is lower, and not the first of a count, is one of an entry that was sent again.
-        """
-        number, state = whole_number(entry.fields.get("sequence", b"")), self.state
+    def _sent_again(self, entry: Entry) -> bool:
+        """Whether an entry came before, by the fleet's number if it has one; a list is asked for if one is missing."""
+        number = whole_number(entry.fields.get("sequence", b""))
         if number is None:
-            return
-        if number <= 1 and number < state.sequence:
-            self._interpreter.flush()
-            state = self.state
-            state.holes, state.anew = state.holes + 1, True
-            self._ask_for_list(f"the fleet counts its entries anew: {number} came after {state.sequence}")
-            state.sequence = number
-        if state.sequence and number > state.sequence + 1:
-            self._interpreter.flush()  # a list before the hole does not fill it
-            state = self.state
-            state.holes += number - state.sequence - 1
-            self._ask_for_list(f"entries {state.sequence + 1} to {number - 1} of the fleet never came")
-        state.sequence = max(state.sequence, number)
+            return False
+        again = entry_again(self._interpreter, number)
+        self._ask_for_list(wrong_with_entry(self._interpreter, number))
+        return again
 
-    def _ask_for_list(self, reason: str) -> None:
-        self._requests.ask(reason, self._list_revision, self._reading.at[EVENTS])
+    def _take(self, message: Message, again: bool) -> None:
+        if message.kind == "fleet_listed":
+            if self._requests.open:
+                self._requests.coming(self._list_revision)
+            again = again or part_again(self._interpreter, message)
+            if not again:
+                self._ask_for_list(wrong_with_list(self._interpreter, message))
+        self._interpreter.take(message, again=again)
+
+    def _ask_for_list(self, reason: str | None) -> None:
+        if reason is not None:
+            self._requests.ask(reason, self._list_revision, self._reading.at[EVENTS])
 
     @property
     def _list_revision(self) -> int:

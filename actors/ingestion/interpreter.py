@@ -93,11 +93,11 @@ class Interpreter:
 
     # -- taking messages ---------------------------------------------------------------------------------------
 
-    def take(self, message: Message) -> None:
-        """Take a message; it may be folded later, with others."""
+    def take(self, message: Message, *, again: bool = False) -> None:
+        """Take a message; it may be folded later, with others. ``again``: it is known to be sent again."""
         if message.kind not in STAGES:
             return
-        reason = self._counted_anew(message)
+        reason = None if again else self._counted_anew(message)
         if reason is not None:
             self._state.refuse(message, reason)
             return
@@ -181,7 +181,7 @@ class Interpreter:
             return
         since, self._open, self._state = self._open.since, None, state
         for one in since:
-            self.take(one)
+            self.take(one, again=True)
         self.flush()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 import msgpack
@@ -12,6 +13,12 @@ from actors.protocol.bodies import LISTS, FleetListed
 
 _LISTS = tuple(section for section in LISTS if section != "podgroups")
 PART_BYTES = 512 * 1024
+
+
+def fingerprint(part: FleetListed, revision: int) -> bytes:
+    """A digest of a part and its revision: the same only for a part that is sent again."""
+    packed = msgpack.packb([revision, part.list_id, part.part, part.parts, part.cluster])
+    return blake2b(packed, digest_size=8).digest()
 
 
 def cut(cluster: Mapping[str, Any], list_id: str, part_bytes: int = PART_BYTES) -> list[FleetListed]:

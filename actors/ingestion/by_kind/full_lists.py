@@ -22,7 +22,7 @@ from actors.ingestion.known.row_names import RowKind, RowNames
 from actors.ingestion.known.state import LiveState, time_of
 from actors.protocol.bodies import FleetListed
 from actors.protocol.envelopes import Message
-from actors.protocol.full_list import Listing
+from actors.protocol.full_list import Listing, fingerprint
 from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.cluster.updates.events import Listed
 from pipeline.cluster.updates.fold import fold
@@ -47,12 +47,15 @@ class OpenList:
         The state when it began.
     since
         Messages since then, which are newer than the list.
+    fingerprints
+        Digests of its parts, see ``fingerprint``.
     """
 
     list_id: str
     before: LiveState
     since: list[Message] = field(default_factory=list)
     parts: Listing = field(default_factory=Listing)
+    fingerprints: set[bytes] = field(default_factory=set)
 
     @property
     def is_too_long(self) -> bool:
@@ -87,6 +90,7 @@ def state_of_list(
     ClusterFileRefused
         If the list is not a valid cluster, or is too large.
     """
+    opened.fingerprints.add(fingerprint(part, message.revision))
     whole = opened.parts.add(part)
     if opened.parts.bytes > most.state_bytes // _UNPACKED:
         raise ClusterFileRefused(
@@ -111,7 +115,8 @@ def state_of_list(
         listed=True,
         sequence=now.sequence,
         holes=now.holes - before.holes,
-        anew=now.anew and not before.anew,
+        anew=now.anew and not (before.anew and message.revision > before.newest_of_all),
+        list_fingerprints=frozenset(opened.fingerprints),
         lists=now.lists + 1,
         refused=now.refused,
     )

@@ -27,7 +27,7 @@ from pipeline.cluster.updates.fold import fold
 from pipeline.errors import StateRefused
 
 #: The format of a whole checkpoint: the snapshot's columns, then what they leave out.
-SCHEMA = f"{checkpoint.SCHEMA}+register-7"
+SCHEMA = f"{checkpoint.SCHEMA}+register-8"
 
 #: Kinds of events whose body names their object: its section, and the key.
 _NAMED: Mapping[str, tuple[Section, str]] = {
@@ -50,11 +50,14 @@ class LiveState:
     listed
         Whether there was a full list.
     sequence
-        Number of the fleet's last entry; 0 if the fleet does not number them.
+        Number of the fleet's last entry; NONE if the fleet does not number them.
     holes
         Entries of the fleet that never came, and that no list has made up for yet.
     anew
-        Whether the fleet has counted its entries anew since the last list: its revisions may begin anew as well.
+        Whether the fleet has counted its entries or its lists anew, and no list since then had a revision above all
+        others: its revisions may begin anew as well.
+    list_fingerprints
+        Digests of the parts of the newest list, by which one that comes again is known.
     lists
         Lists taken in by this process: between two of them tasks and podgroups keep their rows.
     refused
@@ -73,9 +76,10 @@ class LiveState:
     documents: KeptDocuments = field(default_factory=KeptDocuments)
     decisions: ActiveDecisions = field(default_factory=ActiveDecisions)
     listed: bool = False
-    sequence: int = 0
+    sequence: int = NONE
     holes: int = 0
     anew: bool = False
+    list_fingerprints: frozenset[bytes] = frozenset()
     lists: int = 0
     refused: list[tuple[Message, str]] = field(default_factory=list)
     measured: MeasuredWords = field(default_factory=MeasuredWords)
@@ -155,6 +159,13 @@ class LiveState:
         return int(self.snapshot.tasks.revision[row]) if row != NONE else NONE
 
     @property
+    def newest_of_all(self) -> int:
+        """The highest revision of any object, also of those that are gone; NONE if none is known."""
+        return max(
+            max(self.documents.revisions.values(), default=NONE), int(self.snapshot.tasks.revision.max(initial=NONE))
+        )
+
+    @property
     def size(self) -> Size:
         """What it holds; rows of what is gone count until a list."""
         snapshot, words = self.snapshot, self.snapshot.vocabulary
@@ -198,7 +209,7 @@ class LiveState:
         packed: bytes = msgpack.packb(
             [
                 self.names.packable(), self.documents.packable(), self.decisions.packable(), self.listed,
-                self.sequence, self.holes, self.anew,
+                self.sequence, self.holes, self.anew, sorted(self.list_fingerprints),
             ]
         )  # fmt: skip
         return packed
@@ -221,7 +232,7 @@ class LiveState:
         at = int.from_bytes(view[-8:], "little")
         try:
             names, documents, decisions, *said = msgpack.unpackb(view[at:-8], strict_map_key=False)
-            listed, sequence, holes, anew = said
+            listed, sequence, holes, anew, fingerprints = said
             return cls(
                 checkpoint.decode(view[:at]),
                 RowNames.of_packable(names),
@@ -231,6 +242,7 @@ class LiveState:
                 sequence,
                 holes,
                 anew,
+                frozenset(fingerprints),
             )
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as refusal:
             raise StateRefused(f"checkpoint: expected what was encoded, found something else: {refusal!r}") from refusal

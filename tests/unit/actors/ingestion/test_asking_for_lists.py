@@ -236,10 +236,15 @@ def test_revisions_that_begin_anew_are_refused_and_do_not_pass_for_old_news(rest
     assert world.letters() == ["revision: expected more than 100, its newest, found 1", *found]
     assert "new" in ingestor.names.queues
     listed(world, len(EVERY_KIND) + 3, 101, "third", podgroups=[])
-    numbered(world, len(EVERY_KIND) + 4, "priority_class_upserted", {"name": "high", "value": 3}, 1)
+    for at, revision, letters in ((4, 106, 2), (6, 107, 3)):  # the podgroup is gone, the newest other news had 106
+        numbered(world, len(EVERY_KIND) + at, "priority_class_upserted", {"name": "high", "value": 3}, 1)
+        listed(world, len(EVERY_KIND) + at + 1, revision, f"list {at}", podgroups=[])
+        drained(ingestor)
+        assert len(world.letters()) == len(found) + letters
+    numbered(world, len(EVERY_KIND) + 8, "priority_class_upserted", {"name": "high", "value": 3}, 1)
     drained(ingestor)
     assert ingestor.state.holes == 0
-    assert len(world.letters()) == len(found) + 1
+    assert len(world.letters()) == len(found) + 3
 
 
 def test_an_entry_that_is_sent_again_begins_no_count(world: World) -> None:
@@ -248,3 +253,79 @@ def test_an_entry_that_is_sent_again_begins_no_count(world: World) -> None:
         numbered(world, sequence, "queue_upserted", {"name": f"q{sequence}"}, 100 + sequence)
     drained(ingestor)
     assert (world.asked(), world.letters()) == ([], [])
+
+
+def test_lists_that_are_counted_anew_are_refused_and_another_is_asked_for() -> None:
+    world = World()
+    world.list_fleet(list_id="first")
+    world.say(world.outgoing("task_started", {"task": "default/train-0", "node": "n0"}, 50))
+    ingestor = world.ingestor()
+    world.revision = 0  # its connector begins anew, and numbers no entries
+    world.list_fleet({**CLUSTER, "podgroups": []}, list_id="second")
+    drained(ingestor)
+    assert world.asked() == ["the fleet counts its lists anew: revision 1 came after 1"]
+    world.list_fleet(list_id="third")  # above the list before, and not above all else
+    old = world.outgoing("task_terminating", {"task": "default/train-0"})
+    world.say(old)
+    drained(ingestor)
+    assert ingestor._list_revision == 2
+    refused = [f"revision: expected more than {newest}, its newest, found {at}" for newest, at in ((1, 1), (50, 3))]
+    assert world.letters() == refused
+    world.revision = 50
+    world.list_fleet(list_id="fourth")
+    world.say(old)
+    drained(ingestor)
+    assert (len(world.asked()), world.letters(), ingestor.state.holes) == (1, refused, 0)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_list_that_comes_twice_begins_no_count(restarts: bool) -> None:
+    world = World()
+    for list_id in ("first", "second"):
+        world.list_fleet(list_id=list_id, part_bytes=200)
+    ingestor = world.ingestor()
+    if restarts:
+        ingestor.checkpoint()
+        ingestor = world.ingestor("again")
+    world.revision -= 1
+    world.list_fleet(list_id="second", part_bytes=200)
+    drained(ingestor)
+    assert (world.asked(), world.letters()) == ([], [])
+
+
+def test_a_list_of_other_content_under_the_same_name_and_revision_begins_a_count() -> None:
+    world = World()
+    world.list_fleet()
+    ingestor = world.ingestor()
+    world.revision = 0
+    world.list_fleet({**CLUSTER, "podgroups": []})
+    drained(ingestor)
+    assert world.asked() == ["the fleet counts its lists anew: revision 1 came after 1"]
+
+
+def test_an_older_list_in_an_entry_that_is_sent_again_begins_no_count() -> None:
+    world = World()
+    for at in (1, 2, 1, 3, 2):
+        listed(world, at + 1, at, f"list {at}")
+    ingestor = world.ingestor()
+    assert (world.asked(), world.letters(), ingestor._list_revision) == ([], [], 3)
+
+
+def test_a_hole_after_an_entry_with_the_number_0_asks_for_a_list() -> None:
+    world = World()
+    listed(world, 0, 1, "first")
+    ingestor = world.ingestor()
+    numbered(world, 2, "queue_upserted", {"name": "q"}, 3)
+    drained(ingestor)
+    assert world.asked() == ["entries 1 to 1 of the fleet never came"]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_count_that_begins_anew_after_its_first_entry_is_known_by_the_list(first: int) -> None:
+    world = World()
+    listed(world, first, 1, "before the restart")
+    ingestor = world.ingestor()
+    listed(world, first, 1, "after it")
+    drained(ingestor)
+    assert world.asked() == ["the fleet counts its lists anew: revision 1 came after 1"]
+    assert world.letters() == ["revision: expected more than 1, its newest, found 1"]

@@ -1,0 +1,55 @@
+"""What the counts of a fleet show: of its entries, if it numbers them, and of its lists."""
+
+from __future__ import annotations
+
+from actors.ingestion.interpreter import Interpreter
+from actors.protocol.bodies import FleetListed
+from actors.protocol.envelopes import Message
+from actors.protocol.full_list import fingerprint
+from pipeline.cluster.arrays import NONE
+
+
+def entry_again(interpreter: Interpreter, number: int) -> bool:
+    """Whether the entry with this number came before: its number is no higher, and not the first of a count."""
+    return 1 < number <= interpreter.state.sequence
+
+
+def part_again(interpreter: Interpreter, message: Message) -> bool:
+    """Whether a part of a list is one of the newest list."""
+    interpreter.flush()
+    part = message.body
+    assert isinstance(part, FleetListed)
+    return fingerprint(part, message.revision) in interpreter.state.list_fingerprints
+
+
+def wrong_with_entry(interpreter: Interpreter, number: int) -> str | None:
+    """Why a list is to be asked for: there is a gap in the fleet's numbers, or they begin anew; the number is noted."""
+    last = interpreter.state.sequence
+    reason = None
+    if number <= 1 and number < last:
+        _begin_anew(interpreter)
+        reason, last = f"the fleet counts its entries anew: {number} came after {last}", number
+    elif last != NONE and number > last + 1:
+        interpreter.flush()  # a list before the hole does not fill it
+        interpreter.state.holes += number - last - 1
+        reason = f"entries {last + 1} to {number - 1} of the fleet never came"
+    interpreter.state.sequence = max(last, number)
+    return reason
+
+
+def wrong_with_list(interpreter: Interpreter, message: Message) -> str | None:
+    """Why a list is to be asked for: this one is no newer than the newest, so the fleet counts its revisions anew."""
+    interpreter.flush()
+    state = interpreter.state
+    newest = state.documents.revisions.get("fleet", NONE)
+    if state.anew or message.revision > newest:
+        return None
+    _begin_anew(interpreter)
+    return f"the fleet counts its lists anew: revision {message.revision} came after {newest}"
+
+
+def _begin_anew(interpreter: Interpreter) -> None:
+    """Let revisions be looked at, and count what may have been lost as a hole."""
+    interpreter.flush()
+    state = interpreter.state
+    state.holes, state.anew = state.holes + 1, True
