@@ -21,6 +21,16 @@ class DescribedTasks(NamedTuple):
     revision: int
     place: int
 
+    @property
+    def revisions(self) -> list[int]:
+        """The revision of each of these tasks, or series of tasks."""
+        return [self.revision] * len(self.tasks)
+
+    @property
+    def places(self) -> list[int]:
+        """For each task its message's place among the messages."""
+        return [self.place] * sum(expanded(self.tasks)[2])
+
 
 @dataclass(slots=True)
 class Described:
@@ -80,16 +90,6 @@ class Described:
     def whole(self) -> PodgroupDocument:
         """Its document with the tasks that were described."""
         return self.document.model_copy(update={"tasks": Alike.joined([one.tasks for one in self.tasks])})
-
-    @property
-    def revisions(self) -> list[int]:
-        """The revision of each of these tasks, or series of tasks."""
-        return [one.revision for one in self.tasks for _ in range(len(one.tasks))]
-
-    @property
-    def places(self) -> list[int]:
-        """For each task its message's place among the messages."""
-        return [one.place for one in self.tasks for many in expanded(one.tasks)[2] for _ in range(many)]
 
     def to_keep(self) -> dict[str, Any]:
         """As plain data, without tasks."""

@@ -19,7 +19,7 @@ from actors.columns.card_names import card_row
 from actors.columns.compile import budgets, podgroup_resources
 from actors.columns.podgroup_columns import PodgroupColumns
 from actors.columns.task_columns import Surroundings
-from actors.ingestion.by_kind.descriptions import Described
+from actors.ingestion.by_kind.descriptions import Described, DescribedTasks
 from actors.ingestion.known.state import LiveState
 from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
 from pipeline.cluster.recent_evictions import NO_EVICTIONS
@@ -94,6 +94,15 @@ def new_rows_of(state: LiveState, groups: Groups, news: int) -> tuple[NewRows, l
     return made, fresh, [name for name, row in zip(tasks, task_of.tolist(), strict=True) if row == NONE], begun
 
 
+def _in_turn(groups: Groups) -> list[tuple[DescribedTasks, int]]:
+    """Lists of tasks with the position of their podgroup, in the order in which they came.
+
+    So tasks have the same rows, and their shapes and words as well, however the news was cut into batches.
+    """
+    lists = [(tasks, at) for at, group in enumerate(groups.values()) for tasks in group.tasks]
+    return sorted(lists, key=lambda one: one[0].place)
+
+
 def _begun(tasks: Tasks, task_of: Rows, known: int, groups: Groups) -> list[StatusSaid]:
     """What is said of new tasks that do not wait; they get rows behind ``known`` others."""
     new = np.flatnonzero(task_of == NONE)
@@ -101,7 +110,7 @@ def _begun(tasks: Tasks, task_of: Rows, known: int, groups: Groups) -> list[Stat
     if len(at) == 0:
         return []
     rows = new[at]
-    places = np.array([place for group in groups.values() for place in group.places], np.int64)
+    places = np.array([place for one, _ in _in_turn(groups) for place in one.places], np.int64)
     columns = places[rows], known + at, *(getattr(tasks, name)[rows] for name in ("status", "node", "card", "revision"))
     return [StatusSaid(*one) for one in zip(*(column.tolist() for column in columns), strict=True)]
 
@@ -153,9 +162,9 @@ def _compiled(state: LiveState, groups: Groups) -> tuple[Snapshot, Sequence[str]
         ),
         snapshot.vocabulary,
     )
-    for podgroup, group in zip(described, groups.values(), strict=True):
-        membership = columns.add_podgroup(podgroup)
-        columns.add_tasks(membership, podgroup.tasks, group.revisions)
+    members = [columns.add_podgroup(podgroup) for podgroup in described]
+    for one, at in _in_turn(groups):
+        columns.add_tasks(members[at], one.tasks, one.revisions)
     part = Snapshot(
         revision=0,
         epoch=0,
