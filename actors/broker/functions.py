@@ -117,18 +117,15 @@ local function holds(lease, owner, epoch)
 end
 
 -- keys: lease, epoch, revision; args: owner, ttl_ms
--- -> {'HELD', epoch, last revision} | {'BUSY', epoch, owner, milliseconds left}
+-- -> {'HELD', epoch, last revision} | {'BUSY', epoch, owner}
 -- An epoch is no less than the time, so that a broker that lost everything gives none twice either.
 -- A lease ends at a time: when the clock went back, as much would be added. The next call finds and mends it.
 local function acquire(keys, args)
   local held = redis.call('HMGET', keys[1], 'epoch', 'owner', 'ttl')
   if held[1] and held[2] ~= args[1] then
     local left, most = redis.call('PTTL', keys[1]), tonumber(held[3])
-    if most and left > most then
-      redis.call('PEXPIRE', keys[1], held[3])
-      left = most
-    end
-    return {'BUSY', held[1], held[2], string.format('%.0f', left)}
+    if most and left > most then redis.call('PEXPIRE', keys[1], held[3]) end
+    return {'BUSY', held[1], held[2]}
   end
   local now, last = redis.call('TIME'), tonumber(redis.call('GET', keys[2]) or '0')
   local ahead = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000) - last

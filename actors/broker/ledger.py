@@ -32,11 +32,10 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Another owner holds the lease, for `ttl_ms` more at most."""
+    """Another owner holds the lease."""
 
     owner: str
     epoch: int
-    ttl_ms: int
 
 
 @dataclass(frozen=True, slots=True)

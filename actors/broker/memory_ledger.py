@@ -44,7 +44,7 @@ class MemoryLedger:
             if held is not None and held.lease.owner != owner:
                 if held.until_s - now_s > held.ttl_s:  # the clock went back
                     held = self._held = replace(held, until_s=now_s + held.ttl_s)
-                return Busy(held.lease.owner, held.lease.epoch, int((held.until_s - now_s) * 1000))
+                return Busy(held.lease.owner, held.lease.epoch)
             self._epoch = max(self._epoch + 1, int(now_s * 1000))
             lease = Lease(owner, self._epoch, self._revision)
             self._held = _HeldLease(lease, now_s + ttl_ms / 1000, ttl_ms / 1000)

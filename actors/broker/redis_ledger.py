@@ -41,7 +41,7 @@ class RedisLedger:
         reply = self._link.call("acquire", [self._lease, self._epoch, self._revision], [owner, ttl_ms])
         if reply[0] == b"HELD":
             return Lease(owner, int(reply[1]), int(reply[2]))
-        return Busy(reply[2].decode(), int(reply[1]), int(reply[3]))
+        return Busy(reply[2].decode(), int(reply[1]))
 
     def renew(self, lease: Lease, ttl_ms: int) -> bool:
         """Hold the lease; see the port."""

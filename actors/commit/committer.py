@@ -17,6 +17,7 @@ from actors.broker.bus import Bus
 from actors.broker.ledger import Duplicate, Fenced, Lease, Ledger, Record, Recorded, RecordOutcome
 from actors.columns.decision_message import decision
 from actors.columns.naming import Naming
+from actors.commit.claim_records import ClaimRecords
 from actors.commit.decision_book import DecisionBook
 from actors.commit.decision_metrics import count_decision, count_from_zero
 from actors.commit.judged import Judged, Recordable, planned_on, sentence, told
@@ -29,7 +30,7 @@ from actors.contracts import CommitResult, Leadership, Offer
 from actors.documents.safe_msgpack import unpacked
 from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_JUDGE, SPAN_RECORD
-from actors.protocol.bodies import DomainReleased, DomainReserved, JudgedOn, PlanCommitted
+from actors.protocol.bodies import JudgedOn, PlanCommitted
 from actors.protocol.envelopes import Outgoing, pack_decision
 from actors.protocol.outcomes import Fulfilled
 from pipeline.cluster.snapshot import Snapshot
@@ -85,6 +86,7 @@ class Committer:
         self._state = NewestState()
         self._book = DecisionBook(self._terms.eviction_deadline_s, policy.reservation_ttl_s, now_s)
         self._writer = RecordWriter(ledger, self._lease, self._state, telemetry, now_s)
+        self._claims = ClaimRecords(self._book, self._writer, policy, naming, telemetry.figures)
         count_from_zero(telemetry.figures)
 
     # -- the right to write ------------------------------------------------------------------------------------
@@ -190,7 +192,7 @@ class Committer:
         elif judged.body is None or not isinstance(judged.verdict, Accepted):
             answer = CommitResult(plan_id, judged.word, judged.reason)
             log.info("refused as %s: %s", judged.word, judged.reason, extra={"plan": plan_id})
-            self._refused(judged, lease)
+            self._claims.refused(judged, lease, self._now_s())
         else:
             answer = CommitResult(plan_id, "accepted", "", judged.verdict.statement, outcome.revision)
             self._accepted(judged.body, outcome.revision)
@@ -204,16 +206,6 @@ class Committer:
         if body.preemptor is not None:
             self._book.claims.accepted(body.preemptor)
         count_decision(self._telemetry.figures, body)
-
-    def _refused(self, judged: Judged, lease: Lease) -> None:
-        """A gang that is refused too often in a row gets its domain for a while."""
-        assert judged.refused_on is not None
-        claim = self._book.claims.refused(
-            judged.offer.plan, judged.reason, judged.refused_on, self._policy, self._naming, epoch=lease.epoch,
-            now=self._now_s(),
-        )  # fmt: skip
-        if claim is not None:
-            self._claim(lease, f"{judged.offer.plan_id}:claim", "domain_reserved", claim)
 
     def _not_recorded(self, plan_id: str, outcome: Fenced | Duplicate) -> CommitResult:
         """The result of an offer that was not recorded now: the first verdict holds."""
@@ -292,16 +284,4 @@ class Committer:
             return
         for claim, why in self._book.claims.over(ready[1], self._naming, self._now_s()):
             if self._lease.held is not None:
-                epoch = self._lease.held.epoch
-                body = DomainReleased(podgroup=claim.podgroup, epoch=epoch, reason=why)
-                key = f"{claim.podgroup}:{claim.expires_at}:released"
-                self._claim(self._lease.held, key, "domain_released", body)
-
-    def _claim(self, lease: Lease, key: str, kind: str, body: DomainReserved | DomainReleased) -> None:
-        """Record that a domain is kept for a podgroup, or is released."""
-        message = Outgoing(kind, body.podgroup, 0, body)
-        if self._writer.publish(lease, key, kind, message, body.reason) is None:
-            return
-        log.warning("%s for %s: %s", kind.replace("_", " "), body.podgroup, body.reason)
-        self._book.claims.remember(body)
-        self._telemetry.figures.domains_reserved.set(len(self._book.claims.active))
+                self._claims.release(self._lease.held, claim, why)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pipeline.cluster.tables import GONE, PENDING, RUNNING
-from tests.support.told_world import World, drained, task
+from tests.support.told_world import World, drained, state_of, task
 
 
 @pytest.fixture
@@ -132,3 +132,18 @@ def test_a_task_whose_node_was_lost_runs_once_it_is_said_to(world: World) -> Non
     world.tell("task_upserted", podgroup="default/web", task={"name": "web-0", "status": "Running", "node": "n1"})
     assert task(drained(ingestor), "web-0")["node"] == "n1"
     assert world.letters() == []
+
+
+def test_tasks_have_the_same_rows_however_they_are_read(world: World) -> None:
+    at_once, one_by_one = world.ingestor("at once"), world.ingestor("one by one")
+    for name, tasks in (("a", ["a-0"]), ("b", ["b-0"])):
+        world.tell(
+            "podgroup_upserted", name=name, queue="ml", tasks=[{"name": one, "request": {"cpu": 1}} for one in tasks]
+        )
+        drained(one_by_one)
+    for at, name in enumerate("aba"):
+        described = {"name": f"{name}-late-{at}", "request": {"cpu": at + 2}, "labels": {"at": str(at)}}
+        world.tell("task_upserted", podgroup=f"default/{name}", task=described)
+        drained(one_by_one)
+    assert drained(at_once).names.tasks == one_by_one.names.tasks
+    assert state_of(at_once) == state_of(one_by_one)
