@@ -152,7 +152,7 @@ class Committer:
         lease, newest = self._lease.held, self._state.snapshot
         if lease is None:
             return _NOT_OURS
-        unready = self._state.unready(self._book.last)
+        unready = self._state.unready(self._book.last, self._writer.recorded)
         return (lease, newest) if unready is None and newest is not None else unready or ""
 
     def _judged(self, offer: Offer, number: int, newest: Snapshot, lease: Lease) -> Judged:

@@ -44,12 +44,17 @@ class NewestState:
         folded = self.snapshot.decided if self.snapshot is not None else 0
         return sequence <= folded or any(one.made.seq == sequence for one in self._outstanding)
 
-    def unready(self, last: int) -> str | None:
-        """Why no plan can be judged on it, or None; it must contain the decision ``last``."""
+    def unready(self, last: int, recorded: int) -> str | None:
+        """Why no plan can be judged on it, or None.
+
+        It must contain the decision ``last``, and none behind the last that the ledger has ``recorded``.
+        """
         if self.snapshot is None:
             return "no snapshot has arrived yet, or the fleet is to be listed first"
         if self.snapshot.decided < last:
             return "earlier decisions are not folded yet"
+        if self.snapshot.decided > recorded:
+            return "the broker has lost decisions that the state contains"
         if any(one.epoch != self.snapshot.epoch for one in self._outstanding):
             return "rows were renumbered and our own decisions are not folded yet"
         return None

@@ -93,7 +93,7 @@ class Ingestor:
         self._new_to_lead, self._noted_at = False, -math.inf
         self._unnoted = deque[str](maxlen=_UNNOTED)
         self.overtaken = False
-        """Entries were trimmed before they were read: the state stays wrong; begin with the newest checkpoint."""
+        """Entries were lost before they were read: the state stays wrong; begin with the newest checkpoint."""
         self._links: list[Mapping[str, str]] = []
         self._requests = ListRequests(bus, consumer, now_s)
         self._asked_epoch = -1
@@ -177,6 +177,11 @@ class Ingestor:
         self._note()
         self._requests.repeat(self._list_revision, self._reading.at[EVENTS])
         return self.state.log is not log or log.count != many
+
+    def look_for_loss(self) -> None:
+        """Notice that the broker has lost what was read already, such as one that begins anew with an empty memory."""
+        if self.state.listed and self._reading.missed():
+            self.overtaken = True
 
     def _turn(self, block_ms: int = 0) -> bool:
         """Fold new entries; returns whether there were any."""

@@ -145,10 +145,10 @@ class IngestLoop:
         return self._update(now, busy) if self.revision >= 0 else None
 
     def _begin(self) -> None:
-        """Recover at the first turn, and where the leader was ahead of us for too long."""
+        """Recover at the first turn, and where entries are gone that were not read here or that were read already."""
         self._ingestor.leads = self._now_s() < self._leads_until
         if self._ingestor.overtaken:
-            log.warning("the leader trimmed entries that were not read here yet; beginning with its newest checkpoint")
+            log.warning("the leader trimmed entries not read here yet, or the broker lost some; beginning anew")
             self._ingestor, self._started, self._states = self._begun(), False, self._states + 1
             self._told_at = 0.0
             self._ingestor.leads = False
@@ -161,6 +161,7 @@ class IngestLoop:
         if now < self._lag_at + _LAG_EVERY_S:
             return
         self._lag_at = now
+        self._ingestor.look_for_loss()
         self._lags.look(now)
         if self._ingestor.state.listed:
             set_figures(self._telemetry.figures, self._ingestor.state)

@@ -145,6 +145,14 @@ def test_who_lost_the_lease_can_write_nothing(held: HeldBack) -> None:
     assert decisions(held) == []
 
 
+def test_nothing_is_judged_on_decisions_that_the_broker_has_lost(held: HeldBack) -> None:
+    held.hear()
+    held.committer.hear(replace(held.ingest.snapshot, decided=1))
+    (answer,) = held.committer.commit(held.offers)
+    lost = "the broker has lost decisions that the state contains"
+    assert (answer.verdict, answer.reason, decisions(held)) == ("unready", lost, [])
+
+
 def test_a_successor_judges_nothing_before_it_knows_what_was_decided(held: HeldBack) -> None:
     held.committer.commit(held.offers)
     before = held.ingest.snapshot

@@ -148,3 +148,28 @@ def test_a_list_is_asked_for_once_when_rows_of_what_is_gone_outnumber_the_others
     assert len(drained(ingestor).snapshot.tasks) == 4
     ingestor.checkpoint()
     assert len(world.asked()) == 1
+
+
+def test_a_leader_whose_broker_begins_with_an_empty_memory_asks_for_a_list(world: World) -> None:
+    settings, telemetry = Settings(fleet="memory"), start_telemetry(TelemetrySettings(spans_kept=0), "test")
+    leader = IngestLoop(settings, world.bus, telemetry, now_s=lambda: world.now)
+    leader.leads_until(world.now + 1_000)
+    for at in range(2):
+        world.decide(f"p{at}", nominations=[{"task": f"default/train-{at}", "node": f"n{at}"}])
+    assert leader.turn(block_ms=0) is not None
+    assert leader.snapshot.decided == 2
+    world.now += 60.0
+    lost = World()
+    world.bus._logs, world.ledger = lost.bus._logs, lost.ledger
+    world.ledger._bus = world.bus
+    for _ in range(2):
+        leader.turn(block_ms=0)
+    assert leader.unlisted
+    assert world.asked() == ["nothing is known yet"]
+    world.list_fleet(list_id="again")
+    world.lease = lost.lease
+    world.decide("p3", nominations=[{"task": "default/train-2", "node": "n2"}])
+    leader.turn(block_ms=0)
+    leader.turn(block_ms=0)
+    assert (leader.unlisted, leader.snapshot.decided) == (False, 1)
+    assert task(leader.ingestor, "train-2")["nominated"] == "n2"
