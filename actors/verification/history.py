@@ -107,6 +107,8 @@ class FleetFacts:
     _labels: dict[str, Mapping[str, str]] = field(default_factory=dict)
     _listing: Listing = field(default_factory=Listing)
     _heard: dict[str, int] = field(default_factory=dict)
+    _listed: int = -1
+    """Revision of the newest list."""
 
     def take(self, message: Message, at_ms: int) -> None:
         """Apply an event; a duplicate or an overtaken one changes nothing."""
@@ -116,8 +118,9 @@ class FleetFacts:
                 return
             self._heard[message.uid] = message.revision
         if isinstance(body, FleetListed):
-            whole = self._listing.add(body)
+            whole = self._listing.add(body) if message.revision > self._listed else None
             if whole is not None:
+                self._listed = message.revision
                 self._list(read_leniently({"version": 1, **whole}))
         elif isinstance(body, NodeDocument | NodeRemoved | TopologyChanged):
             self._of_nodes(body)

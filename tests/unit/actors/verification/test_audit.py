@@ -112,6 +112,14 @@ def test_how_long_a_gang_waits_is_known_although_a_full_list_came_meanwhile() ->
     assert (report.broken, report.waited_ms) == ([], {"default/late": 2})
 
 
+def test_a_list_that_is_no_newer_than_the_last_changes_nothing() -> None:
+    audit = heard()
+    listed = FleetListed(list_id="old", part=0, parts=1, cluster={"version": 1, "queues": [{"name": "q"}]})
+    audit.hear(Message("event", "x", 0, listed, "1-0", 0), 1)
+    audit.hear(Message("plan_committed", "p", 2, GOOD, "2-0", 0), 2)
+    assert (audit.report.broken, audit.report.victims) == ([], 2)
+
+
 def test_a_number_that_comes_again_is_noticed() -> None:
     audit = heard(GOOD)
     audit.hear(Message("plan_committed", "q", 1, plan((), ("n5", "n6"), name="q"), "9-0", 0), 9)
