@@ -1,6 +1,7 @@
 """Array types, sentinels and the few array operations that every table uses."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -124,6 +125,11 @@ def is_among(values: NDArray[Any], some: Any) -> Bools:
 def without(rows: NDArray[Whole], some: NDArray[Any]) -> NDArray[Whole]:
     """The ``distinct`` rows (integers [K]) that are not among ``some``."""
     return distinct(rows[~is_among(rows, some)])
+
+
+def in_a_row(sets: Sequence[Rows]) -> tuple[Rows, Longs]:
+    """The rows of several sets one after the other (int64[K]), and where those of each begin (int64[S + 1])."""
+    return np.concatenate(sets), np.array([0, *accumulate(map(len, sets))])
 
 
 def counted_off(rows: NDArray[Whole]) -> tuple[NDArray[Whole], Longs]:

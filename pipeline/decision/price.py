@@ -6,12 +6,12 @@ All solvers use it, so their plans can be compared.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from operator import attrgetter
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows, in_a_row
 from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.minima_met import is_pipelined
@@ -115,8 +115,7 @@ def prices_of(
 
     See ``price_of``.
     """
-    groups, victims = snapshot.podgroups, np.concatenate(sets)
-    tasks, start = snapshot.tasks, np.array([0, *accumulate(map(len, sets))])
+    groups, tasks, (victims, start) = snapshot.podgroups, snapshot.tasks, in_a_row(sets)
     lines, level, work, broke, rank, priority = _lost_by_sets(
         snapshot.once(towards_all), victims, start, (tasks.podgroup, tasks.role, tasks.subgroup, tasks.shape),
         (groups.priority, is_pipelined(snapshot), lost, snapshot.podgroup_held), snapshot.shapes.request,

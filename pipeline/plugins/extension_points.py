@@ -6,6 +6,7 @@ after plugin; so an order is total and costs one sort, where a comparator would 
 masks. Nothing here is called for each task.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 from pipeline.cluster.arrays import Bools, Codes, Floats, Ids, Longs, Rows
@@ -211,6 +212,13 @@ class ValidatesVictims(Protocol):
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """The same answer whatever their order."""
+
+
+class ValidatesSets(Protocol):
+    """The same of several sets at once, for a plugin that takes hardly longer than for one."""
+
+    def validate_each(self, preemptor: Preemptor, sets: Sequence[Rows]) -> Bools:
+        """bool[S]: what ``validate_set`` says of each set by itself."""
 
 
 class FiltersTasks(Protocol):

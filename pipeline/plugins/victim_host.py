@@ -4,13 +4,15 @@ A veto prevails, and some plugin must permit. No tier is skipped and no empty se
 items 5 and 6).
 """
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, sealed
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, in_a_row, sealed
 from pipeline.cluster.rules.quota import agreed
-from pipeline.cluster.rules.sparing import Quota, TaskQuota, task_quota
+from pipeline.cluster.rules.sparing import Quota, TaskQuota, may_all_go, task_quota
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.kernels import in_halves, writing
 from pipeline.plugins.asked import AskedPlugins
@@ -24,6 +26,7 @@ from pipeline.plugins.extensions import (
     TASK_QUOTA,
     TASK_QUOTA_COLUMNS,
     VICTIM_SET,
+    VICTIM_SETS,
 )
 from pipeline.plugins.plugin import OfPodgroups, Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
@@ -49,6 +52,11 @@ def _marked(rows: Rows, tasks: int) -> Bools:
     return result
 
 
+def _known_by(preemptor: Preemptor) -> tuple[object, ...]:
+    """What answers for a preemptor are kept by."""
+    return preemptor.podgroups, preemptor.request.tobytes(), preemptor.purpose, preemptor.task
+
+
 class VictimHost(AskedPlugins):
     """What the policy's plugins say about victims on one snapshot."""
 
@@ -64,7 +72,7 @@ class VictimHost(AskedPlugins):
         takes tasks that are not preemptible: a broken gang does no work. Some plugin must permit: where none that is
         asked has an opinion or a quota, no task may be taken.
         """
-        asked = preemptor.podgroups, preemptor.request.tobytes(), preemptor.purpose, preemptor.task
+        asked = _known_by(preemptor)
         if self._last_candidates is None or self._last_candidates[0] != asked:
             self._last_candidates = asked, sealed(self._candidates(preemptor))
         return self._last_candidates[1]
@@ -152,12 +160,41 @@ class VictimHost(AskedPlugins):
 
     def bundle_quota(self, preemptor: Preemptor) -> Quota | None:
         """The only quota for this preemptor, where it can be counted in columns; else the filter has to be asked."""
-        alone = sum(plugin.has_quota(preemptor) for plugin in self._asked(BUNDLE_QUOTA)) == 1
-        return next((plugin.bundle_quota(preemptor) for plugin in self._asked(QUOTA_COLUMNS) if alone), None)
+        asked = _known_by(preemptor)
+        if asked not in self._quotas:
+            alone = sum(plugin.has_quota(preemptor) for plugin in self._asked(BUNDLE_QUOTA)) == 1
+            told = (plugin.bundle_quota(preemptor) for plugin in self._asked(QUOTA_COLUMNS) if alone)
+            self._quotas[asked] = next(told, None)
+        return self._quotas[asked]
+
+    @cached_property
+    def _quotas(self) -> dict[tuple[object, ...], Quota | None]:
+        return {}
+
+    def spares_each(self, preemptor: Preemptor, sets: Sequence[Rows]) -> Bools:
+        """bool[S]: which of several sets of tasks may go by all quotas at once, each as a whole and by itself."""
+        if not self.has_quota(preemptor):
+            return np.ones(len(sets), bool)
+        quota, snapshot = self.bundle_quota(preemptor), self._given.snapshot
+        if quota is None:
+            whole = (self.bundle_quota_filter(preemptor, rows, np.zeros(len(rows), np.int64)).all() for rows in sets)
+            return np.fromiter(whole, bool, len(sets))
+        tasks = snapshot.tasks
+        return may_all_go(quota, *in_a_row(sets), (tasks.podgroup, tasks.shape), snapshot.shapes.request)
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the final victims are lawful together, in any order."""
         return all(plugin.validate_set(preemptor, rows) for plugin in self._asked(VICTIM_SET))
+
+    def validate_each(self, preemptor: Preemptor, sets: Sequence[Rows]) -> Bools:
+        """bool[S]: the same of several sets, each by itself."""
+        result, at_once = np.ones(len(sets), bool), self._asked(VICTIM_SETS)
+        for several in at_once:
+            result &= several.validate_each(preemptor, sets)
+        for plugin in self._asked(VICTIM_SET):
+            if plugin not in at_once:
+                result &= [plugin.validate_set(preemptor, rows) for rows in sets]
+        return result
 
     def keeps_pace(self, rows: Rows, point: ExtensionPoint = ExtensionPoint.EVICTABLE) -> bool:
         """Whether some tasks may all be evicted now, by what may be evicted in a time. Moves count."""

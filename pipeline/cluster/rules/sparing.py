@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, frozen
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen
 from pipeline.cluster.resources import PODS
 from pipeline.kernels import inlined, kernel, linked
 
@@ -175,6 +175,29 @@ def charge(taken: Longs, queue: int, left: Longs, entitled: Entitled, sign: int)
         for r in range(len(taken)):
             left[row, r] -= sign * taken[r]
         row = entitled.parent[row]
+
+
+@kernel
+def may_all_go(quota: Quota, rows: Rows, start: Longs, columns: tuple[Ids, Ids], request: Longs) -> Bools:
+    """bool[S]: whether all tasks of a set may go by a quota, one after the other, for each set by itself.
+
+    Parameters
+    ----------
+    rows: int64[K], start: int64[S + 1]
+        The tasks of the sets, and where those of each begin.
+    columns
+        Podgroup and shape of all tasks.
+    """
+    (podgroup, shape), result = columns, np.ones(len(start) - 1, np.bool_)
+    for one in range(len(result)):
+        left = quota.allocated.copy()
+        for task in rows[start[one] : start[one + 1]]:
+            taken, queue = request[shape[task]], quota.queue[podgroup[task]]
+            if not may_go(taken, queue, left, quota.entitled, quota.asking, True):
+                result[one] = False
+                break
+            charge(taken, queue, left, quota.entitled, 1)
+    return result
 
 
 @kernel

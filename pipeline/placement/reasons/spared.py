@@ -133,22 +133,23 @@ class _Others:
 
     def _reasons(self, sets: list[Rows], prices: list[Price], rows: Rows, start: Longs) -> list[Reason]:
         """Why each of some sets of tasks, with its price, does not go; they are ``rows`` from each ``start`` on too."""
-        has_quota = not self._asked.by_task and self._asked.host.has_quota(self._asked.preemptor)
-        refused = [self._refused(some, price, has_quota) for some, price in zip(sets, prices, strict=True)]
-        enough = self._enough(rows, start).tolist() if None in refused else [True] * len(sets)
-        whys = zip(refused, enough, strict=True)
-        return [why or (Reason.OUTRANKED if suffices else Reason.TOO_LITTLE) for why, suffices in whys]
+        chosen = self._made.price
+        cheaper = [some for some, price in zip(sets, prices, strict=True) if price < chosen]
+        refused = iter(self._refused(cheaper) if cheaper else ())
+        whys = [next(refused) if price < chosen else _no_cheaper(price, chosen) for price in prices]
+        enough = self._enough(rows, start).tolist() if None in whys else [True] * len(sets)
+        lesser = (Reason.OUTRANKED if suffices else Reason.TOO_LITTLE for suffices in enough)
+        return [why or other for why, other in zip(whys, lesser, strict=True)]
 
-    def _refused(self, rows: Rows, price: Price, has_quota: bool) -> Reason | None:
-        """Why the tasks do not go whatever room they leave; None if nothing speaks against it."""
-        chosen, host, asked = self._made.price, self._asked.host, self._asked
-        if price >= chosen:
-            return Reason.COSTLIER if decisive(chosen, price) else Reason.EQUAL
+    def _refused(self, sets: list[Rows]) -> list[Reason | None]:
+        """Why the tasks of each set do not go whatever room they leave; None if nothing speaks against it."""
+        host, asked = self._asked.host, self._asked
         if asked.by_task:
-            return None if host.task_victims(asked.preemptor, rows, asked.point).all() else Reason.VETOED
-        if has_quota and not host.bundle_quota_filter(asked.preemptor, rows, np.zeros(len(rows), np.int64)).all():
-            return Reason.VETOED
-        return None if host.validate_set(asked.preemptor, rows) else Reason.ILLEGAL
+            may = [host.task_victims(asked.preemptor, rows, asked.point).all() for rows in sets]
+            return [None if one else Reason.VETOED for one in may]
+        spared, lawful = host.spares_each(asked.preemptor, sets), host.validate_each(asked.preemptor, sets)
+        each = zip(spared.tolist(), lawful.tolist(), strict=True)
+        return [Reason.VETOED if not may else None if together else Reason.ILLEGAL for may, together in each]
 
     def _enough(self, rows: Rows, start: Longs) -> Bools:
         """bool[M]: whether slots suffice for what the plan places once all tasks of a set have gone, for each set."""
@@ -158,6 +159,10 @@ class _Others:
             rows, start, (tasks.node, tasks.shape), snapshot.shapes.request, self._nodes, snapshot.room.future,
             snapshot.shapes.request[shapes], np.bincount(kind), self._asked.host.allowed(shapes.astype(np.int64)),
         )  # fmt: skip
+
+
+def _no_cheaper(price: Price, chosen: Price) -> Reason:
+    return Reason.COSTLIER if decisive(chosen, price) else Reason.EQUAL
 
 
 @kernel

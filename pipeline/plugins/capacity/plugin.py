@@ -5,18 +5,19 @@ Victims are also charged to the ancestors of their queues (upstream's gang vote 
 of the victims; upstream lets the last victim go below.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, dense_rank, total_rank
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, dense_rank, in_a_row, total_rank
 from pipeline.cluster.queue_tree import chain, in_common, least_above, with_descendants
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits, committed, least_of
 from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, TaskQuota, quota_of, spared, task_quota
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.arguments import COUNT, SWITCH
-from pipeline.plugins.capacity.reclaim import ancestors, answering, keeps_bounds, related
+from pipeline.plugins.capacity.reclaim import ancestors, answering, keep_bounds, related
 from pipeline.plugins.capacity.shares import shares_of
 from pipeline.plugins.extension_points import (
     AdmitsJobs,
@@ -32,6 +33,7 @@ from pipeline.plugins.extension_points import (
     SharesFairly,
     ShieldsTasks,
     TellsLosingOrder,
+    ValidatesSets,
     ValidatesVictims,
 )
 from pipeline.plugins.plugin import Context, Follows, Opinion, Plugin, Preemptor, Protects
@@ -41,6 +43,7 @@ from pipeline.policy import HIERARCHY, PluginSetting, Purpose
 class Capacity(
     Plugin, OrdersQueues, OrdersVictimQueues, TellsLosingOrder, LimitsQueues, CountsLimits, AllowsReclaim, AdmitsJobs,
     SharesFairly, ShieldsTasks, FiltersBundles, CountsQuotas, FiltersTasks, CountsTasks, ValidatesVictims,
+    ValidatesSets,
 ):  # fmt: skip
     """Quota of queues: which may take, which may be taken from, and how much."""
 
@@ -221,15 +224,21 @@ class Capacity(
 
         Strict: and no queue falls below what it deserves.
         """
+        return bool(self.validate_each(preemptor, [rows])[0])
+
+    def validate_each(self, preemptor: Preemptor, sets: Sequence[Rows]) -> Bools:
+        """bool[S]: the same of several sets."""
         if not preemptor.podgroups:
-            return True  # clearing and consolidating give no queue more than it has
+            return np.ones(len(sets), bool)  # clearing and consolidating give no queue more than it has
         snapshot, shares, queue = self._base, self._shares, self._queue_of(preemptor)
         if self._closed[queue]:
-            return False
+            return np.zeros(len(sets), bool)
         columns = snapshot.tasks.podgroup, snapshot.tasks.shape, snapshot.podgroups.queue, snapshot.shapes.request
         bounds = shares.parent, shares.ceiling, shares.deserved, shares.stated, self._queues.guarantee
         keeps_shares = self._strict and preemptor.purpose is Purpose.RECLAIM
-        return bool(keeps_bounds(queue, preemptor.request, rows, keeps_shares, columns, self._allocated, bounds))
+        return keep_bounds(
+            queue, preemptor.request, *in_a_row(sets), keeps_shares, columns, self._allocated, bounds
+        )  # fmt: skip
 
 
 def _asked(preemptor: Preemptor) -> Bools:

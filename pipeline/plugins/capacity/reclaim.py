@@ -8,7 +8,7 @@ from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.queue_tree import chain, with_descendants
 from pipeline.cluster.resources import PODS
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, linked
 
 
 def ancestors(parent: Ids, queue: int, level: int) -> list[int]:
@@ -52,15 +52,18 @@ def related(parent: Ids, mine: int, level: int) -> Bools:
 
 
 @kernel
-def keeps_bounds(
-    queue: int, request: Longs, rows: Rows, keeps_shares: bool, columns: Plain, allocated: Longs, bounds: Plain
-) -> bool:
-    """Whether a queue and its ancestors stay under their ceilings with ``request`` once ``rows`` have gone.
+def keep_bounds(
+    queue: int, request: Longs, rows: Rows, start: Longs, keeps_shares: bool, columns: Plain, allocated: Longs,
+    bounds: Plain,
+) -> Bools:  # fmt: skip
+    """bool[S]: whether a queue and its ancestors stay under their ceilings with ``request`` once a set has gone.
 
     With ``keeps_shares`` also whether each queue that loses keeps what it deserves.
 
     Parameters
     ----------
+    rows: int64[K], start: int64[S + 1]
+        The tasks of the sets, and where those of each begin.
     columns
         Podgroup and shape of tasks, queue of podgroups, request of shapes.
     allocated: int64[Q, R]
@@ -68,11 +71,21 @@ def keeps_bounds(
     bounds
         Parent, ceiling, deserved, whether that is stated, and guarantee of queues.
     """
-    (podgroup, shape, queue_of, held), (parent, ceiling, deserved, stated, guarantee) = columns, bounds
-    lost, taken = np.zeros(allocated.shape, np.int64), np.zeros(allocated.shape, np.int64)
+    podgroup, shape, queue_of, held = columns
+    result = np.empty(len(start) - 1, np.bool_)
+    for one in range(len(result)):
+        lost = np.zeros(allocated.shape, np.int64)
+        for row in rows[start[one] : start[one + 1]]:
+            lost[queue_of[podgroup[row]]] += held[shape[row]]
+        result[one] = _keeps_bounds(queue, request, lost, keeps_shares, allocated, bounds)
+    return result
+
+
+@linked
+def _keeps_bounds(queue: int, request: Longs, lost: Longs, keeps_shares: bool, allocated: Longs, bounds: Plain) -> bool:
+    """The same once queues have lost ``lost`` int64[Q, R]."""
+    (parent, ceiling, deserved, stated, guarantee), taken = bounds, np.zeros(allocated.shape, np.int64)
     taken[queue] = request
-    for row in rows:
-        lost[queue_of[podgroup[row]]] += held[shape[row]]
     lost, taken = with_descendants(parent, lost), with_descendants(parent, taken)
     after, line = allocated + taken - lost, queue
     while line != NONE:

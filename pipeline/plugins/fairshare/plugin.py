@@ -5,12 +5,13 @@ Victims of a set are looked at in a fixed order, lowest priority and youngest po
 of a map and may change from run to run.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Counts, Floats, Ids, Longs, Rows, total_rank
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Counts, Floats, Ids, Longs, Rows, in_a_row, total_rank
 from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.fairness.gate import QueueShares, Victims, may_reclaim, may_take
 from pipeline.cluster.queue_tree import is_parent, least_above, with_descendants
@@ -29,6 +30,7 @@ from pipeline.plugins.extension_points import (
     OrdersQueues,
     SharesFairly,
     ShieldsTasks,
+    ValidatesSets,
     ValidatesVictims,
 )
 from pipeline.plugins.fairshare.order import Compared, keys_of, rank_of
@@ -50,6 +52,7 @@ class FairShare(
     SharesFairly,
     ShieldsTasks,
     ValidatesVictims,
+    ValidatesSets,
 ):
     """Fair shares of queues: the order of queues, how much each may hold, and which may take from which."""
 
@@ -141,15 +144,24 @@ class FairShare(
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """In reclaim, whether the queue may take these victims; see `fairness.gate.may_take` and `outranked`."""
+        return bool(self.validate_each(preemptor, [rows])[0])
+
+    def validate_each(self, preemptor: Preemptor, sets: Sequence[Rows]) -> Bools:
+        """bool[S]: the same of several sets."""
         if preemptor.purpose is not Purpose.RECLAIM or not preemptor.podgroups:
-            return True
-        request, columns = preemptor.request.astype(np.float64), self._base.once(_columns)
-        queue, preemptible = self._asker(preemptor)
-        if not _lawful(self._queue_shares, queue, preemptible, request, rows, columns, self._multiplier):
-            return False
-        if len(rows) == 0 or not self._queues.once(by_priority):
-            return True
-        return not outranked(self._compared, queue, request, self._held_by(rows))
+            return np.ones(len(sets), bool)
+        request, (queue, preemptible) = preemptor.request.astype(np.float64), self._asker(preemptor)
+        may = _may_take(
+            self._queue_shares, queue, preemptible, request, *in_a_row(sets), self._columns, self._multiplier
+        )  # fmt: skip
+        if self._queues.once(by_priority):
+            lawful = [at for at in may.nonzero()[0].tolist() if len(sets[at])]
+            may[lawful] = [not outranked(self._compared, queue, request, self._held_by(sets[at])) for at in lawful]
+        return may
+
+    @cached_property
+    def _columns(self) -> Plain:
+        return self._base.once(_columns)
 
     def _held_by(self, rows: Rows) -> Floats:
         """float64[Q, R]: what some tasks of each queue hold, descendants included."""
@@ -213,16 +225,22 @@ def _columns(snapshot: Snapshot) -> Plain:
 
 
 @kernel
-def _lawful(
-    queues: QueueShares, queue: int, preemptible: bool, request: Floats, rows: Rows, plain: Plain, multiplier: float
-) -> bool:
-    """Whether a queue may take the victims ``rows``; see ``fairness.gate.may_take``. ``plain`` are ``_Columns``."""
-    columns = _Columns(*plain)
-    key = np.empty(len(rows), np.int64)
+def _may_take(
+    queues: QueueShares, queue: int, preemptible: bool, request: Floats, rows: Rows, start: Longs, plain: Plain,
+    multiplier: float,
+) -> Bools:  # fmt: skip
+    """bool[S]: whether a queue may take the victims ``rows[start[s]:start[s + 1]]``; see ``fairness.gate.may_take``.
+
+    ``plain`` are ``_Columns``.
+    """
+    columns, result, key = _Columns(*plain), np.empty(len(start) - 1, np.bool_), np.empty(len(rows), np.int64)
     for at in range(len(rows)):
         key[at] = columns.turn[columns.podgroup[rows[at]]] * len(columns.order) + columns.order[rows[at]]
-    units = _units(rows[np.argsort(key)], columns)
-    return may_take(queues, queue, request, preemptible, Victims(*units), multiplier)
+    for one in range(len(result)):
+        mine = slice(start[one], start[one + 1])
+        units = _units(rows[mine][np.argsort(key[mine])], columns)
+        result[one] = may_take(queues, queue, request, preemptible, Victims(*units), multiplier)
+    return result
 
 
 @linked

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import NONE
+from pipeline.cluster.arrays import NONE, Rows, in_a_row
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.resources import PODS
-from pipeline.plugins.capacity.reclaim import keeps_bounds
+from pipeline.plugins.capacity.reclaim import keep_bounds
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -21,15 +21,19 @@ def test_ceilings_and_shares_are_kept_or_not_as_counted_queue_by_queue(seed: int
     ceiling, deserved = rng.integers(6, 14, (5, 4)), rng.integers(0, 9, (5, 4))
     stated, guarantee = rng.random((5, 4)) < 0.5, rng.integers(0, 2, (5, 4))
     rows, keeps_shares = rng.permutation(many)[: rng.integers(0, many)], seed % 2 == 0
-    lost, taken = np.zeros((5, 4), int), np.zeros((5, 4), int)
-    for queue in chain(parent, 3):
-        taken[queue] += request
-    for row in rows:
-        for queue in chain(parent, int(columns[2][columns[0][row]])):
-            lost[queue] += columns[3][columns[1][row]]
-    after = allocated + taken - lost
-    kept = all((after[queue] <= ceiling[queue])[request > 0].all() for queue in chain(parent, 3))
-    protected = (lost > 0) & (taken < lost) & (stated | (guarantee > 0)) & (np.arange(4) != PODS)
-    kept &= not (keeps_shares and (protected & (after < deserved)).any())
-    bounds = parent, ceiling, deserved, stated, guarantee
-    assert keeps_bounds(3, request, rows, keeps_shares, columns, allocated, bounds) == kept
+
+    def kept(rows: Rows) -> bool:
+        lost, taken = np.zeros((5, 4), int), np.zeros((5, 4), int)
+        for queue in chain(parent, 3):
+            taken[queue] += request
+        for row in rows:
+            for queue in chain(parent, int(columns[2][columns[0][row]])):
+                lost[queue] += columns[3][columns[1][row]]
+        after = allocated + taken - lost
+        protected = (lost > 0) & (taken < lost) & (stated | (guarantee > 0)) & (np.arange(4) != PODS)
+        under = all((after[queue] <= ceiling[queue])[request > 0].all() for queue in chain(parent, 3))
+        return under and not (keeps_shares and (protected & (after < deserved)).any())
+
+    bounds, sets = (parent, ceiling, deserved, stated, guarantee), [rows, rows[:0], rows[::2]]
+    found = keep_bounds(3, request, *in_a_row(sets), keeps_shares, columns, allocated, bounds)
+    assert found.tolist() == [*map(kept, sets)]
