@@ -6,7 +6,6 @@ The solver that the policy names for the action finds the plan; every plan is ch
 from pipeline.cluster.arrays import NONE
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import Reason
-from pipeline.decision.merging import weighed
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
 from pipeline.placement.feasibility import feasible
@@ -60,7 +59,7 @@ def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:
         return NoPlan(why)
     if isinstance(outcome, Plan):
         asked = Question(attempt, host, solver.victim_point(attempt.purpose), Reason.CHOSEN)
-        return weighed(replace(outcome, explanation=with_victims(asked, outcome)))
+        return replace(outcome, explanation=with_victims(asked, outcome))
     return NoPlan(with_obstacles(attempt, host, outcome.explanation, solver.victim_point(attempt.purpose)))
 
 

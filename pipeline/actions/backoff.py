@@ -98,10 +98,13 @@ class Backoff:
 
     def kept(self, gang_groups: Collection[GangGroup]) -> "Backoff":
         """With these gang groups only: the others no longer starve, or got what they needed."""
-        return replace(self, pauses={one: found for one, found in self.pauses.items() if one in gang_groups})
+        pauses = {one: found for one, found in self.pauses.items() if one in gang_groups}
+        return self if len(pauses) == len(self.pauses) else replace(self, pauses=pauses)
 
     def with_closed(self, overdue: Collection[tuple[int, float]]) -> "Backoff":
         """With these nodes closed to all podgroups. When one of them opens again, that is news for every gang group."""
+        if not overdue and not self.avoided:
+            return self
         still = self.avoided <= set(overdue)
         return replace(self, avoided=frozenset(overdue), pauses=self.pauses if still else {})
 

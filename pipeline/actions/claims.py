@@ -33,6 +33,8 @@ class Closed:
 
     def active_at(self, now: float) -> "Closed":
         """What is closed at a time (seconds)."""
+        if not self.overdue and not self.claims:
+            return self
         return Closed(
             tuple(one for one in self.overdue if one[1] > now), tuple(one for one in self.claims if one.until > now)
         )

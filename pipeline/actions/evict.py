@@ -278,7 +278,7 @@ class _Pass:
         attempt = self._progress.attempt(
             self._purpose, self._gang_groups[at], self._action, within_podgroup=self._within_podgroup
         )
-        return replace(attempt, snapshot=self._closed_to(at))
+        return replace(attempt, snapshot=self._closed_to(at)) if len(self._shut[at]) else attempt
 
     def _closed_to(self, at: int) -> Snapshot:
         """The snapshot as it is by now without the nodes closed to a gang group; the same one for the same nodes."""

@@ -59,7 +59,9 @@ class Setup:
     def active_at(self, now: float) -> "Setup":
         """The setup as it counts at a time (seconds)."""
         closed = self.closed.active_at(now)
-        return replace(self, closed=closed, backoff=self.backoff.with_closed(closed.overdue))
+        backoff = self.backoff.with_closed(closed.overdue)
+        same = closed is self.closed and backoff is self.backoff
+        return self if same else replace(self, closed=closed, backoff=backoff)
 
 
 @dataclass(frozen=True)

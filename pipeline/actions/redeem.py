@@ -150,11 +150,14 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
     promised = _holds_promise(snapshot)
     if not promised.any():
         return progress
-    host, holders = progress.host(), np.zeros(len(snapshot.podgroups), bool)
+    holders = np.zeros(len(snapshot.podgroups), bool)
     holders[snapshot.tasks.podgroup[promised]] = True
-    victims = set(snapshot.tasks.podgroup[np.concatenate([NO_ROWS, *evicted])].tolist())
     whole = is_pipelined(to_start(snapshot, progress.policy.match_policy))
-    for gang_group in in_order(host, holders & (~whole | (snapshot.podgroups.gang_group != NONE))):
+    torn = holders & (~whole | (snapshot.podgroups.gang_group != NONE))
+    if not torn.any():  # as it mostly is
+        return progress
+    victims = set(snapshot.tasks.podgroup[np.concatenate([NO_ROWS, *evicted])].tolist())
+    for gang_group in in_order(progress.host(), torn):
         if whole[list(gang_group)].all():
             continue
         if not evicting or gang_group in without_plan or victims.intersection(gang_group):

@@ -71,6 +71,8 @@ def cards_for(tasks: Tasks, shapes: Shapes, room: Room, placed: tuple[Rows, Rows
     """
     rows, nodes = placed
     amounts, result = shapes.on_card[tasks.shape[rows]], np.full(len(rows), NONE, np.int64)
+    if not amounts.any():
+        return result
     for node in np.unique(nodes[amounts > 0]).tolist():
         here = np.flatnonzero((nodes == node) & (amounts > 0))
         free = room.future_of(np.array([node]))

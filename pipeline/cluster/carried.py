@@ -154,8 +154,8 @@ class CarriedTables:
 
     def at_revision(self, revision: int) -> Self:
         """The same tables, and what follows from them, under another revision."""
-        twin = replace(self, revision=revision)
-        twin.__dict__.update((name, self.__dict__[name]) for name in _FOLLOWING if name in self.__dict__)
+        twin, known = replace(self, revision=revision), self.__dict__
+        twin.__dict__.update({name: known[name] for name in _FOLLOWING if name in known})
         return twin
 
     def following_nodes(self, before: Self, node_of: Ids, card_of: Ids) -> Self:

@@ -51,11 +51,9 @@ def whole_survey(parts: Sequence[Survey]) -> Survey:
     )
 
 
-def weighed(plan: Plan) -> Plan:
-    """The plan; each domain that has a plan is marked as costing more than this one, or the same."""
-    why = plan.explanation
-    tried = tuple(_weighed(entry, plan) for entry in why.tried)
-    return replace(plan, explanation=replace(why, tried=tried))
+def weighed(tried: Sequence[DomainTried], plan: Plan) -> tuple[DomainTried, ...]:
+    """The domains that were tried; each that has a plan is marked as costing more than this one, or the same."""
+    return tuple([_weighed(entry, plan) for entry in tried])
 
 
 def _weighed(entry: DomainTried, plan: Plan) -> DomainTried:

@@ -122,7 +122,7 @@ def prices_of(
         needed_by(requested), NO_ROWS if queue_rank is None else queue_rank,
     )  # fmt: skip
     told = [(one, round(amount, 6)) for one, amount in zip(level.tolist(), work.tolist(), strict=True)]
-    works = [tuple(told[slice(*mine)]) for mine in pairwise(lines.tolist())]
+    works = [tuple(told[first:stop]) for first, stop in pairwise(lines.tolist())]
     tier, budgets = int(snapshot.topology.tier[domain]), len(snapshot.budgets) > 0
     each = zip(sets, works[::2], works[1::2], rank.tolist(), priority.tolist(), broke.tolist(), strict=True)
     return [

@@ -65,14 +65,15 @@ class AskedPlugins:
         """The plugins that answer and that the policy asks, in its order; ``point`` if the question has several."""
         known = self._known.get((extension, point))
         if known is None:
-            known = self._known[extension, point] = [self._plugin(at) for at in self._answering(extension, point)]
+            plugins, current, answering = self._plugins, self._current, self._answering(extension, point)
+            known = [plugins[at] if at in current else self._plugin(at) for at in answering]
+            self._known[extension, point] = known
         return known
 
     def _plugin(self, at: int) -> Plugin:
-        """A plugin on this state; it may not have been asked since an earlier one."""
-        if at not in self._current:
-            self._plugins[at] = self._plugins[at].on(self._state, NO_ROWS)
-            self._current.add(at)
+        """A plugin that was not asked since an earlier state, on this one."""
+        self._plugins[at] = self._plugins[at].on(self._state, NO_ROWS)
+        self._current.add(at)
         return self._plugins[at]
 
     def named(self, extension: Extension[Asked_co], point: ExtensionPoint | None = None) -> list[tuple[str, Asked_co]]:

@@ -16,7 +16,6 @@ from pipeline.cluster.arrays import (
     Ids,
     Longs,
     Rows,
-    dense_rank,
     none_last,
     sealed,
     total_rank,
@@ -102,7 +101,8 @@ class Host(VictimHost):
         """int64[Q]: from which queue to take first for a preemptor of ``queue``; by default the one served last."""
         if queue not in self._victim_ranks:
             keys = [plugin.victim_queue_order(queue) for plugin in self._asked(VICTIM_QUEUE_ORDER)]
-            self._victim_ranks[queue] = sealed(dense_rank(*keys, -self.queue_rank))
+            served_last = len(self.queue_rank) - 1 - self.queue_rank
+            self._victim_ranks[queue] = sealed(total_rank(*keys, served_last) if keys else served_last)
         return self._victim_ranks[queue]
 
     def losing_order(self, queue: int) -> LosingOrder | None:

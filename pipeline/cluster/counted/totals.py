@@ -6,7 +6,7 @@ from its columns once; from then on the fold carries them, in proportion to the 
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from operator import is_
+from operator import attrgetter, is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,14 +150,14 @@ class Totals:
     queue_sums: Sums
 
 
-#: By table of the totals, the names of its columns.
-_NAMES = {
-    table: tuple(one.name for one in fields(kind))
-    for table, kind in (
-        ("nodes", Usage), ("cards", Usage), ("podgroups", TaskCounts), ("roles", TaskCounts),
-        ("subgroups", TaskCounts), ("podgroup_sums", Sums), ("queue_sums", Sums),
-    )
+#: The tables of the totals.
+_KINDS: dict[str, type] = {
+    "nodes": Usage, "cards": Usage, "podgroups": TaskCounts, "roles": TaskCounts, "subgroups": TaskCounts,
+    "podgroup_sums": Sums, "queue_sums": Sums,
 }  # fmt: skip
+#: By table, the names of its columns; and the columns of some totals.
+_NAMES = {table: tuple(one.name for one in fields(kind)) for table, kind in _KINDS.items()}
+_COLUMNS_OF = {table: attrgetter(*(f"{table}.{name}" for name in names)) for table, names in _NAMES.items()}
 
 
 #: Tables to which rows are appended, and whose rows those are.
@@ -231,22 +231,22 @@ def _recounted(totals: Totals, before: Counted, after: Counted, rows: Rows, know
     A column in which nothing changes stays the same array.
     """
     told = rows, known, _sources(before), _sources(after), after.nodes.cards.shape[1] > 0
-    which, columns, changed = differing(*told), [], {}
+    which, columns, tables, written = differing(*told), [], {}, []
     for (name, shares), bits in zip(SHARES.items(), which.tolist(), strict=True):
-        table, copy = getattr(totals, name), copied if name in _GROWING else np.ndarray.copy
-        named = zip(_NAMES[name], shares, strict=True)
-        mine = {column: copy(getattr(table, column)) for column, share in named if bits & share}
         nothing = _NO_COUNTS if shares is COUNTS else _NO_AMOUNTS
-        if mine:
-            changed[name] = mine
-            columns.append(tuple([mine.get(column, nothing) for column in _NAMES[name]]))
-        else:
-            columns.append((nothing,) * len(shares))
+        changed = [nothing] * len(shares)
+        if bits:
+            kept, copy = list(_COLUMNS_OF[name](totals)), copied if name in _GROWING else np.ndarray.copy
+            for at, share in enumerate(shares):
+                if bits & share:
+                    kept[at] = changed[at] = copy(kept[at])
+                    written.append(kept[at])
+            tables[name] = _KINDS[name](*kept)
+        columns.append(tuple(changed))
     recount(tuple(columns), which, *told)
-    for mine in changed.values():
-        for column in mine.values():
-            column.flags.writeable = False
-    return replace(totals, **{name: replace(getattr(totals, name), **mine) for name, mine in changed.items()})
+    for column in written:
+        column.flags.writeable = False
+    return replace(totals, **tables)
 
 
 def _sources(tables: Counted) -> tuple[Any, ...]:

@@ -185,7 +185,7 @@ def never_evicted(snapshot: Snapshot) -> Longs:
     """int64[Q, R]: what tasks hold or were promised that can never be evicted, descendants included."""
     groups, sums = snapshot.podgroups, snapshot.totals.podgroup_sums
     total = np.zeros_like(snapshot.allocated_here)
-    lasting = np.flatnonzero(groups.alive & ~groups.preemptible)
+    lasting = (groups.alive & ~groups.preemptible).nonzero()[0]
     _add_podgroups(total, groups.queue, lasting, sums.running, sums.waiting)
     return with_descendants(snapshot.queues.parent, total)
 

@@ -4,7 +4,6 @@ So an eviction changes no queue's share. KAI Scheduler has the same effect by co
 Koordinator because a pod counts as long as it is there, and the one that takes its place from then on.
 """
 
-import numpy as np
 
 from pipeline.cluster.arrays import NONE, Ids, Longs
 from pipeline.cluster.snapshot import Snapshot
@@ -16,7 +15,8 @@ from pipeline.kernels import writing
 def lasting_requests(snapshot: Snapshot) -> Longs:
     """int64[Q, R]: what tasks hold, were promised, wait for or will wait for again, without descendants."""
     tasks, total = snapshot.tasks, snapshot.requested_here.copy()
-    ending = np.flatnonzero((tasks.status == TERMINATING) & (tasks.nominated == NONE) & ~tasks.gone_when_evicted)
+    waits_again = (tasks.status == TERMINATING) & (tasks.nominated == NONE) & ~tasks.gone_when_evicted
+    ending = waits_again.nonzero()[0]
     _add_tasks(total, snapshot.queue_of(ending), tasks.shape[ending], snapshot.shapes.request)
     return total
 

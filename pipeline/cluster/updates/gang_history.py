@@ -1,5 +1,7 @@
 """The history of a podgroup: whether it was ever whole, and since when it has been broken."""
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +18,7 @@ from pipeline.records import replace
 Columns: TypeAlias = tuple[Any, ...]
 #: The columns that say what became of a podgroup.
 _HISTORY = "phase", "started", "stale_since"
+_history_of: Callable[[Podgroups], Columns] = attrgetter(*_HISTORY)
 
 
 def settled(snapshot: Snapshot, counted: Longs, at: Floats, *, at_once: bool) -> Podgroups:
@@ -35,7 +38,7 @@ def settled(snapshot: Snapshot, counted: Longs, at: Floats, *, at_once: bool) ->
     rows, differs, values = _settle(
         counted, at, at_once, tuple(snapshot.once(minima_of)),
         (counts.ready, snapshot.role_counts.ready, snapshot.subgroup_counts.ready), counts.running,
-        tuple([getattr(groups, name) for name in _HISTORY]),
+        _history_of(groups),
     )  # fmt: skip
     if len(rows) == 0:
         return groups

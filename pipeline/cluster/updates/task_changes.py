@@ -3,6 +3,8 @@
 They are read from all over memory once, and side by side after that.
 """
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,6 +24,7 @@ _COLUMNS = (
     "status", "node", "nominated", "card", "incarnation", "revision",
 )  # fmt: skip
 _PODGROUP, _ROLE, _SUBGROUP, _GONE, _STATUS, _NODE, _NOMINATED, _CARD, _INCARNATION, _REVISION = range(len(_COLUMNS))
+_columns_of: Callable[[Tasks], Columns] = attrgetter(*_COLUMNS)
 #: The fields of ``Became``.
 Outcome: TypeAlias = tuple[Rows, Longs, Bools, Rows, Longs, Floats]
 
@@ -61,7 +64,7 @@ class Became(NamedTuple):
 def by_news(tasks: Tasks, news: TaskNews, alive: Bools) -> Became:
     """What becomes of tasks by news; ``alive`` bool[G] are the podgroups that are still there."""
     said = news.row, news.status, news.node, news.card, news.incarnation, news.revision, news.at
-    return Became(*_by_news(said, _columns(tasks), alive))
+    return Became(*_by_news(said, _columns_of(tasks), alive))
 
 
 def by_decision(tasks: Tasks, made: Decided, allocatable: Longs, *, carded: bool) -> Became:
@@ -71,16 +74,12 @@ def by_decision(tasks: Tasks, made: Decided, allocatable: Longs, *, carded: bool
     told = *map(len, parts), np.concatenate(parts), np.concatenate(lives)
     nodes = np.concatenate((made.nominated_node, made.bound_node))
     cards = np.concatenate((made.nominated_card, made.bound_card))
-    return Became(*_by_decision(told, nodes, cards, made.at, _columns(tasks), allocatable, carded))
+    return Became(*_by_decision(told, nodes, cards, made.at, _columns_of(tasks), allocatable, carded))
 
 
 def once_gone(tasks: Tasks, rows: Rows) -> Longs:
     """int64[K, 5]: what ``gang_history.settled`` counts of tasks that are gone."""
-    return _once_gone(_columns(tasks), rows)
-
-
-def _columns(tasks: Tasks) -> Columns:
-    return tuple([getattr(tasks, name) for name in _COLUMNS])
+    return _once_gone(_columns_of(tasks), rows)
 
 
 @kernel

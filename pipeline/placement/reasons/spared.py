@@ -16,6 +16,7 @@ from pipeline.decision.explanation import (
     decisive,
     victim_bundles,
 )
+from pipeline.decision.merging import weighed
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import Price, lost_work, prices_of
 from pipeline.kernels import inlined, kernel, linked
@@ -28,12 +29,15 @@ PRICED, PRICED_FOR_ONE = 8, 2
 
 
 def with_victims(asked: Question, made: Plan) -> Explanation:
-    """The explanation of a plan with its victims by podgroup, and with podgroups that could have been taken instead."""
+    """The explanation of a plan with its victims by podgroup, and with podgroups that could have been taken instead.
+
+    The domains that were tried are weighed against that of the plan.
+    """
     why, victims = made.explanation, made.statement.evictions
     if len(victims) == 0:
-        return why
+        return replace(why, tried=weighed(why.tried, made)) if why.tried else why
     told, more = _Others(asked, made).spared()
-    tried = why.tried or (DomainTried(made.domain, Reason.CHOSEN, made.price),)
+    tried = weighed(why.tried, made) or (DomainTried(made.domain, Reason.CHOSEN, made.price),)
     bundles = why.bundles or _bundles(asked, made)
     return replace(why, domain=made.domain, tried=tried, bundles=bundles, spared=told, spared_more=more)
 
@@ -134,9 +138,9 @@ class _Others:
     def _reasons(self, sets: list[Rows], prices: list[Price], rows: Rows, start: Longs) -> list[Reason]:
         """Why each of some sets of tasks, with its price, does not go; they are ``rows`` from each ``start`` on too."""
         chosen = self._made.price
-        cheaper = [some for some, price in zip(sets, prices, strict=True) if price < chosen]
-        refused = iter(self._refused(cheaper) if cheaper else ())
-        whys = [next(refused) if price < chosen else _no_cheaper(price, chosen) for price in prices]
+        cheaper = [at for at, price in enumerate(prices) if price < chosen]
+        refused = dict(zip(cheaper, self._refused([sets[at] for at in cheaper]), strict=True))
+        whys = [refused[at] if at in refused else _no_cheaper(price, chosen) for at, price in enumerate(prices)]
         enough = self._enough(rows, start).tolist() if None in whys else [True] * len(sets)
         lesser = (Reason.OUTRANKED if suffices else Reason.TOO_LITTLE for suffices in enough)
         return [why or other for why, other in zip(whys, lesser, strict=True)]
@@ -144,6 +148,8 @@ class _Others:
     def _refused(self, sets: list[Rows]) -> list[Reason | None]:
         """Why the tasks of each set do not go whatever room they leave; None if nothing speaks against it."""
         host, asked = self._asked.host, self._asked
+        if not sets:
+            return []
         if asked.by_task:
             may = [host.task_victims(asked.preemptor, rows, asked.point).all() for rows in sets]
             return [None if one else Reason.VETOED for one in may]

@@ -91,7 +91,7 @@ class FairShare(
         """By fair share, deserved share, priority and dominant share; see `order`."""
         waits = following != NONE
         asked = np.zeros(self._shares.fair.shape)
-        for queue in np.flatnonzero(waits).tolist():
+        for queue in waits.nonzero()[0].tolist():
             asked[queue] = self._asked(int(following[queue]))
         return (rank_of(self._queues.parent, keys_of(self._compared, asked, waits), waits),)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE
+from pipeline.cluster.arrays import NONE, Rows
 from pipeline.records import replace
 from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.law import Law
@@ -26,12 +26,16 @@ class Scenario:
 
     def fits_without(self, count: int) -> bool:
         """Whether the preemptor fits once the leading units have gone, and its queue may take it."""
-        rows = self.leading(count).rows
+        rows = self.tasks(count)
         return self.law.takes(rows) and self.ground.fits(rows)
 
     def leading(self, count: int) -> VictimUnits:
         """The leading units."""
         return self.units.first(count)
+
+    def tasks(self, count: int) -> Rows:
+        """int64[V]: the tasks of the leading units."""
+        return self.units.rows[: self.units.start[count]]
 
     def up_to(self, turn: int) -> "Scenario":
         """With the units whose turn comes before this one."""
@@ -67,7 +71,7 @@ def accumulated(
             return None
         many = lawful(scenario, count)
         if many == count:
-            if scenario.ground.plain and scenario.law.takes(scenario.leading(count).rows):
+            if scenario.ground.plain and scenario.law.takes(scenario.tasks(count)):
                 return Reached(scenario, count)
             least = _least(scenario.fits_without, count, len(scenario.units))
             if least == NONE:
@@ -86,7 +90,7 @@ def lawful(scenario: Scenario, count: int) -> int:
     """How many of the first ``count`` units are lawful together; if some are, fewer are too."""
 
     def wrong(many: int) -> bool:
-        return not scenario.law.allows(scenario.leading(many).rows)
+        return not scenario.law.allows(scenario.tasks(many))
 
     if not wrong(count):
         return count

@@ -54,7 +54,7 @@ def cheapest(reached: Reached) -> Rows:
     if count == 0:
         return NO_ROWS
     ways = _ways(scenario, count)
-    if not scenario.law.allows(scenario.leading(count).rows):  # only some of them may be taken
+    if not scenario.law.allows(scenario.tasks(count)):  # only some of them may be taken
         return min((way for way in ways if scenario.law.allows(way[1])), key=lambda way: way[0])[1]
     best = min(ways, key=lambda way: way[0])
     preempts = scenario.law.preemptor.purpose is Purpose.PREEMPT
@@ -85,7 +85,7 @@ def _work(scenario: Scenario, victims: Rows) -> float:
 def _of_longer(scenario: Scenario, count: int) -> list[Rows]:
     """The same of scenarios that are longer by a few units, as far as these are lawful; int64[V] each."""
     counts = distinct(np.minimum(count + np.array(_LONGER), len(scenario.units)))
-    while len(counts) and not scenario.law.allows(scenario.leading(int(counts[-1])).rows):
+    while len(counts) and not scenario.law.allows(scenario.tasks(counts[-1])):
         counts = counts[:-1]
     return _left_by(scenario, counts) if len(counts) else []
 

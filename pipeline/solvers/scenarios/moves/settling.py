@@ -1,6 +1,7 @@
 """Where victims go: they stay on their nodes if room is left, else move to other nodes, else lose their place."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -31,7 +32,7 @@ class Settled:
     node: Rows
     lost: Rows
 
-    @property
+    @cached_property
     def evicted(self) -> Rows:
         """int64[V]: all victims that do not stay."""
         return np.sort(np.concatenate([self.moved, self.lost]))
