@@ -7,7 +7,6 @@ what commits are arguments.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from pipeline.actions.backoff import Backoff, GangGroup
 from pipeline.actions.holding_back import without_retaken
@@ -19,6 +18,7 @@ from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
+from pipeline.keeping import cached_property
 from pipeline.placement.conditions import Conditions, Unscheduled, conditions_of, left_of
 from pipeline.policy import Policy, Purpose
 

@@ -1,14 +1,33 @@
 """What follows from a record that never changes is made once and kept with it."""
 
+import functools
 from collections.abc import Callable
-from functools import cached_property
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast, overload
 
 import numpy as np
 
 Derived = TypeVar("Derived")
 #: What is kept where a function makes of a record the record itself; and what stands for nothing made yet.
 _ITSELF, _NOT_MADE = object(), object()
+
+
+class CachedProperty(functools.cached_property[Derived]):
+    """``functools.cached_property`` without a lock, as from Python 3.12 on: two threads may make a value twice."""
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Derived: ...
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Self | Derived:
+        """The value, which is an attribute of the instance from then on."""
+        if instance is None:
+            return self
+        made: Derived = self.func(instance)
+        instance.__dict__[str(self.attrname)] = made
+        return made
+
+
+cached_property = CachedProperty
 
 
 class Keeping:

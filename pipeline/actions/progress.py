@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from pipeline.decision.explanation import Explanation
 from pipeline.decision.overlay import released
 from pipeline.decision.plan import Plan, upkeep
 from pipeline.decision.statement import Statement, together
+from pipeline.keeping import cached_property
 from pipeline.placement.undone import may_be_undone, undone
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context

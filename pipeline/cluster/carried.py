@@ -5,7 +5,6 @@ them up to date in proportion to what changed, and they travel with the tables.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -30,6 +29,7 @@ from pipeline.cluster.tables import (
 )
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Vocabulary
+from pipeline.keeping import cached_property
 from pipeline.records import replace
 
 #: What is kept with the tables and follows from them.

@@ -5,7 +5,6 @@ from one snapshot to the next, and they travel with it. The cluster without some
 """
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex, jo
 from pipeline.cluster.counted.totals import Room, TaskCounts, Totals
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
-from pipeline.keeping import Keeping
+from pipeline.keeping import Keeping, cached_property
 from pipeline.kernels import kernel
 
 

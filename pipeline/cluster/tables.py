@@ -6,12 +6,11 @@ the caller's clock, NaN where the cluster file may leave them out and says nothi
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs
-from pipeline.keeping import Keeping
+from pipeline.keeping import Keeping, cached_property
 
 #: Task statuses. GONE rows are kept so that row numbers stay; nothing counts them.
 PENDING, BOUND, RUNNING, TERMINATING, SUCCEEDED, FAILED, GONE = range(7)

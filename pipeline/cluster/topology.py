@@ -5,11 +5,11 @@ is always the cluster itself: level NONE, all nodes, one tier above the widest l
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Ids, Longs, sealed
+from pipeline.keeping import cached_property
 
 #: The cluster as a domain.
 ROOT = 0

@@ -4,11 +4,11 @@ They are few (one entry for each distinct value, not for each node), so plain tu
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pipeline.cluster.arrays import Floats
+from pipeline.keeping import cached_property
 
 #: Every node has this label, with its name as value. It becomes a column only if a task asks for it.
 HOSTNAME = "kubernetes.io/hostname"

@@ -7,7 +7,6 @@ was taken before. The answers are those of the snapshot once the fold has carrie
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -39,6 +38,7 @@ from pipeline.cluster.counted.change_log import (
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.keeping import cached_property
 from pipeline.records import replace
 
 

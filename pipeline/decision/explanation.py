@@ -5,6 +5,7 @@ Rows and numbers only: the edge turns rows into names, so that an explanation is
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,11 +124,10 @@ class VictimBundle(NamedTuple):
 
 def victim_bundles(*columns: NDArray[Any]) -> tuple[VictimBundle, ...]:
     """Bundles of columns [B], one for each of a bundle's figures in their order."""
-    return tuple(map(VictimBundle._make, zip(*(column.tolist() for column in columns), strict=True)))
+    return tuple(starmap(VictimBundle, zip(*[column.tolist() for column in columns], strict=True)))
 
 
-@dataclass(frozen=True)
-class Spared:
+class Spared(NamedTuple):
     """A podgroup that had candidates in the chosen domain and was not taken, and what it would have cost there.
 
     Attributes

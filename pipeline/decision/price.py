@@ -5,7 +5,6 @@ All solvers use it, so their plans can be compared.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
 
@@ -17,6 +16,7 @@ from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.minima_met import is_pipelined
 from pipeline.cluster.rules.minimum import Have, Minima, count_tasks, reaches, towards_all, writable
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.keeping import cached_property
 from pipeline.kernels import inlined, kernel
 
 #: The highest priority where there are no victims.

@@ -6,7 +6,6 @@ open; upstream asks for all pending tasks at once).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, is_among, kinds_of, none_last, sealed, sizes
 from pipeline.cluster.rules.reaching import reaching_minima
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.keeping import cached_property
 from pipeline.records import replace
 
 

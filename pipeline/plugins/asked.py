@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Self
 
 from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.cluster.what_if import WhatIf
+from pipeline.keeping import cached_property
 from pipeline.plugins.extensions import Asked_co, Extension
 from pipeline.plugins.plugin import Context, Plugin, State
 from pipeline.plugins.registry import make_plugins
@@ -65,7 +65,8 @@ class AskedPlugins:
         """The plugins that answer and that the policy asks, in its order; ``point`` if the question has several."""
         known = self._known.get((extension, point))
         if known is None:
-            plugins, current, answering = self._plugins, self._current, self._answering(extension, point)
+            plugins, current = self._plugins, self._current
+            answering = self._found.get((extension, point)) or self._answering(extension, point)
             known = [plugins[at] if at in current else self._plugin(at) for at in answering]
             self._known[extension, point] = known
         return known

@@ -8,12 +8,11 @@ the next one; here victims add up. Saturation is determined before the victims g
 could never reclaim.
 """
 
-from functools import cached_property
-
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows, dense_rank, kinds_of
 from pipeline.cluster.queue_tree import chain
+from pipeline.keeping import cached_property
 from pipeline.plugins.extension_points import FiltersTasks, OrdersJobs, OrdersQueues
 from pipeline.plugins.plugin import Context, Follows, Plugin, Preemptor, Protects
 from pipeline.policy import HIERARCHY, PluginSetting, Purpose

@@ -4,8 +4,6 @@ Orders are compared plugin after plugin, in the order of the policy; ties in all
 What they say about victims is in `victim_host`.
 """
 
-from functools import cached_property
-
 import numpy as np
 
 from pipeline.cluster.arrays import (
@@ -26,6 +24,7 @@ from pipeline.cluster.rules.match_policy import to_start
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING
+from pipeline.keeping import cached_property
 from pipeline.plugins.extension_points import Key, OrdersJobs
 from pipeline.plugins.extensions import (
     ALLOCATABLE,

@@ -4,14 +4,13 @@ Weighted water-filling as Volcano does it (notes on Volcano, 2.8): in every roun
 remains, cut to its ceiling and its requests, raised to its guarantee.
 """
 
-from functools import cached_property
-
 import numpy as np
 
 from pipeline.cluster.arrays import UNLIMITED, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import committed, flat_ceilings, least_of, runs_of
 from pipeline.cluster.tables import OPEN
+from pipeline.keeping import cached_property
 from pipeline.plugins.extension_points import (
     AdmitsJobs,
     AllowsReclaim,

@@ -5,7 +5,6 @@ items 5 and 6).
 """
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +13,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, in_a
 from pipeline.cluster.rules.quota import agreed
 from pipeline.cluster.rules.sparing import Quota, TaskQuota, may_all_go, task_quota
 from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.keeping import cached_property
 from pipeline.kernels import in_halves, writing
 from pipeline.plugins.asked import AskedPlugins
 from pipeline.plugins.extensions import (
@@ -188,12 +188,13 @@ class VictimHost(AskedPlugins):
 
     def validate_each(self, preemptor: Preemptor, sets: Sequence[Rows]) -> Bools:
         """bool[S]: the same of several sets, each by itself."""
-        result, at_once = np.ones(len(sets), bool), self._asked(VICTIM_SETS)
-        for several in at_once:
-            result &= several.validate_each(preemptor, sets)
-        for plugin in self._asked(VICTIM_SET):
-            if plugin not in at_once:
-                result &= [plugin.validate_set(preemptor, rows) for rows in sets]
+        result = np.ones(len(sets), bool)
+        for plugin in self._asked(VICTIM_SETS):
+            result &= plugin.validate_each(preemptor, sets)
+        at_once = self._answering(VICTIM_SETS)
+        for at, one in zip(self._answering(VICTIM_SET), self._asked(VICTIM_SET), strict=True):
+            if at not in at_once:
+                result &= [one.validate_set(preemptor, rows) for rows in sets]
         return result
 
     def keeps_pace(self, rows: Rows, point: ExtensionPoint = ExtensionPoint.EVICTABLE) -> bool:

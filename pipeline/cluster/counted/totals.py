@@ -5,7 +5,6 @@ from its columns once; from then on the fold carries them, in proportion to the 
 """
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 from operator import attrgetter, is_
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from pipeline.cluster.tables import (
     Subgroups,
     Tasks,
 )
+from pipeline.keeping import cached_property
 from pipeline.records import replace
 
 #: What a kernel is given for a column in which it changes nothing.

@@ -4,7 +4,6 @@ So an eviction changes no queue's share. KAI Scheduler has the same effect by co
 Koordinator because a pod counts as long as it is there, and the one that takes its place from then on.
 """
 
-
 from pipeline.cluster.arrays import NONE, Ids, Longs
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import TERMINATING

@@ -5,7 +5,6 @@ placed in one pass.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, of_single_nodes
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.keeping import cached_property
 from pipeline.placement.layout.alike import DEEPEST, NodeLevels, dealt_cards, placed_in_turn
 from pipeline.plugins.host import Host
 

@@ -8,7 +8,6 @@ part moves once, so that the search ends.
 
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from pipeline.cluster.cards import freed_on_cards
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerns, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
+from pipeline.keeping import cached_property
 from pipeline.placement.layout.one_by_one import few_enough, one_by_one
 from pipeline.placement.layout.packing import place_classes
 from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each, in_order

@@ -1,7 +1,6 @@
 """The podgroup, purpose and state for which it is asked what stands in the way."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, sealed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
+from pipeline.keeping import cached_property
 from pipeline.placement.need import Need, need_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor

@@ -5,7 +5,6 @@ priority is compared across quotas (in Koordinator's job preemption it is). Recl
 its runtime quota, and only for a gang that places with it; Koordinator's revoker evicts pods by arithmetic alone.
 """
 
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import never_evicted
 from pipeline.cluster.rules.requests import asking, lasting_requests
 from pipeline.cluster.tables import OPEN
+from pipeline.keeping import cached_property
 from pipeline.plugins.arguments import SWITCH
 from pipeline.plugins.elasticquota.overuse import Held, overused
 from pipeline.plugins.elasticquota.runtime import runtime_quota, terms_of

@@ -6,7 +6,6 @@ of a map and may change from run to run.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from pipeline.cluster.rules.quota import never_evicted
 from pipeline.cluster.rules.requests import asking
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import OPEN, Queues
+from pipeline.keeping import cached_property
 from pipeline.kernels import kernel, linked
 from pipeline.plugins.arguments import NUMBER
 from pipeline.plugins.extension_points import (

@@ -1,10 +1,10 @@
 """Prices that are nearly the same: among them, one that breaks fewer podgroups is preferred."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
 from pipeline.decision.price import Price
+from pipeline.keeping import cached_property
 from pipeline.kernels import shared
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Rules

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from pipeline.cluster.arrays import Bools, Longs, Rows, is_among
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import DomainTried, LowerBound, Reason, Ruled, lacking_most
 from pipeline.decision.price import Price, compared
+from pipeline.keeping import cached_property
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.bundling.terms import BundleSearch

@@ -4,7 +4,6 @@ The figures of a vertex are sums over its nodes. Domains are slices of nodes, so
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Ids, Longs, Rows, offsets, sealed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT, Topology
+from pipeline.keeping import cached_property
 from pipeline.kernels import kernel
 
 

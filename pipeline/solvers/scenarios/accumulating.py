@@ -44,10 +44,11 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Reached:
-    """A scenario, and how many of its leading units are enough."""
+    """A scenario, how many of its leading units are enough, and whether the law allows these as they are."""
 
     scenario: Scenario
     count: int
+    lawful: bool = True
 
     @property
     def turn(self) -> int:
@@ -80,7 +81,7 @@ def accumulated(
             if many == least:
                 return Reached(scenario, least)
         elif spares is not None and scenario.fits_without(count) and budget.spend(_SPARING) and spares(scenario, count):
-            return Reached(scenario, count)
+            return Reached(scenario, count, lawful=False)
         budget.spend()
         scenario = replace(scenario, units=_without(scenario, many))
     return None

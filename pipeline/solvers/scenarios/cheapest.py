@@ -54,7 +54,7 @@ def cheapest(reached: Reached) -> Rows:
     if count == 0:
         return NO_ROWS
     ways = _ways(scenario, count)
-    if not scenario.law.allows(scenario.tasks(count)):  # only some of them may be taken
+    if not reached.lawful:  # only some of them may be taken
         return min((way for way in ways if scenario.law.allows(way[1])), key=lambda way: way[0])[1]
     best = min(ways, key=lambda way: way[0])
     preempts = scenario.law.preemptor.purpose is Purpose.PREEMPT

@@ -1,12 +1,12 @@
 """The slices of nodes in which the need may lie, and the queue of victims for each of them."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Ids, Longs, Rows
 from pipeline.decision.attempt import Attempt
+from pipeline.keeping import cached_property
 from pipeline.kernels import kernel
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need

@@ -1,7 +1,6 @@
 """Whether the outcome of a scenario is lawful, and whether a queue may take what it asks for."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from pipeline.cluster.resources import fits
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.headroom import headroom_of
 from pipeline.decision.statement import Statement
+from pipeline.keeping import cached_property
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Policy, Purpose

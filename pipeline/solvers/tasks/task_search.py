@@ -4,13 +4,12 @@ What is found of a kind of tasks is carried along and not worked out anew for ea
 Tasks of one kind are swept together where nothing has to be asked in between.
 """
 
-from functools import cached_property
-
 import numpy as np
 
 from pipeline.cluster.arrays import Rows, comparable
 from pipeline.cluster.rules.sparing import TaskQuota
 from pipeline.decision.attempt import Attempt
+from pipeline.keeping import cached_property
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
 from pipeline.solvers.tasks.candidates import order_of, preemptor_of

@@ -2,12 +2,14 @@
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Barrier
 
 import numpy as np
 import pytest
 
-from pipeline.keeping import Keeping
+from pipeline.keeping import Keeping, cached_property
 from pipeline.records import replace
 
 
@@ -75,3 +77,23 @@ def test_a_copy_is_equal_and_begins_with_nothing(copied):
     twin = copied(record)
     assert twin == record
     assert vars(twin) == {"one": 3}
+
+
+class Meeting:
+    """Two of them make their values only together."""
+
+    barrier = Barrier(2)
+
+    @cached_property
+    def met(self) -> list[int]:
+        """Which of the two came first."""
+        return [self.barrier.wait(timeout=10)]
+
+
+def test_two_threads_make_values_of_two_instances_at_once_and_each_stays():
+    some = [Meeting(), Meeting()]
+    with ThreadPoolExecutor(2) as threads:
+        made = list(threads.map(lambda one: one.met, some))
+    assert sorted(made) == [[0], [1]]
+    assert all(one.met is first for one, first in zip(some, made, strict=True))
+    assert isinstance(Meeting.met, cached_property)

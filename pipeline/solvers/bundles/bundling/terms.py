@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from pipeline.cluster.rules.sparing import Quota, no_quota
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Podgroups
 from pipeline.decision.price import in_units, needed_by
+from pipeline.keeping import cached_property
 from pipeline.kernels import in_halves, writing
 from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions, parts_in_regions, scarcest

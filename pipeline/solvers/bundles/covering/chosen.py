@@ -1,13 +1,13 @@
 """Victims of one domain as they are chosen: which tasks go, whether they may go together, what they cost."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Longs, Rows, frozen, sizes
 from pipeline.decision.explanation import VictimBundle, victim_bundles
 from pipeline.decision.price import NO_PRIORITY, Price
+from pipeline.keeping import cached_property
 from pipeline.kernels import kernel
 from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES
 from pipeline.solvers.bundles.bundling.records import Bundles, Cost, Outcome, Units

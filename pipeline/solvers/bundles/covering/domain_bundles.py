@@ -1,11 +1,11 @@
 """The bundles of one domain, and those that quotas permit, made when they are asked for."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pipeline.cluster.arrays import distinct
+from pipeline.keeping import cached_property
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome

@@ -5,7 +5,6 @@ cards and parts with another topology of their own they are only necessary, and 
 """
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.cards import freed_on_cards, slots_on_cards
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.resources import slots
+from pipeline.keeping import cached_property
 from pipeline.placement.layout.packing import node_slots, place_classes
 from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions, RegionSlots, slots_by_region
 from pipeline.placement.layout.topology_packing import Packing

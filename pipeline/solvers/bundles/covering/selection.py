@@ -6,11 +6,11 @@ and the whole selection is priced, so that domains can be compared.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows
 from pipeline.decision.explanation import Reason
 from pipeline.decision.price import Price
+from pipeline.keeping import cached_property
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundles import first
 from pipeline.solvers.bundles.bundling.cost import cost_of

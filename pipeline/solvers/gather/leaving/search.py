@@ -1,12 +1,12 @@
 """The input of a search for victims, and what the kernels of reprieve say about candidates in one of its domains."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Longs
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.keeping import cached_property
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor

@@ -1,7 +1,6 @@
 """Where victims go: they stay on their nodes if room is left, else move to other nodes, else lose their place."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.rules.minimum import whole_without
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.keeping import cached_property
 from pipeline.kernels import writing
 from pipeline.placement.filters import repelled
 from pipeline.placement.need import Need

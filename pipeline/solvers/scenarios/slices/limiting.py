@@ -30,7 +30,7 @@ def limits_of(snapshot: Snapshot, need: Need, start: int, stop: int) -> tuple[Sl
     if each and (len(repels) or asks):
         return none, False
     here = blocked[start:stop] if len(blocked) else blocked
-    return none._replace(repels=repels, blocked=here, asks=asks, region=region, each=each), True
+    return SlotLimits(repels, here, tasks.card, shapes.on_card, card_room, asks, region, each), True
 
 
 def _repulsion(snapshot: Snapshot, need: Need) -> tuple[Bytes, Longs] | None:

@@ -1,13 +1,13 @@
 """One slice of nodes in which room is sought, and whether the need fits there with some tasks gone."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows, sizes
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.keeping import cached_property
 from pipeline.placement.layout.regions_of_parts import asked_of_regions
 from pipeline.placement.layout.topology_packing import Packing
 from pipeline.placement.need import Need

@@ -22,13 +22,13 @@ ALL = [
 POLICIES = [load_profile("default"), load_profile("volcano"), policy(ALL)]
 
 
-def state() -> Snapshot:
-    """Two queues below one, each with a gang that runs, and one that waits in the first."""
+def state(deserved: int = 6, *, budget: bool = True) -> Snapshot:
+    """Two queues below one, each with a gang that runs, and one that waits in the first, which deserves so much."""
     running = [Gang([Task(node, gpu=1) for node in (0, 0, 1, 1)], minimum=2, queue=queue) for queue in (1, 2)]
     waiting = Gang([Task(gpu=1), Task(gpu=1)], minimum=2, priority=5, queue=1)
     made = cluster([{"gpu": 8}] * 2, [*running, waiting], queues=3)
-    made = with_parents(with_quota(made, deserved={1: {"gpu": 6}, 2: {"gpu": 2}}), NONE, 0, 0)
-    return with_budget(made, [0, 5], allowed=2)
+    made = with_parents(with_quota(made, deserved={1: {"gpu": deserved}, 2: {"gpu": 8 - deserved}}), NONE, 0, 0)
+    return with_budget(made, [0, 5], allowed=2) if budget else made
 
 
 def answers(host: Host, rows: Rows) -> list[object]:
@@ -82,3 +82,18 @@ def test_asked_about_some_tasks_the_answers_are_those_about_all(chosen: Policy, 
         seen.append(host.candidates(preemptor).tolist())
         assert host.may_go(preemptor, some).tolist() == np.array(seen[-1])[some].tolist()
     assert purpose is not Purpose.PREEMPT or any(map(any, seen))
+
+
+@pytest.mark.parametrize("budget", [True, False])
+@pytest.mark.parametrize("deserved", [2, 5, 8])
+@pytest.mark.parametrize("purpose", list(Purpose))
+@pytest.mark.parametrize("chosen", [*POLICIES, load_profile("kai"), load_profile("koordinator")])
+def test_of_several_sets_of_tasks_the_answers_are_those_about_each(
+    chosen: Policy, purpose: Purpose, deserved: int, budget: bool
+) -> None:
+    rng, preemptor = np.random.default_rng(0), Preemptor((2,), np.ones(len(AXIS), np.int64), purpose)
+    host, sets = Host(Context(state(deserved, budget=budget), chosen, 0.0)), [NO_ROWS, np.arange(8)]
+    sets += [rng.permutation(8)[:many] for many in (1, 1, 2, 2, 3, 4, 6)]
+    whole = [host.bundle_quota_filter(preemptor, some, np.zeros(len(some), np.int64)) for some in sets]
+    assert host.spares_each(preemptor, sets).tolist() == [all(one) for one in whole]
+    assert host.validate_each(preemptor, sets).tolist() == [host.validate_set(preemptor, some) for some in sets]
