@@ -83,7 +83,7 @@ class PluginSetting:
 
     def argument(self, key: str, default: Value) -> Value:
         """One argument, ``default`` if it was not given; of its type, for arguments are checked with the policy."""
-        return cast("Value", dict(self.arguments).get(key, default))
+        return cast("Value", dict(self.arguments).get(key, default)) if self.arguments else default
 
 
 @dataclass(frozen=True)
@@ -184,4 +184,5 @@ class Policy(Keeping):
 
     def action_argument(self, action: str, key: str, default: Value) -> Value:
         """One argument of an action, ``default`` if it was not given."""
-        return cast("Value", dict(dict(self.action_arguments).get(action, ())).get(key, default))
+        given = dict(self.action_arguments).get(action)
+        return cast("Value", dict(given).get(key, default)) if given else default

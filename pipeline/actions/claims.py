@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Rows, distinct
+from pipeline.cluster.arrays import NO_ROWS, Rows, distinct
 from pipeline.decision.claim import Claim, claimed_nodes
 from pipeline.placement.starving import in_order
 from pipeline.plugins.host import Host
@@ -47,7 +47,7 @@ def closed_to(host: Host, closed: Closed, gang_groups: Sequence[tuple[int, ...]]
     served after its owner.
     """
     snapshot, claims = host.context.snapshot, closed.claims
-    overdue = distinct(np.array([node for node, _ in closed.overdue], np.int64))
+    overdue = distinct(np.array([node for node, _ in closed.overdue], np.int64)) if closed.overdue else NO_ROWS
     if not claims:
         return [overdue] * len(gang_groups)
     wanted = np.zeros(len(snapshot.podgroups), bool)

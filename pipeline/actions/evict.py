@@ -152,6 +152,8 @@ class _Pass:
         If there is no room for all of them, then for half of them, and so on. Where the cheapest set goes, as many are
         served as there is room for, by bisection; else the rest has a turn of its own. No more are tried from then on.
         """
+        if self._is_last(at):
+            return 0
         alike, found = self._alike(at), list[Plan]()
         least, most, many = 1, len(alike) + 1, len(alike)
         while most - least > 1:
@@ -190,6 +192,10 @@ class _Pass:
             return []
         alike = rigid_of_one_kind(snapshot, islice(self._next(at), self._together))
         return alike if alike and can_be_dealt(snapshot, first) else []
+
+    def _is_last(self, at: int) -> bool:
+        """Whether no gang group is left that could be served with this one."""
+        return at + 1 == len(self._gang_groups)
 
     def _next(self, at: int) -> Iterator[GangGroup]:
         """The next gang groups, up to one to which other nodes are closed."""
@@ -242,6 +248,8 @@ class _Pass:
         None if the search for them was lost.
         """
         gang_group = self._gang_groups[at]
+        if self._is_last(at):
+            self._victims.setdefault(gang_group, NO_ROWS)
         if gang_group not in self._victims:
             some = of_one_kind(self._progress.snapshot, self._next(at) if self._progress.policy.cheapest_set else ())
             victims = NO_ROWS

@@ -257,4 +257,4 @@ class Progress:
 
 
 def _joined(rows: list[Rows]) -> Rows:
-    return np.concatenate([NO_ROWS, *rows])
+    return np.concatenate(rows) if rows else NO_ROWS

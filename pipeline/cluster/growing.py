@@ -25,9 +25,15 @@ class _Memory(np.ndarray[Any, Any]):
     ends: dict[int, bool]
 
 
-def copied(column: NDArray[Any]) -> NDArray[Any]:
-    """A copy that may be written to, with room behind its rows."""
-    return _begun(column, len(column))
+def copied(column: NDArray[Any], rows: int | None = None) -> NDArray[Any]:
+    """A copy that may be written to, with room behind its rows; with ``rows``, of more rows than the column has."""
+    count, shape = len(column), column.shape[1:]
+    total = count if rows is None else rows
+    memory: Any = np.ndarray.__new__(_Memory, (total + total // _PART + _MORE, *shape), column.dtype)
+    memory.ends = {total: True}
+    result: NDArray[Any] = np.ndarray((total, *shape), column.dtype, memory)
+    result[:count] = column
+    return result
 
 
 def extended(column: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
@@ -39,7 +45,7 @@ def extended(column: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
         result = np.ndarray((total, *column.shape[1:]), column.dtype, memory)
         memory.ends[total] = True
     else:
-        result = _begun(column, total)
+        result = copied(column, total)
     result[count:] = more
     result.flags.writeable = False
     return result
@@ -50,13 +56,3 @@ def _is_its(memory: Any, column: NDArray[Any], total: int) -> bool:
     if not isinstance(memory, _Memory) or total > len(memory) or column.flags.writeable:
         return False
     return column.flags.c_contiguous and (column.dtype, column.shape[1:]) == (memory.dtype, memory.shape[1:])
-
-
-def _begun(column: NDArray[Any], rows: int) -> NDArray[Any]:
-    """``rows`` rows in memory of their own, the first of them those of the column, with room behind them."""
-    shape = column.shape[1:]
-    memory: Any = np.ndarray.__new__(_Memory, (rows + rows // _PART + _MORE, *shape), column.dtype)
-    memory.ends = {rows: True}
-    result: NDArray[Any] = np.ndarray((rows, *shape), column.dtype, memory)
-    result[: len(column)] = column
-    return result

@@ -56,10 +56,10 @@ def feasibly_left(snapshot: Snapshot, made: Statement) -> Leftover | None:
         return None
     if (tasks.status[made.bound] != PENDING).any() or not _waits_or_moves(snapshot, made).all():
         return None
-    placed, _, card = made.places
+    places = placed, _, card = made.places
     if ((snapshot.shapes.on_card[tasks.shape[placed]] > 0) != (card != NONE)).any():
         return None
-    left = leftover(snapshot, made)
+    left = leftover(snapshot, made, places)
     if not ((left.room >= 0) | (left.placed == 0)).all():
         return None
     if len(made.bound):
@@ -98,10 +98,10 @@ def _waits_or_moves(snapshot: Snapshot, made: Statement) -> Bools:
     return np.asarray(waits | moves | loses)
 
 
-def leftover(snapshot: Snapshot, made: Statement) -> Leftover:
-    """What the statement leaves on the nodes on which it places tasks."""
+def leftover(snapshot: Snapshot, made: Statement, places: tuple[Rows, Rows, Rows]) -> Leftover:
+    """What the statement leaves on the nodes on which it places tasks; ``places`` are its own."""
     tasks = snapshot.tasks
-    places, gone, promised = made.places, made.evictions, np.concatenate([made.nominated, made.bound])
+    gone, promised = made.evictions, np.concatenate([made.nominated, made.bound])
     touched = distinct(places[1])
     placed, bound, freed, withdrawn = _summed(
         snapshot, touched, places, (made.bound, made.bound_node, made.bound_card),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct
 from pipeline.cluster.resources import fits
 from pipeline.cluster.rules.minimum import whole_without
 from pipeline.cluster.snapshot import Snapshot
@@ -73,7 +73,9 @@ def _one_by_one(snapshot: Snapshot, rows: Rows, node: Rows, card: Rows, room: Lo
 def moving_alone(snapshot: Snapshot, lost: Rows) -> Rows:
     """int64[K]: tasks that are to start elsewhere again, and whose podgroup breaks once ``lost`` have gone."""
     owner = distinct(snapshot.tasks.podgroup[lost]).astype(np.int64)
-    owner = owner[snapshot.counts.waiting[owner] > 0]  # mostly none
+    owner = owner[snapshot.counts.waiting[owner] > 0]
+    if len(owner) == 0:  # as it mostly is
+        return NO_ROWS
     rows = snapshot.tasks_of_all(owner[~whole_without(snapshot, owner, lost)])[0]
     moves = (snapshot.tasks.status[rows] == TERMINATING) & (snapshot.tasks.nominated[rows] != NONE)
     return np.asarray(rows[moves])

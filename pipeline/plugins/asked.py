@@ -65,8 +65,9 @@ class AskedPlugins:
         """The plugins that answer and that the policy asks, in its order; ``point`` if the question has several."""
         known = self._known.get((extension, point))
         if known is None:
-            plugins, current = self._plugins, self._current
-            answering = self._found.get((extension, point)) or self._answering(extension, point)
+            plugins, current, answering = self._plugins, self._current, self._found.get((extension, point))
+            if answering is None:
+                answering = self._answering(extension, point)
             known = [plugins[at] if at in current else self._plugin(at) for at in answering]
             self._known[extension, point] = known
         return known

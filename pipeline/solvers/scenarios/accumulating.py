@@ -39,7 +39,8 @@ class Scenario:
 
     def up_to(self, turn: int) -> "Scenario":
         """With the units whose turn comes before this one."""
-        return replace(self, units=self.units.only(self.units.turn < turn))
+        units = self.units.only(self.units.turn < turn)
+        return self if units is self.units else replace(self, units=units)
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ def _minimal(host: Host, attempt: Attempt, made: Statement) -> Statement:
 
 def _spare(snapshot: Snapshot, made: Statement) -> Bools:
     """bool[V]: victims without which their nodes have room for what is placed there; each by itself."""
-    left = leftover(snapshot, made)
+    left = leftover(snapshot, made, made.places)
     at = np.searchsorted(left.node, snapshot.tasks.node[made.evictions])
     held = asked(snapshot, made.evictions, snapshot.tasks.card[made.evictions])
     return np.asarray(((left.room[at] >= held) | (left.placed[at] == 0)).all(axis=1))

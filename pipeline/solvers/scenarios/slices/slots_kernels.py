@@ -88,9 +88,8 @@ class _State(NamedTuple):
 def counted(ground: CountedSlice) -> CountedSlice:
     """With its slots."""
     shape, nodes = ground.allowed.shape, len(ground.limits.region)
-    empty = np.zeros(shape, np.int64), np.zeros(shape[0], np.int64), np.zeros(nodes, np.int64)
-    slots, total, regions = _counted(ground._replace(slots=empty[0], total=empty[1], regions=empty[2]))
-    return ground._replace(slots=slots, total=total, regions=regions)
+    empty, given = (np.zeros(shape, np.int64), np.zeros(shape[0], np.int64), np.zeros(nodes, np.int64)), ground[:-3]
+    return CountedSlice(*given, *_counted(CountedSlice(*given, *empty)))
 
 
 @kernel
