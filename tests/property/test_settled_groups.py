@@ -20,8 +20,11 @@ from tests.support.twins import uncompiled
 APART = [Constraint(anti_affinity=(AntiAffinity(key, (("app", "a"),)),)) for key in ("kubernetes.io/hostname", "zone")]
 
 
-def gang(draw):
-    """A gang of subgroups inside each other, of several shapes, with preferred levels, cards and anti-affinity."""
+def gang(draw, *, crowded=False):
+    """A gang of subgroups inside each other, of several shapes, with preferred levels, cards and anti-affinity.
+
+    ``crowded``: other tasks run there, which repel some of it.
+    """
     racks = draw(st.lists(st.integers(1, 4), min_size=2, max_size=6))
     cores = draw(st.lists(st.integers(0, 8), min_size=sum(racks), max_size=sum(racks)))
     many, repels = draw(st.integers(1, 4)), draw(st.booleans())
@@ -33,7 +36,9 @@ def gang(draw):
     tasks = draw(st.lists(st.tuples(cpus, parts, constraints, labels), min_size=2, max_size=9 if repels else 20))
     work = [Work(0, cpu, subgroup=part, constraint=one, labels=said) for cpu, part, one, said in tasks]
     zones = [{"zone": str(node // 3)} for node in range(sum(racks))]
-    groups = [{"min_available": len(work)}]
+    groups = [{"min_available": len(work)}, {}]
+    where = draw(st.lists(st.integers(0, sum(racks) - 1), max_size=6)) if crowded else []
+    work += [Work(1, node=node, constraint=draw(constraints), labels=draw(labels)) for node in where]
     snapshot = placed(cores, work, racks=racks, racks_a_block=2, groups=groups, subgroups=tree, labels=zones)
     preferred = frozen(draw(st.lists(st.sampled_from([NONE, RACK]), min_size=many, max_size=many)), np.int32)
     snapshot = replace(snapshot, subgroups=replace(snapshot.subgroups, preferred_level=preferred))
@@ -54,6 +59,14 @@ def with_cards(draw, snapshot):
 @st.composite
 def gangs(draw):
     return gang(draw)
+
+
+@st.composite
+def crowded(draw):
+    """A gang beside others, and those of these that leave."""
+    snapshot = gang(draw, crowded=True)
+    runs = np.flatnonzero(snapshot.tasks.node != NONE)
+    return snapshot, runs[[draw(st.booleans()) for _ in runs]]
 
 
 @given(gangs())
@@ -83,6 +96,35 @@ def test_regions_that_are_refused_for_a_gang_take_it_in_no_way(snapshot):
         assert known.may_fit(room) == again
         places = replace(known, asked=None).places(room, NOWHERE)
         assert known.may_fit(room) or places is None
+
+
+@given(crowded())
+def test_nodes_that_tasks_deny_count_for_no_part_until_these_leave(given_case):
+    snapshot, leaving = given_case
+    need, nodes = need_of(snapshot, (0,)), len(snapshot.nodes)
+    asked, open_to = asked_of_regions(need, need.request, snapshot), allowed(snapshot, need.shapes)
+    for start, stop in ((0, nodes), (0, nodes // 2), (nodes // 2, nodes)):
+        known = topology_packing.Packing(need, open_to[:, start:stop], start, stop, snapshot, asked=asked)
+        room = snapshot.room.future[start:stop].copy()
+        for gone in (NOWHERE, leaving, NOWHERE):
+            if not known.may_fit(room, gone):
+                assert replace(known, asked=None).places(room, gone) is None
+            assert known.may_fit(room) or not known.may_fit(room, gone)
+
+
+def test_a_rack_whose_nodes_repel_a_part_is_refused():
+    """Two racks for two parts of two tasks; a task that repels them runs in one."""
+    runs = Work(1, 0, node=0, labels=(("app", "a"),))
+    work = [Work(0, subgroup=part, constraint=APART[0]) for part in (0, 0, 1, 1)]
+    subgroups = [(0, NONE, 2, RACK)] * 2
+    snapshot = placed([2, 1, 1, 1], [*work, runs], racks=[2, 2], groups=[{"min_available": 4}, {}], subgroups=subgroups)
+    need = need_of(snapshot, (0,))
+    asked = asked_of_regions(need, need.request, snapshot)
+    packing = topology_packing.Packing(need, allowed(snapshot, need.shapes), 0, 4, snapshot, asked=asked)
+    room = snapshot.room.future.copy()
+    assert packing.may_fit(room)
+    assert not packing.may_fit(room, NOWHERE)
+    assert packing.may_fit(room, np.array([4]))
 
 
 def test_regions_are_refused_by_what_parts_of_one_size_or_larger_ask_for():

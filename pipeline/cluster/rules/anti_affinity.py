@@ -5,11 +5,12 @@ The label ``kubernetes.io/hostname`` always works as a topology key: a node with
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Longs, Rows, distinct
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Longs, Rows, distinct, is_among, sealed
 from pipeline.cluster.rules.requirements import meaning
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
@@ -91,7 +92,54 @@ def exclusions(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: R
         Task rows that no longer count.
     """
     kinds = list(zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True))
-    return Exclusions(_excluded(snapshot, kinds, leaving), *_conflicts(snapshot, kinds))
+    return Exclusions(_denials(snapshot, kinds, 0, len(snapshot.nodes)).after(leaving), *_conflicts(snapshot, kinds))
+
+
+@dataclass(frozen=True)
+class Denials:
+    """What tasks that stay where they are deny to some kinds of tasks on a slice of nodes, asked as others leave."""
+
+    nodes: int
+    kinds: int
+    _terms: tuple["_Denial", ...]
+
+    def after(self, leaving: Rows) -> Bools:
+        """bool[M, n]: nodes that are denied to each kind once ``leaving`` int64[V] have gone, see ``exclusions``."""
+        gone = self._denying[is_among(self._denying, leaving)]
+        if (asked := gone.tobytes()) not in self._known:
+            self._known[asked] = self._without(gone)
+        return self._known[asked]
+
+    def _without(self, gone: Rows) -> Bools:
+        denied = np.zeros((self.kinds, self.nodes), bool)
+        for kind, rows, taken, domains in self._terms:
+            hit = np.zeros(int(domains.max(initial=NONE)) + 2, bool)  # the last one stands for no domain
+            hit[taken[~is_among(rows, gone)]] = True
+            denied[kind] |= hit[domains]
+        return sealed(denied)
+
+    @cached_property
+    def _denying(self) -> Rows:
+        return distinct(np.concatenate([NO_ROWS, *(one.rows for one in self._terms)]))
+
+    @cached_property
+    def _known(self) -> dict[bytes, Bools]:
+        return {}
+
+
+class _Denial(NamedTuple):
+    """One term: the kind that is kept away, tasks that do so (int64[K]), their domains, and those of the nodes."""
+
+    kind: int
+    rows: Rows
+    taken: Longs
+    domains: Longs
+
+
+def denials(snapshot: Snapshot, constraints: Ids, label_sets: Ids, start: int, stop: int) -> Denials:
+    """What is denied to some kinds on the nodes ``start:stop``; kinds as in ``exclusions``."""
+    kinds = list(zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True))
+    return _denials(snapshot, kinds, start, stop)
 
 
 #: A row of ``Vocabulary.constraints`` and one of ``label_sets``; and what these say.
@@ -135,18 +183,18 @@ def domains_by(snapshot: Snapshot, key: str) -> Longs:
     return codes
 
 
-def _excluded(snapshot: Snapshot, kinds: list[_Kind], leaving: Rows) -> Bools:
-    gone = np.zeros(len(snapshot.tasks), bool)
-    gone[leaving] = True
-    excluded = np.zeros((len(kinds), len(snapshot.nodes)), bool)
+def _denials(snapshot: Snapshot, kinds: list[_Kind], start: int, stop: int) -> Denials:
+    found = list[_Denial]()
     for kind, one in enumerate(kinds):
         for rows, key in _repelling(snapshot, one):
-            domains, place = domains_by(snapshot, key), _place_of(snapshot, rows[~gone[rows]])
-            taken = domains[place[place != NONE]]
-            hit = np.zeros(int(domains.max(initial=NONE)) + 2, bool)  # the last one stands for no domain
-            hit[taken[taken != NONE]] = True
-            excluded[kind] |= hit[domains]
-    return excluded
+            domains, place = domains_by(snapshot, key), _place_of(snapshot, rows)
+            taken, here = np.where(place == NONE, NONE, domains[place]), domains[start:stop]
+            there = np.zeros(int(domains.max(initial=NONE)) + 2, bool)
+            there[here] = True
+            there[NONE] = False
+            near = there[taken]
+            found.append(_Denial(kind, rows[near], taken[near], here))
+    return Denials(stop - start, len(kinds), tuple(found))
 
 
 def _place_of(snapshot: Snapshot, rows: Rows) -> Ids:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, frozen
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, frozen, sealed
 from pipeline.cluster.cards import freed_on_cards
-from pipeline.cluster.rules.anti_affinity import Exclusions, concerns, exclusions
+from pipeline.cluster.rules.anti_affinity import Denials, Exclusions, concerns, denials, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
 from pipeline.keeping import cached_property
@@ -29,6 +29,7 @@ from pipeline.placement.layout.regions_of_parts import (
 from pipeline.placement.layout.room_left import RoomLeft, room_left, share
 from pipeline.placement.layout.settled_groups import OWN, GroupTree, settled
 from pipeline.placement.need import Need
+from pipeline.records import replace
 
 
 @dataclass(frozen=True)
@@ -160,9 +161,15 @@ class Packing:
     counted: bool = False
     asked: AskedOfRegions | None = None
 
-    def may_fit(self, room: Longs) -> bool:
-        """Whether regions have enough for all parts; if not, there are no places. ``room``: see ``places``."""
-        return self.asked is None or bool(may_find_regions(self.asked, self._open, room, self.start))
+    def may_fit(self, room: Longs, leaving: Rows | None = None) -> bool:
+        """Whether regions have enough for all parts; if not, there are no places.
+
+        ``room``, ``leaving``: see ``places``; None: any victims may leave.
+        """
+        if self.asked is None:
+            return True
+        usable = self._open if leaving is None or not self._repels else self._open_after(leaving)
+        return bool(may_find_regions(self.asked, usable, room, self.start))
 
     @cached_property
     def heeds_leaving(self) -> bool:
@@ -172,6 +179,27 @@ class Packing:
     @cached_property
     def _open(self) -> Bools:
         return frozen(self.allowed, np.bool_)  # read-only, so that one compiled specialisation serves all calls
+
+    def _open_after(self, leaving: Rows) -> Bools:
+        """bool[S, n]: nodes that each shape may use beside tasks that stay, if any of its kinds may."""
+        usable, shape = np.zeros_like(self.allowed), self._kinds[1]
+        np.logical_or.at(usable, shape, self.allowed[shape] & ~self._denials.after(leaving))
+        return sealed(usable)
+
+    @cached_property
+    def _denials(self) -> Denials:
+        return denials(self.snapshot, *self._said, self.start, self.stop)
+
+    @cached_property
+    def _said(self) -> tuple[Ids, Ids]:
+        """int32[M], int32[M]: the constraint and the label set of each kind."""
+        return self.snapshot.shapes.constraint[self.need.shapes[self._kinds[1]]], self._kinds[2]
+
+    @cached_property
+    def _among(self) -> Exclusions:
+        """How kinds repel each other, on the nodes of the slice; what others deny to them is not asked here."""
+        found = exclusions(self.snapshot, *self._said, NO_ROWS)
+        return replace(found, domains=found.domains[:, self.start : self.stop])
 
     def places(self, room: Longs, leaving: Rows) -> Rows | None:
         """Find a node for each task of the minimum.
@@ -187,7 +215,7 @@ class Packing:
         -------
         int64[minimum]: node rows for ``need.tasks[:minimum]``; None if none was found.
         """
-        if not self.may_fit(room):
+        if not self.may_fit(room, leaving):
             return None
         need, start, stop, outline = self.need, self.start, self.stop, self._outline_after(leaving)
         if outline is None:
@@ -260,13 +288,10 @@ class Packing:
 
     def _room(self, room: Longs, leaving: Rows) -> RoomLeft:
         """The room for each kind of task, cards and what is repelled included."""
-        snapshot, (_, shape, labels) = self.snapshot, self._kinds
+        snapshot, shape = self.snapshot, self._kinds[1]
         usable, among, free = self.allowed[shape], None, np.zeros((len(room), 0), np.int64)
         if self._repels:
-            found = exclusions(snapshot, snapshot.shapes.constraint[self.need.shapes[shape]], labels, leaving)
-            usable &= ~found.excluded[:, self.start : self.stop]
-            domains = found.domains[:, self.start : self.stop]
-            among = Exclusions(found.excluded, found.conflict, found.keys, domains)
+            usable, among = usable & ~self._denials.after(leaving), self._among
         if self._on_card.any():
             free = snapshot.card_room.future[self.start : self.stop].copy()
             freed_on_cards(snapshot.tasks, snapshot.shapes, leaving, self.start, free)

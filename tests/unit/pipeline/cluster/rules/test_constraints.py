@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.cluster.rules.anti_affinity import concerns, domains_by, exclusions
+from pipeline.cluster.rules.anti_affinity import concerns, denials, domains_by, exclusions
 from pipeline.cluster.rules.constraints import CORDON, allowed, tolerates
 from pipeline.cluster.vocabulary import HOSTNAME, AntiAffinity, Constraint, Requirement, Taint, Toleration
 from pipeline.errors import StateRefused
@@ -191,6 +191,29 @@ def test_a_node_without_the_hostname_label_is_a_domain_of_its_own():
     assert domains_by(placed([4] * 3, [Work(0)]), HOSTNAME).tolist() == [0, 1, 2]
     labelled = placed([4] * 3, [Work(0)], labels=[{HOSTNAME: "a"}, {}, {HOSTNAME: "a"}])
     assert len(set(domains_by(labelled, HOSTNAME).tolist())) == 2
+
+
+def test_what_is_denied_on_some_nodes_is_what_is_denied_there_of_all_whoever_leaves_first():
+    zones = [{"zone": "a"}, {"zone": "a"}, {"zone": "b"}, {}, {"zone": "b"}]
+    work = [
+        Work(0, constraint=apart("zone", app="x")),
+        Work(0, labels=(("app", "y"),)),
+        Work(1, node=0, labels=(("app", "x"),)),
+        Work(1, node=4, labels=(("app", "x"),)),
+        Work(1, node=2, constraint=apart(app="y")),
+        Work(1, node=3, constraint=apart("zone", app="y")),
+    ]
+    snapshot = placed([4] * 5, work, groups=[{}, {}], labels=zones)
+    kinds = snapshot.shapes.constraint[snapshot.tasks.shape[:2]], snapshot.tasks.label_set[:2]
+    all_denied = [[True, True, True, False, True], [False, False, True, False, False]]
+    assert exclusions(snapshot, *kinds, NOWHERE).excluded.tolist() == all_denied
+    for start, stop in ((0, 5), (0, 2), (2, 4), (3, 5)):
+        asked = denials(snapshot, *kinds, start, stop)
+        for leaving in ([], [2], [3], [2, 3, 4], [4], []):
+            whole = exclusions(snapshot, *kinds, np.array(leaving, np.int64)).excluded
+            assert asked.after(np.array(leaving, np.int64)).tolist() == whole[:, start:stop].tolist()
+    gone = denials(snapshot, *kinds, 0, 5).after(np.array([3, 4]))
+    assert gone.tolist() == [[True, True, False, False, False], [False] * 5]
 
 
 def test_kinds_that_repel_each_other_conflict_in_both_directions():
