@@ -140,11 +140,17 @@ def _neighbours(podgroup: Rows, whole: Bools) -> tuple[Rows, Bools, Bools]:
 
 
 def _back(
-    scenario: Scenario, groups: VictimUnits, leaving: Rows, orders: Longs, many: Longs | None = None
+    scenario: Scenario,
+    groups: VictimUnits,
+    leaving: Rows,
+    orders: Longs,
+    many: Longs | None = None,
+    most: int | None = None,
 ) -> Iterator[Bools]:
     """bool[U] for each order: units that return, in that order, while the preemptor fits.
 
     If only some leading units go (``many``), ``leaving`` are the tasks of the units; units that stay count as returned.
+    Where more than ``most`` do not return, it may be said of others too that they do not.
     """
     within, quota, counted = scenario.law.within_limits, scenario.law.quota, None
     if many is None:
@@ -162,7 +168,7 @@ def _back(
         if counted is not None and scenario.law.takes(_less(some, groups, counted[at])):
             yield counted[at]
         else:
-            yield _back_by_halves(scenario, groups, some, order[order < many[at]])
+            yield _back_by_halves(scenario, groups, some, order[order < many[at]], most)
 
 
 def _back_in_order(scenario: Scenario, groups: VictimUnits, leaving: Rows) -> Bools:
@@ -170,12 +176,12 @@ def _back_in_order(scenario: Scenario, groups: VictimUnits, leaving: Rows) -> Bo
     return next(_back(scenario, groups, leaving, np.arange(len(groups))[None]))
 
 
-def _back_by_halves(scenario: Scenario, groups: VictimUnits, leaving: Rows, order: Rows) -> Bools:
+def _back_by_halves(scenario: Scenario, groups: VictimUnits, leaving: Rows, order: Rows, most: int | None) -> Bools:
     """The same where slots do not decide: the units of the first half return, or of half of those, and so on."""
-    result = np.ones(len(groups), bool)
+    result, gone = np.ones(len(groups), bool), 0
     result[order] = False
     todo = [order]
-    while todo:
+    while todo and (most is None or gone <= most):
         some = todo.pop()
         tried = result.copy()
         tried[some] = True
@@ -184,6 +190,8 @@ def _back_by_halves(scenario: Scenario, groups: VictimUnits, leaving: Rows, orde
             result = tried
         elif len(some) > 1:
             todo += [some[len(some) // 2 :], some[: len(some) // 2]]
+        else:
+            gone += 1
     return result
 
 
@@ -203,7 +211,7 @@ def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
     have = snapshot.counts
     counted = have.ready[podgroup] + have.waiting[podgroup] + have.pending_best_effort[podgroup]
     spare = counted - snapshot.podgroups.min_available[podgroup]
-    for order, back in zip(orders, _back(scenario, singles, gone, orders), strict=True):
+    for order, back in zip(orders, _back(scenario, singles, gone, orders, most=spare), strict=True):
         some = singles.rows[order[~back[order]]]
         if len(some) <= spare and has_minimum(WhatIf.of(snapshot).evicting(some), podgroup):
             return np.concatenate([gone[owner != podgroup], some])

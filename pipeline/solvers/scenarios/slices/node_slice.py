@@ -100,8 +100,17 @@ class NodeSlice:
 
     def fits(self, leaving: Rows) -> bool:
         """Whether all tasks find a place once ``leaving`` have gone; places are only found where counts do not say."""
-        enough = suffices(self._ground, self.need.total, leaving)
-        return bool(enough and (self.plain or self.place(leaving) is not None))
+        if self.plain:
+            return bool(suffices(self._ground, self.need.total, leaving))
+        known, asked = self._fitting, leaving.tobytes()
+        if asked not in known:
+            known[asked] = bool(suffices(self._ground, self.need.total, leaving)) and self.place(leaving) is not None
+        return known[asked]
+
+    @cached_property
+    def _fitting(self) -> dict[bytes, bool]:
+        """What ``fits`` said; orders of return ask about the same tasks again and again."""
+        return {}
 
     def place(self, leaving: Rows, *, emptiest: bool = False) -> Rows | None:
         """int64[K]: a node for each task once ``leaving`` have gone, or None.
