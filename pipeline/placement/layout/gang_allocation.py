@@ -17,6 +17,8 @@ from pipeline.cluster.topology import ROOT
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.compositions import compositions
 from pipeline.placement.domains import domains_of
+from pipeline.placement.layout.parts import least_of_parts
+from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions
 from pipeline.placement.layout.scored import Laid, ScoredPlacement
 from pipeline.placement.layout.settled_parts import Floor
 from pipeline.placement.need import Need, need_of
@@ -73,16 +75,15 @@ def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> S
     domains = domains_of(host, podgroups, Purpose.ALLOCATE)
     tightest = host.context.policy.tightest_domain_first and len(podgroups) == 1
     tiers = [[ROOT]] if tightest and len(domains) else _gradient(snapshot, domains)
-    placement = ScoredPlacement(host, need.tasks)
+    placement, tops = ScoredPlacement(host, need.tasks), [part for part in need.parts if part.parent == NONE]
+    asked = _asked_at_least(snapshot, need) if host.binding and len(tops) == 1 else None
+    thrifty = surplus_limit is not None or len(tops) > 1
+    floor = Floor(snapshot, placement, need, order, host.binding, thrifty, tightest=tightest, asked=asked)
     for tier in tiers:
         # Each kind is counted alone: a domain that has too few slots even so is not tried.
         slots = placement.most(snapshot.topology.start[tier], snapshot.topology.stop[tier])
         hopeful = np.array(tier)[slots >= least].tolist()
-        layouts = [
-            found
-            for domain in hopeful
-            if (found := _layout(host, placement, need, order, domain, surplus_limit, tightest=tightest)) is not None
-        ]
+        layouts = [found for domain in hopeful if (found := _layout(floor, domain, surplus_limit)) is not None]
         if layouts:
             best = max(range(len(layouts)), key=lambda at: (layouts[at].score, -at))
             return _commit(host, podgroups, need, layouts[best].laid, action)
@@ -130,30 +131,26 @@ def _for_roles(snapshot: Snapshot, need: Need) -> Bools:
     return np.asarray((np.arange(len(need.tasks)) < need.minimum) & has_roles & snapshot.roles_bind[owner])
 
 
-def _layout(
-    host: Host,
-    placement: ScoredPlacement,
-    need: Need,
-    order: Rows,
-    domain: int,
-    surplus_limit: int | None,
-    *,
-    tightest: bool,
-) -> _Layout | None:
+def _asked_at_least(snapshot: Snapshot, need: Need) -> AskedOfRegions | None:
+    """What subgroups of one podgroup ask of regions at least; None if none requires a level."""
+    if not any(NONE not in (part.subgroup, part.required_level) for part in need.parts):
+        return None
+    return asked_of_regions(need, need.request, snapshot, least_of_parts(need, snapshot))
+
+
+def _layout(floor: Floor, domain: int, surplus_limit: int | None) -> _Layout | None:
     """Place what fits into one domain; None, and nothing placed, if the minimum is not reached.
 
     Parts that the minimum needs are served first, up to their own minima; only then the surplus of all. Where no plugin
     says when a podgroup may start there is no minimum.
     """
-    snapshot = host.to_start
+    placement, parts, topology = floor.placement, floor.need.parts, floor.snapshot.topology
     saved, score = placement.save(), placement.score
-    start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
-    tops = [part for part, row in enumerate(need.parts) if row.parent == NONE]
-    thrifty = surplus_limit is not None or len(tops) > 1
-    floor = Floor(snapshot, placement, need, order, host.binding, thrifty, tightest=tightest)
-    reached = not host.binding or floor.settle_needed(tops, start, stop)
+    start, stop = int(topology.start[domain]), int(topology.stop[domain])
+    tops = [part for part, row in enumerate(parts) if row.parent == NONE]
+    reached = not floor.binding or floor.settle_needed(tops, start, stop)
     if reached and surplus_limit != 0:
-        whole = surplus_limit is None or len(tops) < len(need.parts)
+        whole = surplus_limit is None or len(tops) < len(parts)
         floor = replace(floor, most=None if whole else int((placement.node != NONE).sum()) + (surplus_limit or 0))
         for part in tops:
             floor.settle(part, start, stop, surplus=True)

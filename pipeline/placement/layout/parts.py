@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Ids, Rows, is_among, sealed
+from pipeline.cluster.arrays import NO_ROWS, NONE, Ids, Longs, Rows, is_among, sealed
+from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree, summed_upwards
 from pipeline.cluster.tables import BOUND, RUNNING
@@ -48,7 +49,7 @@ def groups_of(
         of[p] = 0 if part.parent == NONE else of[part.parent]
         if many[p] == 0 or part.required_level == part.preferred_level == NONE:
             continue
-        fixed = _fixed(part, snapshot, leaving)
+        fixed = nodes_of(part, snapshot, leaving)
         required, preferred = part.required_level, part.preferred_level
         if nodes is not None:
             around = domain_around(snapshot.topology, required, *nodes)
@@ -64,6 +65,29 @@ def groups_of(
             groups.append(Group(int(of[p]), required, preferred, fixed))
             of[p] = len(groups) - 1
     return groups, of
+
+
+def least_of_parts(need: Need, snapshot: Snapshot) -> Longs:
+    """int64[P, S]: tasks of each shape that must be placed of each part, lest its podgroup misses its minimum.
+
+    Counted in subgroups without others inside that the podgroup cannot spare. Any waiting tasks of such a subgroup make
+    up its minimum, so of a shape no more are counted than are needed if all the others are placed.
+    """
+    own, outer = np.zeros((len(need.parts), len(need.shapes)), np.int64), {part.parent for part in need.parts}
+    np.add.at(own, (need.part, need.shape), 1)
+    settled = is_among(need.part, [*need.part[: need.minimum].tolist(), *outer])
+    for p, (many, part) in enumerate(zip(own, need.parts, strict=True)):
+        lacking = 0 if part.subgroup == NONE or p in outer else lacking_in(snapshot, part.subgroup)
+        others = need.tasks[settled & (need.part != p)]
+        spared = lacking <= 0 or has_minimum(snapshot, part.podgroup, NONE, others)
+        own[p] = 0 if spared else np.maximum(many - (many.sum() - lacking), 0)
+    return own
+
+
+def lacking_in(snapshot: Snapshot, subgroup: int) -> int:
+    """How many tasks a subgroup without others inside lacks for its minimum, with what is promised."""
+    have, least = snapshot.subgroup_counts, snapshot.subgroups.min_available[subgroup]
+    return int(least - have.ready[subgroup] - have.waiting[subgroup] - have.pending_best_effort[subgroup])
 
 
 class InOneRegionEach(NamedTuple):
@@ -92,7 +116,7 @@ def in_one_region_each(groups: list[Group]) -> InOneRegionEach | None:
     return InOneRegionEach(np.array(inner, np.int64), np.array(around if outer else [], np.int64))
 
 
-def _fixed(part: Part, snapshot: Snapshot, leaving: Rows) -> Rows:
+def nodes_of(part: Part, snapshot: Snapshot, leaving: Rows) -> Rows:
     """Nodes of the part's tasks that run or are promised a node, without those that leave."""
     have = snapshot.counts
     if have.running[part.podgroup] == have.waiting[part.podgroup] == 0:  # the usual gang: all of it is to be placed

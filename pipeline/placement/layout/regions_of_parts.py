@@ -144,11 +144,17 @@ def scarcest(need: Need, snapshot: Snapshot) -> int:
     return int(np.argmax(need.total / (snapshot.room.free + 1.0)))
 
 
-def asked_of_regions(need: Need, request: Longs, snapshot: Snapshot) -> AskedOfRegions | None:
+def asked_of_regions(need: Need, request: Longs, snapshot: Snapshot, own: Longs | None = None) -> AskedOfRegions | None:
     """What parts of the minimum ask of regions; None if no part requires a level.
 
-    ``request`` int64[S, R]: by shape of the need, anti-affinity included where it is counted as a resource. Of parts in
-    each other that require the same level the outer one is counted, which all go into one region.
+    Of parts in each other that require the same level the outer one is counted, which all go into one region.
+
+    Parameters
+    ----------
+    request: int64[S, R]
+        By shape of the need, anti-affinity included where it is counted as a resource.
+    own: int64[P, S]
+        Tasks of each shape in each part itself; None: those of the minimum.
     """
     grouping = None if need.plain else groups_of(need, snapshot, NO_ROWS)
     levels = sorted({one.required for one in grouping[0]} - {NONE}) if grouping else []
@@ -156,7 +162,10 @@ def asked_of_regions(need: Need, request: Longs, snapshot: Snapshot) -> AskedOfR
         return None
     groups, of = grouping
     total = np.zeros((len(groups), len(need.shapes)), np.int64)
-    np.add.at(total, (of[need.part[: need.minimum]], need.shape[: need.minimum]), 1)
+    if own is None:
+        np.add.at(total, (of[need.part[: need.minimum]], need.shape[: need.minimum]), 1)
+    else:
+        np.add.at(total, of, own)
     for g in range(len(groups) - 1, 0, -1):
         total[groups[g].parent] += total[g]
     scarce = scarcest(need, snapshot)

@@ -168,9 +168,12 @@ class ScoredPlacement:
             spreads = self._host.spreads_cards
             self.card[tasks] = dealt_cards(self.node[tasks], self.now[tasks], amount, *columns, spreads)
 
-    def slots(self, task: int, start: int, stop: int) -> int:
-        """How many tasks like this one the nodes ``start:stop`` take at present."""
-        return int(self._slots(task, start, stop).sum())
+    def slots(self, task: int, regions: list[tuple[int, int]]) -> Longs:
+        """int64[Q]: how many tasks like this one the nodes of each region take at present."""
+        first, last = np.array(regions, np.int64).reshape(-1, 2).T
+        low, high = int(first.min(initial=len(self._future))), int(last.max(initial=0))
+        upto = np.append(0, np.cumsum(self._slots(task, low, high)))
+        return np.asarray(upto[last - low] - upto[first - low])
 
     def most(self, start: Longs, stop: Longs) -> Longs:
         """int64[D]: how many of the tasks the nodes ``start:stop`` (each int64[D]) take at most.
@@ -185,13 +188,21 @@ class ScoredPlacement:
             total += np.minimum(upto[stop] - upto[start], many)
         return total
 
-    def enough(self, tasks: Rows, start: int, stop: int) -> bool:
-        """Whether the nodes ``start:stop`` take the tasks (positions, int64[K]), each kind counted alone."""
+    def enough(self, tasks: Rows, regions: list[tuple[int, int]], spare: int = 0) -> Bools:
+        """bool[Q]: whether each region takes the tasks (positions, int64[K]) but for some to spare of any kind.
+
+        Each kind is counted alone.
+        """
+        result = np.ones(len(regions), bool)
         first, count = first_of(self._kind[tasks])
-        return all(
-            self.slots(task, start, stop) >= many
-            for task, many in zip(tasks[first].tolist(), count.tolist(), strict=True)
-        )
+        for task, many in zip(tasks[first].tolist(), (count - spare).tolist(), strict=True):
+            if many > 0:
+                result &= self.slots(task, regions) >= many
+        return result
+
+    def open_to(self, shapes: Rows) -> Bools:
+        """bool[S, N]: the nodes that are open to tasks of each shape at present."""
+        return np.stack([self._open[self._shapes == shape].any(axis=0) for shape in shapes.tolist()])
 
     def _slots(self, task: int, start: int, stop: int) -> Longs:
         return self._slots_in(self._future, self._future_cards, task, start, stop)

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Longs, Rows, frozen
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
-from pipeline.placement.layout.parts import domain_around, place_of, tasks_of_part
+from pipeline.placement.layout.parts import domain_around, lacking_in, nodes_of
+from pipeline.placement.layout.regions_of_parts import AskedOfRegions, may_find_regions
 from pipeline.placement.layout.scored import ScoredPlacement
 from pipeline.placement.layout.tightest import closeness, places, regions
 from pipeline.placement.need import Need, Part
@@ -33,6 +34,8 @@ class Floor:
         Whether of the domains of a part's levels the tightest that holds its minimum is taken.
     closest: int64[N]
         Nodes of larger values go first, as the nearest enclosing part says; None: no preference.
+    asked
+        What subgroups ask of regions at least; None: not known.
     """
 
     snapshot: Snapshot
@@ -44,6 +47,7 @@ class Floor:
     most: int | None = None
     tightest: bool = False
     closest: Longs | None = None
+    asked: AskedOfRegions | None = None
 
     def settle_needed(self, parts: list[int], start: int, stop: int) -> bool:
         """Place siblings one after the other, each up to its minimum; returns whether all have theirs.
@@ -77,11 +81,13 @@ class Floor:
         minimum; if not, none of it is placed. A part with a preferred level only keeps what it got in the best
         region, and the rest is placed anywhere.
         """
-        best, held, saved = -1, None, self.placement.save()
         wanted = self._wanted(part)
+        if surplus and (self.placement.node[wanted] != NONE).all():
+            return True  # there is none
+        best, held, saved = -1, None, self.placement.save()
         floor, regions = self._regions(part, start, stop)
-        for first, last in regions:
-            if self._lacks_slots(part, first, last):
+        for first, last in self._hopeful(part, regions):
+            if not surplus and self._lacks_regions(part, first, last):
                 continue
             if (first, last) == (start, stop) and held is not None and not self.tightest:
                 self.placement.restore(held)
@@ -89,26 +95,38 @@ class Floor:
             floor.fill(part, first, last, surplus=surplus)
             placed = int((self.placement.node[wanted] != NONE).sum())
             if self._whole(part) and placed > best:
+                if placed == len(wanted) or (self.tightest and not surplus):
+                    return True
                 best, held = placed, self.placement.save()
             self.placement.restore(saved)
             saved = self.placement.save()
-            if best == len(wanted) or (best >= 0 and self.tightest and not surplus):
-                break
         if held is None:
             return False
         self.placement.restore(held)
         return True
 
-    def _lacks_slots(self, part: int, first: int, last: int) -> bool:
-        """Whether a subgroup without others inside, whose tasks are alike, cannot get its minimum on ``first:last``."""
-        wanted, row = self._wanted(part), self.need.parts[part].subgroup
-        inner = row == NONE or any(other.parent == part for other in self.need.parts)
-        if not self.binding or inner or len(self.placement.runs(wanted)) != 1:
+    def _hopeful(self, part: int, regions: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Those of some regions that have slots for the minimum of a part, if it is a subgroup without others inside.
+
+        Each kind is counted alone; where more tasks wait than the minimum takes, those of any kind can be spared.
+        """
+        row, inner = self.need.parts[part].subgroup, any(other.parent == part for other in self.need.parts)
+        if not self.binding or inner or row == NONE or not regions:
+            return regions
+        wanted = self._wanted(part)
+        rest = wanted[self.placement.node[wanted] == NONE]
+        lacking = lacking_in(self.snapshot, row) - (len(wanted) - len(rest))
+        enough = self.placement.enough(rest, regions, len(rest) - lacking)
+        return [one for one, holds in zip(regions, enough.tolist(), strict=True) if holds]
+
+    def _lacks_regions(self, part: int, first: int, last: int) -> bool:
+        """Whether subgroups inside a podgroup find no regions among the nodes ``first:last``."""
+        asked, whole = self.asked, self.need.parts[part].parent == NONE
+        if asked is None or not whole or (asked.region[:, first:last] == NONE).any():
             return False
-        have, placed = self.snapshot.subgroup_counts, int((self.placement.node[wanted] != NONE).sum())
-        there = have.ready[row] + have.waiting[row] + have.pending_best_effort[row] + placed
-        lacking = int(self.snapshot.subgroups.min_available[row] - there)
-        return lacking > 0 and self.placement.slots(int(wanted[0]), first, last) < lacking
+        # Memory of one layout and kind, so that one compiled specialisation serves all calls.
+        here = frozen(self.placement.open_to(self.need.shapes)[:, first:last], np.bool_)
+        return not may_find_regions(asked, here, self.placement.future[first:last].copy(), first)
 
     def _regions(self, part: int, start: int, stop: int) -> tuple["Floor", list[tuple[int, int]]]:
         """Slices within which to try a part, in order, and the floor with the part's preference among nodes."""
@@ -124,7 +142,8 @@ class Floor:
         asked = self.need.request[self.need.shape[self._wanted(part)]].sum(axis=0)
         place = places(topology, self.placement.future, asked, start, stop)
         tried = regions(topology, place, row.required_level, row.preferred_level, held)
-        tried = [one for one in tried if self.placement.enough(self._needed(part), *one)]
+        enough = self.placement.enough(self._needed(part), tried).tolist()
+        tried = [one for one, holds in zip(tried, enough, strict=True) if holds]
         if row.preferred_level == NONE:
             return self, tried
         nodes = closeness(topology, place, row.preferred_level, len(self.snapshot.nodes))
@@ -132,10 +151,8 @@ class Floor:
 
     def _held(self, part: int) -> Rows:
         """Nodes that tasks of the part and of the parts inside it hold, were promised or just got."""
-        row = self.need.parts[part]
-        held = place_of(self.snapshot, tasks_of_part(self.snapshot, row.podgroup, row.subgroup))
-        held = np.append(held, self.placement.node[self._wanted(part)])
-        return np.asarray(held[held != NONE], np.int64)
+        just = self.placement.node[self._wanted(part)]
+        return np.append(nodes_of(self.need.parts[part], self.snapshot, NO_ROWS), just[just != NONE])
 
     def fill(self, part: int, first: int, last: int, *, surplus: bool) -> None:
         """Place the parts inside a part, then its own tasks, on the nodes ``first:last``."""
@@ -188,7 +205,7 @@ class Floor:
         wanted = self._wanted(part)
         if len(regions) < 2 or len(wanted) == 0:  # noqa: PLR2004 - one region leaves no choice
             return regions
-        room = [self.placement.slots(int(wanted[0]), first, last) for first, last in regions]
+        room = self.placement.slots(int(wanted[0]), regions).tolist()
         ranks = sorted(range(len(regions)), key=lambda at: (room[at] < self._leading(part), room[at], at))
         return [regions[at] for at in ranks]
 

@@ -26,15 +26,15 @@ def places(topology: Topology, free: Longs, asked: Longs, start: int, stop: int)
     """
     counts = asked > 0
     counts[PODS] = False
-    upto = np.append(np.zeros((1, int(counts.sum())), np.int64), np.cumsum(free[:, counts], axis=0), axis=0)
-    left = upto[topology.stop] - upto[topology.start]
-    part = np.where(left > 0, asked[counts] / np.maximum(left, 1), _NOTHING_LEFT).max(axis=1, initial=0.0)
+    none = np.zeros((1, int(counts.sum())), np.int64)
+    upto = np.append(none, np.cumsum(free[start:stop, counts], axis=0), axis=0)
     inside = (topology.start >= start) & (topology.stop <= stop) & (topology.start < topology.stop)
     place = np.full(len(topology), NONE, np.int64)
     for tier in range(topology.levels + 1, 0, -1):
         rows = np.flatnonzero(inside & (topology.tier == tier))
-        above = topology.parent[rows]
-        rows = rows[np.lexsort((rows, -part[rows], np.where(above == NONE, NONE, place[above])))]
+        above, left = topology.parent[rows], upto[topology.stop[rows] - start] - upto[topology.start[rows] - start]
+        part = np.where(left > 0, asked[counts] / np.maximum(left, 1), _NOTHING_LEFT).max(axis=1, initial=0.0)
+        rows = rows[np.lexsort((rows, -part, np.where(above == NONE, NONE, place[above])))]
         place[rows] = np.arange(len(rows))
     return place
 
@@ -66,6 +66,7 @@ def closeness(topology: Topology, place: Longs, preferred: int, nodes: int) -> L
     tight domains the later one goes first.
     """
     result = np.full(nodes, NONE, np.int64)
-    for row in topology.at_level(preferred).tolist():
+    rows = topology.at_level(preferred)
+    for row in rows[place[rows] != NONE].tolist():
         result[topology.start[row] : topology.stop[row]] = place[row]
     return result
