@@ -49,6 +49,7 @@ __all__ = [
     "TaskDocument",
     "TopologyDocument",
     "WantedLevels",
+    "in_order",
 ]
 
 
@@ -205,6 +206,11 @@ class SubgroupDocument(Document):
         if self.children is None and self.min_subgroups is not None:
             offended([Offence(("min_subgroups",), "expected none without children", self.min_subgroups)])
         return self
+
+
+def in_order(siblings: tuple[SubgroupDocument, ...]) -> list[SubgroupDocument]:
+    """The subgroups of one parent by name, as their rows are: the order of a file decides nothing."""
+    return sorted(siblings, key=lambda one: one.name)
 
 
 class PodgroupDocument(Document):

@@ -13,6 +13,7 @@ from actors.cluster_file.documents import (
     SubgroupDocument,
     TaskDocument,
     WantedLevels,
+    in_order,
 )
 from actors.cluster_file.task_documents import NEVER
 from actors.columns.node_columns import vector
@@ -129,7 +130,7 @@ class PodgroupColumns:
     def _add_subgroups(
         self, podgroup: int, subgroups: Sequence[SubgroupDocument], parent: int, rows: dict[str, int]
     ) -> None:
-        for document in subgroups:
+        for document in in_order(subgroups):
             row = rows[document.name] = len(self._subgroups)
             least = 1 if document.min_available is None else document.min_available
             self._subgroups.add(

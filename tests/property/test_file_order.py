@@ -1,4 +1,4 @@
-"""What is decided does not depend on the order in which a file lists its nodes, domains, queues, podgroups or tasks."""
+"""What is decided does not depend on the order in which a file lists its things, subgroups included."""
 
 import random
 from typing import Any
@@ -23,7 +23,10 @@ def shuffled(document: dict[str, Any], seed: int) -> dict[str, Any]:
     domains = [
         {**domain, "nodes": mixed(domain["nodes"])} if "nodes" in domain else domain for domain in topology["domains"]
     ]
-    podgroups = [{**podgroup, "tasks": mixed(podgroup["tasks"])} for podgroup in document["podgroups"]]
+    podgroups = [
+        {**podgroup, **{key: mixed(podgroup[key]) for key in ("tasks", "subgroups") if key in podgroup}}
+        for podgroup in document["podgroups"]
+    ]
     return {
         **document, "nodes": mixed(document["nodes"]), "queues": mixed(document["queues"]),
         "podgroups": mixed(podgroups), "topology": {**topology, "domains": mixed(domains)},
@@ -85,3 +88,25 @@ def test_of_tasks_that_hold_the_same_the_same_goes_whichever_the_file_says_first
     made = [decided(shuffled(document, seed)) for seed in range(12)]
     assert all(one == made[0] for one in made)
     assert len(made[0][0]["evictions"]) == 1
+
+
+@pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "b", "a"), ("b", "c", "a")])
+def test_of_equal_subgroups_the_first_by_name_start_and_not_the_first_of_the_file(order: tuple[str, ...]) -> None:
+    parts = [{"name": name, "min_available": 2} for name in order]
+    tasks = [{"name": f"{name}-{at}", "subgroup": name, "request": {"cpu": 1}} for name in order for at in range(2)]
+    document = {
+        "version": 1, "policy": {"profile": "default"}, "queues": [{"name": "q"}],
+        "nodes": [{"name": "n", "allocatable": {"cpu": 4, "pods": 9}}],
+        "podgroups": [
+            {
+                "name": "wide", "queue": "q", "min_available": 4, "min_subgroups": 2,
+                "subgroups": [
+                    {"name": "y", "min_subgroups": 2, "children": parts},
+                    {"name": "x", "min_subgroups": 1, "children": [{"name": "z", "min_available": 0}]},
+                ],
+                "tasks": tasks,
+            }
+        ],
+    }  # fmt: skip
+    bound = [one["task"] for one in decided(document)[0]["bindings"]]
+    assert bound == ["default/a-0", "default/a-1", "default/b-0", "default/b-1"]

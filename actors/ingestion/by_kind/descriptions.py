@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from actors.cluster_file.documents import PodgroupDocument, RoleDocument, SubgroupDocument, TaskDocument
+from actors.cluster_file.documents import PodgroupDocument, RoleDocument, SubgroupDocument, TaskDocument, in_order
 from actors.cluster_file.task_documents import expanded
 from actors.documents.alike import Alike
 from actors.ingestion.known.kept_documents import plain, understood
@@ -117,7 +117,7 @@ class Described:
         return list(_names(self.document.subgroups))
 
 
-def _names(subgroups: Sequence[SubgroupDocument]) -> Iterator[str]:
-    for one in subgroups:
+def _names(subgroups: tuple[SubgroupDocument, ...]) -> Iterator[str]:
+    for one in in_order(subgroups):
         yield one.name
         yield from _names(one.children or ())
