@@ -27,11 +27,11 @@ def may_go(host: Host, task: int, rule: Rule) -> Bools:
     from_groups = np.zeros(len(groups), bool)
     if rule.within_podgroup:
         from_groups[owner] = True
-    elif rule.purpose is Purpose.PREEMPT:
-        from_groups = groups.alive & (groups.queue == queue)
-        from_groups[list(rule.podgroups)] = False
     else:
-        from_groups = groups.alive & (groups.queue != queue) & snapshot.queues.reclaimable[groups.queue]
+        mine = groups.queue == queue
+        others = ~mine & snapshot.queues.reclaimable[groups.queue]
+        from_groups = groups.alive & (mine if rule.purpose is Purpose.PREEMPT else others)
+        from_groups[list(rule.podgroups)] = False  # a gang group takes nothing from its own podgroups
     may = host.task_candidates(preemptor_of(host, task, rule), from_groups, rule.point)
     if rule.within_podgroup:
         may &= tasks.priority < tasks.priority[task]

@@ -15,8 +15,10 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import ExtensionPoint, Policy, Purpose
 from pipeline.propose import propose
+from pipeline.solvers.tasks.candidates import may_go
+from pipeline.solvers.tasks.rule import Rule
 from tests.support.builders import Gang, Task, cluster, gang
-from tests.support.task_centric import policy, with_budget, with_queues, with_tasks
+from tests.support.task_centric import USUAL, policy, with_budget, with_queues, with_tasks
 
 
 def asked(state: Snapshot, plugins: list[str], task: int, purpose: Purpose = Purpose.PREEMPT) -> tuple[Host, Preemptor]:
@@ -55,6 +57,13 @@ def test_priority_and_drf_have_no_say_in_reclaim() -> None:
     state = cluster([{"cpu": 2}], [gang(2, 0, cpu=1, minimum=0), gang(1, cpu=1, queue=1)])
     host, preemptor = asked(state, ["priority", "drf"], 2, Purpose.RECLAIM)
     assert not host.task_candidates(preemptor, all_of(state), ExtensionPoint.RECLAIMABLE).any()
+
+
+def test_a_gang_group_reclaims_nothing_from_a_member_in_another_queue() -> None:
+    state = cluster([{"cpu": 2}], [gang(2, 0, cpu=1, minimum=0, queue=1), gang(1, cpu=1)])
+    host = Host(Context(state, policy((*USUAL, "proportion")), 0.0))
+    assert may_go(host, 2, Rule(Purpose.RECLAIM, (1,))).tolist() == [True, True, False]
+    assert not may_go(host, 2, Rule(Purpose.RECLAIM, (0, 1))).any()
 
 
 def test_drf_lets_the_poorer_podgroup_take_from_the_richer_of_equal_priority() -> None:
