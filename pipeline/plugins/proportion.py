@@ -20,6 +20,7 @@ from pipeline.plugins.extension_points import (
     LimitsQueues,
     OrdersQueues,
     SharesFairly,
+    ValidatesVictims,
 )
 from pipeline.plugins.plugin import Context, Follows, Opinion, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting, Purpose
@@ -55,6 +56,7 @@ class Proportion(
     SharesFairly,
     FiltersBundles,
     FiltersTasks,
+    ValidatesVictims,
 ):
     """Deserved shares by weight: limits, order of queues, and which queue may take from which."""
 
@@ -108,10 +110,14 @@ class Proportion(
 
     def preemptive(self, preemptor: Preemptor) -> bool:
         """Whether the queue stays within its share of every requested resource."""
+        return self._takes(preemptor, self._allocated)
+
+    def _takes(self, preemptor: Preemptor, held: Longs) -> bool:
+        """Whether the preemptor's queue is open and stays within its share where queues hold ``held`` (int64[Q, R])."""
         queue = int(self._base.podgroups.queue[preemptor.podgroups[0]])
         asked = preemptor.request > 0
         asked[PODS] = False
-        within = self._allocated[queue] + preemptor.request <= self._deserved[queue]
+        within = held[queue] + preemptor.request <= self._deserved[queue]
         return bool(self._queues.state[queue] == OPEN and within[asked].all())
 
     def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
@@ -151,3 +157,11 @@ class Proportion(
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
         """Task-centric path: in reclaim as ``bundle_quota_filter``; preempt moves nothing between queues."""
         return self.bundle_quota_filter(preemptor, rows) if preemptor.purpose is Purpose.RECLAIM else None
+
+    def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
+        """Whether the preemptor's open queue stays within its share once the victims have gone."""
+        if not preemptor.podgroups:
+            return True  # clearing and consolidating give no queue more than it has
+        left = self._allocated.copy()
+        self._base.add_requests(rows, left, self._base.queue_of(rows), -1)
+        return self._takes(preemptor, left)

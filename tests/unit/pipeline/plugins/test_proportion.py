@@ -1,13 +1,18 @@
 """The plugin proportion: how it divides, and what it takes back."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NO_ROWS, UNLIMITED
+from pipeline.cycle import cycle
+from pipeline.plugins.plugin import Preemptor
 from pipeline.plugins.proportion import water_fill
+from pipeline.policy import Purpose
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.queued import GPU, asking, capacity, proportion, shared
-from tests.support.task_centric import with_queues
+from tests.support.task_centric import policy, with_queues
 
 
 def filled(weight, request, *, ceiling=None, guarantee=None, whole=12.0):
@@ -53,6 +58,26 @@ def test_reclaim_takes_from_a_queue_down_to_its_share():
     assert plugin.bundle_quota_filter(asking(2, gpu=4), np.arange(8)).sum() == 4
     assert plugin.preemptive(asking(2, gpu=4))
     assert not plugin.preemptive(asking(2, gpu=5))
+
+
+def test_preempt_gives_a_queue_no_more_than_its_share_once_the_victims_have_gone():
+    state = shared(2, 2, waiting=4)
+    plugin = proportion(state)
+    assert plugin.fair_share()[:, GPU].tolist() == [2, 6]
+    assert plugin.validate_set(asking(2, Purpose.PREEMPT, gpu=4), NO_ROWS)
+    assert not plugin.validate_set(asking(2, Purpose.PREEMPT, gpu=5), NO_ROWS)
+    assert not plugin.validate_set(asking(2, Purpose.PREEMPT, gpu=5), np.array([0]))
+    assert plugin.validate_set(asking(2, Purpose.PREEMPT, gpu=5), np.array([2]))
+    assert plugin.validate_set(Preemptor((), np.zeros(4, np.int64), Purpose.CLEAR), np.array([0]))
+
+
+@pytest.mark.parametrize(("ceiling", "promised"), [(2, 0), (4, 2)])
+def test_a_gang_gets_idle_room_by_preempt_only_up_to_the_share_of_its_queue(ceiling, promised):
+    state = with_queues(cluster([{"cpu": 4}], [gang(2, 0, cpu=1), gang(2, cpu=1)]), capability=ceiling)
+    chosen = replace(policy(["priority", "proportion"]), actions=("preempt",), solvers=(("preempt", "bundles"),))
+    made = cycle(state, chosen, 0.0)
+    assert sum(len(one.nominated) for one in made.statements) == promised
+    assert not any(len(one.evictions) for one in made.statements)
 
 
 def test_there_is_no_bound_where_none_is_stated():
