@@ -7,6 +7,7 @@ are known. Quantities stay as written; ``quantities.base_units`` reads them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -208,7 +209,7 @@ class SubgroupDocument(Document):
         return self
 
 
-def in_order(siblings: tuple[SubgroupDocument, ...]) -> list[SubgroupDocument]:
+def in_order(siblings: Sequence[SubgroupDocument]) -> list[SubgroupDocument]:
     """The subgroups of one parent by name, as their rows are: the order of a file decides nothing."""
     return sorted(siblings, key=lambda one: one.name)
 
