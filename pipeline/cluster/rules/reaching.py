@@ -123,7 +123,8 @@ class _Parts:
         if len(self._parent) == 0:
             return np.ones(len(self._of), bool)
         _, is_open = self._with(self._lacks[:0], np.zeros((1, 0), bool))
-        return np.asarray((self._of == NONE) | is_open[0, self._of - self._first])
+        alone = self._of == NONE
+        return np.asarray(alone | is_open[0, np.where(alone, 0, self._of - self._first)])
 
     def enough(self, closest: _Leaves, missing: int) -> _Leaves:
         """Leaves that have ``missing`` tasks, together with what is open besides, once they are whole.

@@ -78,3 +78,11 @@ def test_a_leaf_in_a_subgroup_that_can_do_without_it_is_taken_whole_as_well() ->
 def test_of_many_subgroups_the_first_ones_are_taken_that_are_enough() -> None:
     taken, lacking = made_up([2] * 20, [2] * 20, 31, 1)
     assert (taken, lacking) == ([2] * 16 + [0] * 5, 0)
+
+
+def test_subgroups_of_podgroups_before_it_change_nothing() -> None:
+    other = Gang([Task(cpu=1, subgroup=part) for part in range(3)], 3, subgroups=[(NONE, 1, NONE)] * 3)
+    tasks = [Task(cpu=1, subgroup=0), Task(cpu=1)]
+    state = cluster([{"cpu": 1}], [other, Gang(tasks, 2, subgroups=[(NONE, 1, NONE)])])
+    chosen, lacking = minimum_of(state, 1, np.array([3, 4]))
+    assert (chosen.tolist(), lacking) == ([True, True], 0)
