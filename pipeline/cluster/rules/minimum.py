@@ -78,6 +78,14 @@ def whole_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
     return _whole_without(snapshot.once(towards_all), podgroups, rows.copy(), columns)  # one kind for the compiler
 
 
+def leaves_with(snapshot: Snapshot, podgroup: int, placed: Rows) -> Counts:
+    """int32[P]: what the leaf subgroups of a podgroup have towards their minima, counted as by ``has_minimum``."""
+    first, last = snapshot.subgroup_start[podgroup : podgroup + 2].tolist()
+    _, part = _of_placed(podgroup, placed, snapshot.nominated_of(placed), snapshot.once(columns_of))
+    more = np.bincount(part[part != NONE] - first, minlength=last - first)
+    return _towards(snapshot.subgroup_counts, promised=True)[first:last] + more.astype(np.int32)
+
+
 def starts_with(state: Snapshot | WhatIf, podgroup: int, rows: Rows) -> bool:
     """Whether the podgroup can start once ``rows`` are bound; what is merely promised does not count."""
     return _has(state, podgroup, NONE, rows, promised=False)
@@ -219,6 +227,16 @@ def of_use(minima: Minima, podgroup: int, leaf: Counts) -> Bools:
         if above != NONE:
             whole[at] &= whole[above - first]
     return whole
+
+
+@kernel
+def of_use_by_each(minima: Minima, podgroup: int, leaves: Counts) -> tuple[Bools, Bools]:
+    """By each row of ``leaves`` int32[M, P]: whether enough subgroups are whole (bool[M]), and which are ``of_use``."""
+    enough, use = np.empty(len(leaves), np.bool_), np.empty(leaves.shape, np.bool_)
+    for at in range(len(leaves)):
+        enough[at] = _tree(minima, podgroup, leaves[at])[1][-1] >= 0
+        use[at] = of_use(minima, podgroup, leaves[at])
+    return enough, use
 
 
 @kernel

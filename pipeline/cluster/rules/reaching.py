@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
+from pipeline.cluster.rules.minimum import minima_of, of_use_by_each
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import writing
 
@@ -102,29 +103,22 @@ def _leading_of_parts(snapshot: Snapshot, podgroup: int, rows: Rows) -> tuple[Bo
 
 
 class _Parts:
-    """The subgroups of a podgroup, U of them, whose pending ``rows`` are ``chosen`` in part."""
+    """The subgroups of a podgroup, P of them, whose pending ``rows`` are ``chosen`` in part."""
 
     def __init__(self, snapshot: Snapshot, podgroup: int, rows: Rows, chosen: Bools) -> None:
         first, last = int(snapshot.subgroup_start[podgroup]), int(snapshot.subgroup_start[podgroup + 1])
-        table, have = snapshot.subgroups, snapshot.subgroup_counts
-        self._first, self._of = first, snapshot.tasks.subgroup[rows]
-        self._parent = [NONE if one == NONE else one - first for one in table.parent[first:last].tolist()]
-        # The last one, at NONE, is how many the podgroup wants.
-        self._wanted = [*table.min_subgroups[first:last].tolist(), int(snapshot.podgroups.min_subgroups[podgroup])]
-        self._is_leaf = ~np.isin(np.arange(last - first), self._parent)
+        table, have, of = snapshot.subgroups, snapshot.subgroup_counts, snapshot.tasks.subgroup[rows]
+        self._snapshot, self._podgroup, self._first, self._rows = snapshot, podgroup, first, rows
         self._waiting, self._taken = (
-            np.bincount(of[of != NONE] - first, minlength=last - first) for of in (self._of, self._of[chosen])
+            np.bincount(some[some != NONE] - first, minlength=last - first) for some in (of, of[chosen])
         )
-        lacks = (table.min_available - have.ready - have.waiting)[first:last] - self._taken
-        self._lacks = np.where(self._is_leaf, lacks, 0).clip(0)
+        self._have = (have.ready + have.waiting)[first:last] + self._taken.astype(np.int32)
+        is_leaf = ~np.isin(np.arange(first, last), table.parent[first:last])
+        self._lacks = np.where(is_leaf, table.min_available[first:last] - self._have, 0).clip(0)
 
     def open_now(self) -> Bools:
         """bool[K]: which rows are in no subgroup that is below its minimum."""
-        if len(self._parent) == 0:
-            return np.ones(len(self._of), bool)
-        _, is_open = self._with(self._lacks[:0], np.zeros((1, 0), bool))
-        alone = self._of == NONE
-        return np.asarray(alone | is_open[0, np.where(alone, 0, self._of - self._first)])
+        return in_whole_subgroups(self._snapshot, self._podgroup, self._rows, self._have)
 
     def enough(self, closest: _Leaves, missing: int) -> _Leaves:
         """Leaves that have ``missing`` tasks, together with what is open besides, once they are whole.
@@ -139,8 +133,10 @@ class _Parts:
         sets = known | np.tri(len(some) + 1, len(some), -1, bool)
         if len(some) <= _FEW:
             sets = ((np.arange(1 << len(some))[:, np.newaxis] >> np.arange(len(some))) & 1).astype(bool)
-        is_whole, is_open = self._with(some, sets)
-        alone = int((self._of == NONE).sum())
+        have = np.tile(self._have, (len(sets), 1))
+        have[:, some] += sets * self._lacks[some]
+        is_whole, is_open = of_use_by_each(self._snapshot.once(minima_of), self._podgroup, have)
+        alone = len(self._rows) - int(self._waiting.sum())
         is_enough = is_whole & ~(sets & ~is_open[:, some]).any(axis=1) & (alone + is_open @ self._waiting >= missing)
         sets = sets[is_enough]
         best = np.lexsort((*~sets.T[::-1], sets.sum(axis=1), np.maximum(sets @ self._lacks[some], missing)))[:1]
@@ -149,28 +145,18 @@ class _Parts:
         found = some[sets[best[0]]]
         return list(zip((found + self._first).tolist(), (self._lacks + self._taken)[found].tolist(), strict=True))
 
-    def _with(self, leaves: Rows, sets: Bools) -> tuple[Bools, Bools]:
-        """Make some leaves whole, by ``sets`` bool[M, K] others each time.
 
-        Returns
-        -------
-        bool[M], bool[M, U]: whether all minima of subgroups are reached, and which subgroups are whole with all that
-        they are in.
-        """
-        is_whole = np.repeat((self._is_leaf & (self._lacks == 0))[np.newaxis], len(sets), axis=0)
-        is_whole[:, leaves] = sets
-        reached = is_whole[:, :0]
-        for row in (*range(len(self._parent) - 1, -1, -1), NONE):  # children come after their parents
-            if row == NONE or not self._is_leaf[row]:
-                inner = [at for at, parent in enumerate(self._parent) if parent == row]
-                wanted = len(inner) if self._wanted[row] == NONE else self._wanted[row]
-                reached = is_whole[:, inner].sum(axis=1) >= wanted
-                if row != NONE:
-                    is_whole[:, row] = reached
-        for row, parent in enumerate(self._parent):
-            if parent != NONE:
-                is_whole[:, row] &= is_whole[:, parent]
-        return reached, is_whole
+def in_whole_subgroups(snapshot: Snapshot, podgroup: int, rows: Rows, have: Counts) -> Bools:
+    """bool[K]: which tasks of a podgroup are in no subgroup, or in one that is whole with all that it is in.
+
+    ``have`` int32[P] is what its leaf subgroups have. The other tasks would start a subgroup only in part.
+    """
+    of = snapshot.tasks.subgroup[rows]
+    alone = of == NONE
+    if alone.all():
+        return np.asarray(alone)
+    _, is_open = of_use_by_each(snapshot.once(minima_of), podgroup, have[np.newaxis])
+    return np.asarray(alone | is_open[0, np.where(alone, 0, of - snapshot.subgroup_start[podgroup])])
 
 
 def _take_leaves(snapshot: Snapshot, rows: Rows, leaves: _Leaves, chosen: Bools) -> int:

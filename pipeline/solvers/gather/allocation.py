@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Rows, distinct, is_among
+from pipeline.cluster.arrays import Bools, Rows, distinct
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.resources import fits
-from pipeline.cluster.rules.minimum import has_minimum, starts_with
+from pipeline.cluster.rules.minimum import leaves_with, starts_with
+from pipeline.cluster.rules.reaching import in_whole_subgroups
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import feasible
@@ -94,15 +95,11 @@ def _gathered(site: GatherSite, outer: Rows) -> Gathered | None:
 
 def _whole_parts(site: GatherSite, found: Gathered) -> Gathered | None:
     """The same without tasks of subgroups that would be below their minimum even so; None if that leaves nothing."""
-    need, parts, left = site.need, site.need.parts, np.ones(len(found.tasks), bool)
-    for part in range(len(parts) - 1, -1, -1):  # inner ones first
-        if parts[part].subgroup == NONE:
-            continue
-        mine = is_among(found.tasks, need.tasks[need.inside[part]])
-        if (mine & left).any() and not has_minimum(
-            site.snapshot, parts[part].podgroup, parts[part].subgroup, found.tasks[left]
-        ):
-            left &= ~mine
+    snapshot, owner, left = site.snapshot, site.snapshot.tasks.podgroup[found.tasks], np.ones(len(found.tasks), bool)
+    for podgroup in site.need.podgroups:
+        mine = owner == podgroup
+        have = leaves_with(snapshot, podgroup, found.tasks[mine])
+        left[mine] = in_whole_subgroups(snapshot, podgroup, found.tasks[mine], have)
     if left.all():
         return found
     if not left.any() or site.steps is not None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.rules.reaching import minimum_of
+from pipeline.cluster.rules.minimum import has_minimum, leaves_with
+from pipeline.cluster.rules.reaching import in_whole_subgroups, minimum_of
 from tests.support.builders import Gang, Task, cluster
 
 
@@ -86,3 +87,17 @@ def test_subgroups_of_podgroups_before_it_change_nothing() -> None:
     state = cluster([{"cpu": 1}], [other, Gang(tasks, 2, subgroups=[(NONE, 1, NONE)])])
     chosen, lacking = minimum_of(state, 1, np.array([3, 4]))
     assert (chosen.tolist(), lacking) == ([True, True], 0)
+
+
+def test_a_task_is_in_whole_subgroups_where_each_around_it_has_its_minimum() -> None:
+    rng = np.random.default_rng(2)
+    tree = [(NONE, 0, 1), (0, 2, NONE), (0, 1, NONE), (NONE, 2, NONE)]
+    around = {1: (0, 1), 2: (0, 2), 3: (3,), NONE: ()}
+    for _ in range(60):
+        leaves = rng.choice([1, 2, 3, NONE], 7).tolist()
+        tasks = [Task(cpu=1, subgroup=leaf, node=int(rng.integers(-1, 1))) for leaf in leaves]
+        state = cluster([{"cpu": 9}], [Gang(tasks, 1, subgroups=tree, min_subgroups=1)])
+        placed = np.array([row for row, task in enumerate(tasks) if task.node == NONE and rng.random() < 0.7], np.int64)
+        found = in_whole_subgroups(state, 0, placed, leaves_with(state, 0, placed))
+        expected = [all(has_minimum(state, 0, part, placed) for part in around[leaves[row]]) for row in placed.tolist()]
+        assert found.tolist() == expected
