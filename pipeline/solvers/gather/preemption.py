@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.queue_tree import chain, in_common
 from pipeline.cluster.rules.gang_groups import together
@@ -63,9 +63,20 @@ def _at_most(attempt: Attempt, host: Host, need: Need) -> Longs:
     outdone = outranked(attempt)
     snapshot = without(attempt, outdone).snapshot if len(outdone) else attempt.snapshot
     room = snapshot.room.future.copy()
-    leaving = np.flatnonzero(host.candidates(Preemptor(attempt.podgroups, need.total, attempt.purpose)))
+    leaving = np.flatnonzero(_candidates(host, Preemptor(attempt.podgroups, need.total, attempt.purpose)))
     snapshot.add_requests(leaving, room, snapshot.tasks.node[leaving])
     return room
+
+
+def _candidates(host: Host, preemptor: Preemptor) -> Bools:
+    """bool[T]: tasks that may be victims, each looked at alone.
+
+    In preempt a task whose own priority is not below the job's stays, whatever its podgroup's: Koordinator asks pods.
+    """
+    snapshot, may = host.context.snapshot, host.candidates(preemptor)
+    if preemptor.purpose is not Purpose.PREEMPT:
+        return may
+    return may & (snapshot.tasks.priority < snapshot.podgroups.priority[list(preemptor.podgroups)].min())
 
 
 def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
@@ -158,7 +169,7 @@ def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -
         preemptor=preemptor,
         allowed=host.allowed(need.shapes),
         existing=existing_of(snapshot, unit, need.tasks[: need.minimum]),
-        candidate=host.candidates(preemptor),
+        candidate=_candidates(host, preemptor),
         short=np.maximum(preemptor.request - host.headroom[queue], 0),
         frees=np.arange(len(snapshot.queues)) == queue,
         steps=steps_of(snapshot, unit, need.tasks[: need.minimum]),

@@ -57,3 +57,17 @@ def test_only_the_minimum_makes_room() -> None:
 def test_room_that_is_made_is_used_once_the_victims_have_ended() -> None:
     found = Outcome(cluster_file(PAIR, 4, [*low(), waiting("hp", [4, 4])]), cycles=3)
     assert (found.evicted, found.bound) == (["lp1-0", "lp2-0"], {"hp-0": "n1", "hp-1": "n2"})
+
+
+def test_a_task_whose_own_priority_is_not_below_the_jobs_stays_whatever_its_podgroups() -> None:
+    for own, evicted in ((5000, []), (1000, []), (999, ["low-0"])):
+        victim = running("low", ["n1", "n2"], 4, min_available=1)
+        victim["tasks"][0]["priority"], victim["tasks"][1]["priority"] = own, 5000
+        assert Outcome(cluster_file(PAIR, 4, [victim, waiting("hp", [4])])).evicted == evicted
+
+
+def test_the_one_that_is_less_important_goes_in_its_place() -> None:
+    victim = running("low", ["n1", "n2"], 4, min_available=1)
+    victim["tasks"][1]["priority"] = 5000
+    job = waiting("hp", [4], topology={"required": "block"})
+    assert Outcome(cluster_file(PAIR, 4, [victim, job])).evicted == ["low-0"]
