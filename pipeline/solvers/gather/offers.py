@@ -1,8 +1,9 @@
 """Offer slots: how many tasks of a gang each node, and so each domain, takes.
 
 The tasks need not be alike. A node offers what it takes when it is filled in rank order, one kind after the other;
-that is exact for one kind and orders domains for several. Whether a domain could take all tasks is settled kind by
-kind, each as if it were alone, and then by placing them.
+that is exact for one kind and orders domains for several. Whether a domain could take all tasks is settled by bounds
+first: each kind with those that are as large or larger has slots enough, as if it were alone, and so has the sum of
+what they ask for. Then they are placed.
 """
 
 from collections.abc import Sequence
@@ -65,7 +66,7 @@ class Offers(NamedTuple):
     slots, existing: int64[V]
         How many of its tasks each takes; how many existing tasks, near which it should be, are there.
     enough: bool[V]
-        Whether each could take all of them, each kind counted alone.
+        Whether each could take all of them, as far as bounds tell.
     """
 
     slots: Longs
@@ -94,6 +95,8 @@ def offered(tree: Vertices, kinds: Kinds, room: Longs, existing: Longs) -> Offer
             enough[vertex] &= here[vertex] >= kinds.many[kind]
     for vertex in range(len(slots) if len(alone) > 1 else 0):
         enough[vertex] &= slots[vertex] >= (1 if vertex < tree.domains else len(kinds.kind))
+    if len(alone) > 1:
+        _together_enough(tree, kinds, room, alone, enough)
     return Offers(slots, _summed(tree, existing), enough)
 
 
@@ -108,6 +111,36 @@ def _together(kinds: Kinds, room: Longs) -> Longs:
                 left[n] -= here * kinds.request[kind]
                 together[n] += here
     return together
+
+
+@linked
+def _together_enough(tree: Vertices, kinds: Kinds, room: Longs, alone: Longs, enough: Bools) -> None:
+    """Strike out vertices that have too little for several kinds together; ``alone`` int64[M, N]: slots of each."""
+    per_node = np.empty(len(room), np.int64)
+    for kind in range(len(alone)):
+        larger = [other for other in range(len(alone)) if (kinds.request[other] >= kinds.request[kind]).all()]
+        if len(larger) == 1:
+            continue
+        many = 0
+        for other in larger:
+            many += kinds.many[other]
+        for n in range(len(room)):
+            per_node[n] = 0
+            for other in larger:
+                if kinds.allowed[other, n]:  # each takes a slot of this kind, or more
+                    per_node[n] = slots_at(kinds.request, kind, room, n, many)
+                    break
+        enough &= _summed(tree, per_node) >= many
+    for r in range(room.shape[1]):
+        asked = 0
+        per_node[:] = 0
+        for kind in range(len(alone)):
+            asked += kinds.many[kind] * kinds.request[kind, r]
+            for n in range(len(room)):
+                per_node[n] += alone[kind, n] * kinds.request[kind, r]
+        for n in range(len(room)):
+            per_node[n] = min(per_node[n], max(room[n, r], 0))
+        enough &= _summed(tree, per_node) >= asked
 
 
 @linked

@@ -8,7 +8,7 @@ from pipeline.cluster.arrays import NONE, Bools, Rows, is_among
 from pipeline.decision.price import Price, Work, price_of
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, gathered_in
 from pipeline.solvers.gather.leaving.out_of_order import permitted, permitted_otherwise
-from pipeline.solvers.gather.leaving.pool import Pool, of_some, pool_of
+from pipeline.solvers.gather.leaving.pool import Pool, of_some, pool_of, rows_in
 from pipeline.solvers.gather.leaving.search import (
     GatherArea,
     GatherSearch,
@@ -56,17 +56,19 @@ def cheapest_in(search: GatherSearch, domain: int, highest: int, best: Harm | No
     -------
     The price alone where it is not below ``best``; None if the gang cannot have it there.
     """
-    area = area_of(search, domain)
-    for limit in dict.fromkeys((highest, ANY_PRIORITY)):
-        found = _cheapest(search, area, limit, best)
+    area, tried = area_of(search, domain), -1
+    for limit in (highest, ANY_PRIORITY):
+        rows = rows_in(search.snapshot, search.candidate, area.start, area.stop, limit)
+        found = _cheapest(search, area, rows, best) if len(rows) > tried else None
         if found is not None:
             return found
+        tried = len(rows)
     return None
 
 
-def _cheapest(search: GatherSearch, area: GatherArea, highest: int, best: Harm | None) -> MadeRoom | Price | None:
-    """The same among candidates of podgroups whose priority is at most ``highest``."""
-    pool = pool_of(search.snapshot, search.candidate, area.start, area.stop, search.preemptor, highest)
+def _cheapest(search: GatherSearch, area: GatherArea, rows: Rows, best: Harm | None) -> MadeRoom | Price | None:
+    """The same among the candidates ``rows``."""
+    pool = pool_of(search.snapshot, rows, search.preemptor)
     may = permitted(search, pool)
     if not search.out_of_order:
         return _cheapest_of(search, area, of_some(pool, may), best) if _hopeful(search, area, pool, may) else None

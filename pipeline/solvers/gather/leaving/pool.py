@@ -44,20 +44,16 @@ class Pool:
     orders: tuple[Rows, ...]
 
 
-def pool_of(snapshot: Snapshot, candidate: Bools, start: int, stop: int, gang: Preemptor, highest: int) -> Pool:
-    """The candidates on nodes ``start:stop`` whose podgroups' priority is at most ``highest``.
-
-    Parameters
-    ----------
-    candidate: bool[T]
-        Tasks that may be victims, each looked at alone.
-    gang
-        What it asks for is the unit of work.
-    """
-    tasks = snapshot.tasks
+def rows_in(snapshot: Snapshot, candidate: Bools, start: int, stop: int, highest: int) -> Rows:
+    """The candidates (bool[T]) on nodes ``start:stop`` whose podgroups' priority is at most ``highest``."""
     at = snapshot.occupancy.start
     rows = np.sort(snapshot.occupancy.task[at[start] : at[stop]])
-    rows = rows[candidate[rows] & (snapshot.podgroups.priority[tasks.podgroup[rows]] <= highest)]
+    return rows[candidate[rows] & (snapshot.podgroups.priority[snapshot.tasks.podgroup[rows]] <= highest)]
+
+
+def pool_of(snapshot: Snapshot, rows: Rows, gang: Preemptor) -> Pool:
+    """The candidates ``rows``; what the gang asks for is the unit of work."""
+    tasks = snapshot.tasks
     part, unit = _parts(snapshot, rows)
     return Pool(
         rows, tasks.node[rows].astype(np.int64), snapshot.shapes.request[tasks.shape[rows]], unit,

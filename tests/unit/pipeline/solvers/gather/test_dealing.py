@@ -57,7 +57,22 @@ def plainly_offered(tree: Tree, kinds: Kinds, room: Longs, existing: Longs) -> O
     slots = tree.summed(np.asarray(together))
     if len(each) > 1:
         enough[tree.domains :] &= slots[tree.domains :] == len(kinds.kind)
+        enough &= together_enough(tree, kinds, room, each)
     return Offers(slots, tree.summed(existing), enough)
+
+
+def together_enough(tree: Tree, kinds: Kinds, room: Longs, each: list[Longs]) -> np.ndarray:
+    """Whether each vertex has slots for each kind with the larger ones, and of each resource what all may take."""
+    enough = np.ones(len(tree.parent), bool)
+    for kind in range(len(each)):
+        larger = np.flatnonzero((kinds.request >= kinds.request[kind]).all(axis=1))
+        many = kinds.many[larger].sum()
+        slots = np.clip(np.min(room // kinds.request[kind], axis=1), 0, many) * kinds.allowed[larger].any(axis=0)
+        enough &= tree.summed(slots) >= many
+    used = sum(one[:, None] * kinds.request[kind] for kind, one in enumerate(each))
+    for r, asked in enumerate(kinds.many @ kinds.request):
+        enough &= tree.summed(np.minimum(used[:, r], np.maximum(room[:, r], 0))) >= asked
+    return enough
 
 
 def upwards(tree: Tree, numbers: Longs, vertex: int) -> list[int]:
@@ -152,3 +167,36 @@ def ancestors(tree: Tree, domain: int) -> list[int]:
         domain = int(tree.parent[domain])
         found.append(domain)
     return found
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_vertex_that_offers_too_little_takes_the_gang_in_no_way(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng)
+    nodes = len(tree.parent) - tree.domains
+    kinds, room = random_kinds(rng, nodes), rng.integers(0, 9, (nodes, 2))
+    offers = offered(tree.vertices, kinds, room, np.zeros(len(room), np.int64))
+    for vertex in np.flatnonzero(~offers.enough).tolist():
+        start, stop = tree.slice(vertex)
+        assert not fit(kinds, np.repeat(np.arange(len(kinds.many)), kinds.many).tolist(), room, start, stop)
+
+
+def fit(kinds: Kinds, tasks: list[int], room: Longs, start: int, stop: int) -> bool:
+    """Whether tasks of these kinds fit on the nodes, in whatever way."""
+    seen: set[tuple[int, bytes]] = set()
+
+    def placed(at: int, left: Longs) -> bool:
+        if at == len(tasks):
+            return True
+        if (key := (at, left[start:stop].tobytes())) in seen:
+            return False
+        seen.add(key)
+        for node in range(start, stop):
+            if kinds.allowed[tasks[at], node] and (kinds.request[tasks[at]] <= left[node]).all():
+                rest = left.copy()
+                rest[node] -= kinds.request[tasks[at]]
+                if placed(at + 1, rest):
+                    return True
+        return False
+
+    return placed(0, room)

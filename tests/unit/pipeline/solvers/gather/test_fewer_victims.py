@@ -1,8 +1,16 @@
-"""Which candidates stay where the tasks of a gang differ, so that slots do not decide."""
+"""Which candidates stay where the tasks of a gang differ, so that slots do not decide; and where none is sought."""
 
 from typing import Any
 
-from actors.cli.simulate import simulate
+import pytest
+
+from actors.cli.simulate import open_case, simulate
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import Reason
+from pipeline.decision.plan import NoPlan
+from pipeline.policy import Purpose
+from pipeline.propose import propose
+from tests.support.gathering import cluster_file, running, waiting
 
 
 def runs(name: str, cores: int) -> dict[str, Any]:
@@ -27,3 +35,15 @@ def test_a_candidate_stays_although_the_one_before_it_has_to_go() -> None:
     )  # fmt: skip
     assert [one["task"] for one in found["cycles"][0]["evictions"]] == ["default/middle"]
     assert len(found["cycles"][0]["nominations"]) == 2
+
+
+@pytest.mark.parametrize("sizes", [[4, 4, 2, 2], [4, 3, 3]])
+def test_no_victims_are_sought_where_the_tasks_together_are_too_much_for_every_domain(sizes: list[int]) -> None:
+    """Two nodes have five cores each: ten are too few in sum, or each takes one task of three or more."""
+    low = [running(f"low{at}", [f"n{at}"], 5, min_available=1) for at in range(1, 5)]
+    tree = {"s": {"b1": ["n1", "n2"], "b2": ["n3", "n4"]}}
+    job = waiting("job", sizes, topology={"required": "block"})
+    case = open_case(cluster_file(tree, 5, [*low, job]))
+    found = propose(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (4,), None, case.now))
+    assert isinstance(found, NoPlan)
+    assert (found.explanation.reason, found.explanation.tried) == (Reason.BOUND, ())
