@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Rows, sealed
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Rows, is_among, sealed
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import MATCH_POLICY_NAMES, ONCE_SATISFIED, ONLY_WAITING, PHASE_RUNNING, UNSTATED
+from pipeline.cluster.tables import MATCH_POLICY_NAMES, ONCE_SATISFIED, ONLY_WAITING, PENDING, PHASE_RUNNING, UNSTATED
 from pipeline.records import replace
 
 
@@ -47,6 +47,16 @@ def start_after(snapshot: Snapshot, otherwise: str, podgroups: Sequence[int], be
         if left > 0 and np.count_nonzero(owner[rest] == podgroup) < groups.min_available[podgroup]:
             return False
     return True
+
+
+def keep_up(snapshot: Snapshot, otherwise: str, podgroups: Sequence[int], begun: Rows) -> bool:
+    """Whether what podgroups that start together were promised before can start once ``begun`` (int64[K]) have."""
+    promised = [podgroup for podgroup in podgroups if snapshot.counts.waiting[podgroup]]
+    if not promised:
+        return True
+    tasks, rows = snapshot.tasks, np.concatenate([snapshot.tasks_of(podgroup) for podgroup in promised])
+    rest = rows[(tasks.status[rows] == PENDING) & (tasks.nominated[rows] != NONE) & ~is_among(rows, begun)]
+    return len(rest) == 0 or start_after(snapshot, otherwise, promised, begun, rest)
 
 
 def stated_policy(policy: Bytes, otherwise: str) -> Bytes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
-from pipeline.cluster.rules.match_policy import start_after
+from pipeline.cluster.rules.match_policy import keep_up, start_after
 from pipeline.cluster.rules.minimum import starts_with
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
@@ -161,18 +161,17 @@ def _layout(floor: Floor, domain: int, surplus_limit: int | None) -> _Layout | N
 
 def _commit(host: Host, podgroups: tuple[int, ...], need: Need, laid: Laid, action: str) -> Statement:
     """Bind tasks that can start now if the gang can start with them; else promise all of them."""
-    snapshot = host.to_start
+    snapshot, match_policy = host.to_start, host.context.policy.match_policy
     placed = laid.node != NONE
     now = placed & laid.now
     starts = not host.binding or all(starts_with(snapshot, podgroup, need.tasks[now]) for podgroup in podgroups)
+    starts = starts and keep_up(host.context.snapshot, match_policy, podgroups, need.tasks[now])
     bound = now if starts else np.zeros_like(now)
     promised = placed & ~bound
     if (
         starts
         and promised.any()
-        and not start_after(
-            host.context.snapshot, host.context.policy.match_policy, podgroups, need.tasks[bound], need.tasks[promised]
-        )
+        and not start_after(host.context.snapshot, match_policy, podgroups, need.tasks[bound], need.tasks[promised])
     ):
         promised[:] = False  # they would wait for their room without end
     return statement(

@@ -5,6 +5,7 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Rows, distinct
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.resources import fits
+from pipeline.cluster.rules.match_policy import keep_up
 from pipeline.cluster.rules.minimum import leaves_with, starts_with
 from pipeline.cluster.rules.reaching import in_whole_subgroups
 from pipeline.cluster.snapshot import Snapshot
@@ -138,8 +139,8 @@ def _alone_within_quota(host: Host, need: Need) -> Bools:
 
 
 def _committed(host: Host, podgroups: tuple[int, ...], found: Gathered, action: str, *, now: bool) -> Statement:
-    """Bind tasks that have room now if the podgroups can start with them; else promise all of them."""
-    snapshot = host.context.snapshot
+    """Bind tasks that have room now if the podgroups can start with them and leave none behind; else promise them."""
+    snapshot, match_policy = host.context.snapshot, host.context.policy.match_policy
     card = cards_for(
         snapshot.tasks, snapshot.shapes, snapshot.card_room, (found.tasks, found.node), found.tasks[:0],
         spread=host.spreads_cards,
@@ -147,6 +148,7 @@ def _committed(host: Host, podgroups: tuple[int, ...], found: Gathered, action: 
     starts = now and (
         not host.binding or all(starts_with(host.to_start, podgroup, found.tasks) for podgroup in podgroups)
     )
+    starts = starts and keep_up(snapshot, match_policy, podgroups, found.tasks)
     if starts:
         return statement(action, podgroups[0], bound=found.tasks, bound_node=found.node, bound_card=card)
     return statement(action, podgroups[0], nominated=found.tasks, nominated_node=found.node, nominated_card=card)

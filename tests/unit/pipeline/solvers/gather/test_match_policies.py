@@ -108,3 +108,14 @@ def test_under_only_waiting_promises_are_redeemed_together(wish: dict[str, Any])
     case = cluster_file(TWO_BY_TWO, 1, [ending, filled(3), job])
     assert Outcome(case).bound == {}
     assert len(Outcome(case, 2).bound) == 3
+
+
+@pytest.mark.parametrize("wish", [GATHERED, ANYWHERE])
+def test_under_only_waiting_what_was_promised_before_starts_with_the_others_and_is_not_left_behind(
+    wish: dict[str, Any],
+) -> None:
+    """By itself the promised task would hold its room without end."""
+    gang = grown(["n1"], 4, 3, match_policy="only-waiting", **wish)
+    gang["tasks"][1]["nominated_node"] = "n2"
+    found = Outcome(cluster_file(TWO_BY_TWO, 1, [gang]), 2)
+    assert (found.bound.keys(), found.nominated) == ({"job-1", "job-2", "job-3", "job-4"}, {})
