@@ -45,7 +45,7 @@ def differs_by_order(search: GatherSearch) -> bool:
 
 def permitted_otherwise(search: GatherSearch, area: GatherArea, pool: Pool) -> list[Bools]:
     """Sets of candidates (bool[C]) that quotas permit along other orders and that leave slots enough; each once."""
-    sets = (*_needed(search, area, pool), *_by_slots(search, area, pool))
+    sets = (*_needed(search, area, pool), *_by_slots(search, area, pool), _task_by_task(search, pool))
     distinct = {some.tobytes(): some for some in sets}
     return [some for some in distinct.values() if slots_suffice(search, area, pool, some)]
 
@@ -60,6 +60,13 @@ def _needed(search: GatherSearch, area: GatherArea, pool: Pool) -> Iterator[Bool
         along = np.lexsort((unit, size))
         if _asked(search, pool, along[leaves[along]])[leaves].all():
             yield leaves
+
+
+def _task_by_task(search: GatherSearch, pool: Pool) -> Bools:
+    """bool[C]: what is permitted in the usual order where a queue may lose a part of a unit, though not all of it."""
+    may, order = np.zeros(len(pool.rows), bool), pool.orders[0][::-1]
+    may[order] = search.host.bundle_quota_filter(search.preemptor, pool.rows[order])
+    return may
 
 
 def _by_slots(search: GatherSearch, area: GatherArea, pool: Pool) -> Iterator[Bools]:

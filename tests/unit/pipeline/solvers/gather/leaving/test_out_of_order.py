@@ -54,3 +54,14 @@ def test_a_queue_is_never_taken_below_what_it_keeps() -> None:
     large = running("large", NODES[4:], 4, queue="a", priority=5)
     assert reclaimed([*HALVES, large], 2, cpu=3, keeps=25).evicted == []
     assert len(reclaimed([*HALVES, large], 2, cpu=3, keeps=24).evicted) == 2
+
+
+def test_a_part_of_each_of_two_podgroups_goes_where_no_queue_may_lose_one_of_them_whole() -> None:
+    podgroups = [
+        running("one", NODES[:2], 4, queue="a", priority=1),
+        running("two", NODES[2:4], 4, queue="b", priority=1),
+        waiting("job", [4, 4], queue="c", priority=1),
+    ]
+    queues = [{"name": name, "deserved": {"cpu": cpu}} for name, cpu in (("a", 4), ("b", 4), ("c", 8))]
+    case = Outcome(cluster_file({"s": {"b": NODES[:4]}}, 4, podgroups, queues=queues))
+    assert [one.partition("-")[0] for one in case.evicted] == ["one", "two"]
