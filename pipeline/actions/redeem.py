@@ -22,7 +22,7 @@ from pipeline.placement.need import task_order
 from pipeline.placement.promises import fitting, kept
 from pipeline.placement.starving import in_order
 from pipeline.plugins.host import Host
-from pipeline.solvers.registry import placer_of
+from pipeline.solvers.registry import placer_of, unkept
 
 
 def redeem(progress: Progress) -> Progress:
@@ -108,6 +108,7 @@ def _broken(progress: Progress, rows: Rows, host: Host, besides: Bools | None = 
     if besides is None:  # queues that share an ancestor's ceiling can only be judged together
         queue, asks = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]]
         wrong |= ((asks > 0) & (host.headroom[queue] < 0)).any(axis=1)
+    wrong |= unkept(progress.policy, snapshot, rows, nodes)
     result[rows[wrong | snapshot.tasks.gated[rows]]] = True
     return result
 

@@ -3,10 +3,13 @@
 To add a solver: a file or folder beside these with the functions of ``Solver``, and a line here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from pipeline.cluster.arrays import Rows
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
@@ -87,6 +90,9 @@ DEALING: Mapping[str, Dealing] = {"bundles": bundles, "scenarios": scenarios}
 #: Solvers that also place; with the others, `gang_allocation` places.
 PLACERS: Mapping[str, Placer] = {"gather": gather.allocate}
 
+#: What solvers that place ask of promises besides: which tasks may not be where they were promised.
+UNKEPT: Mapping[str, Callable[[Snapshot, Rows, Rows], Bools]] = {"gather": gather.uneven}
+
 #: Solvers whose searches can be cut; the others are asked about all domains at once.
 DIVISIBLE: Mapping[str, Divisible] = {"bundles": bundles}
 
@@ -108,3 +114,9 @@ def solver_of(policy: Policy, action: str) -> Solver:
 def placer_of(policy: Policy) -> Placer:
     """How the policy's ``allocate`` places: by the solver that it names for the action, else by score."""
     return PLACERS.get(policy.solver("allocate"), by_score)
+
+
+def unkept(policy: Policy, snapshot: Snapshot, rows: Rows, node: Rows) -> Bools:
+    """bool[K]: which of the tasks ``rows`` the placer of the policy would leave on no such ``node``; int64[K] each."""
+    asks = UNKEPT.get(policy.solver("allocate"))
+    return np.zeros(len(rows), bool) if asks is None else asks(snapshot, rows, node)

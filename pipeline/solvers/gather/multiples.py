@@ -15,7 +15,8 @@ from math import lcm
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows, is_among, sealed
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among, sealed
+from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.records import replace
@@ -68,9 +69,32 @@ class Steps:
 
     def kept(self, tree: Tree, node: Rows) -> bool:
         """Whether each domain that gets some of the tasks on these nodes (int64[K]) then has a multiple as stated."""
+        return not self.broken(tree, node).any()
+
+    def broken(self, tree: Tree, node: Rows) -> Bools:
+        """bool[V]: which vertices that get some of the tasks on these nodes (int64[K]) have no multiple then."""
         many = tree.summed(np.bincount(node, minlength=len(tree.parent) - tree.domains).astype(np.int64))
         together = many + tree.summed(self.held)
-        return not ((many > 0) & (together % np.asarray(self.own, np.int64)[tree.tier] > 0)).any()
+        return np.asarray((many > 0) & (together % np.asarray(self.own, np.int64)[tree.tier] > 0))
+
+
+def uneven(snapshot: Snapshot, rows: Rows, node: Rows) -> Bools:
+    """bool[K]: which of the tasks ``rows`` would be in a domain without a multiple if all were on ``node`` (int64[K]).
+
+    What else their podgroups, and those that start with them, run or were promised counts too.
+    """
+    owner = snapshot.tasks.podgroup[rows]
+    wishes, said = snapshot.vocabulary.gathers, distinct(snapshot.podgroups.gather[owner]).tolist()
+    if not any(wishes[row].multiples for row in said if row != NONE):
+        return np.zeros(len(rows), bool)
+    tree, result = snapshot.once(tree_of), np.ones(len(rows), bool)
+    for unit in {together(snapshot, podgroup): None for podgroup in distinct(owner).tolist()}:
+        mine, wrong = is_among(owner, unit), np.zeros(len(snapshot.nodes), bool)
+        steps = steps_of(snapshot, unit, rows[mine])
+        for vertex in () if steps is None else steps.broken(tree, node[mine]).nonzero()[0].tolist():
+            wrong[slice(*tree.slice(vertex))] = True
+        result[mine] &= wrong[node[mine]]
+    return result
 
 
 def steps_of(snapshot: Snapshot, podgroups: Sequence[int], besides: Rows) -> Steps | None:

@@ -136,3 +136,34 @@ def test_room_is_made_where_a_lost_task_makes_a_multiple_whole() -> None:
     assert len(found.evicted) == 1
     assert found.bound.keys() == {"job-3"}
     assert found.bound["job-3"] in ("n3", "n4")
+
+
+def promised(nodes: list[str]) -> dict[str, Any]:
+    """A gang of pairs whose tasks were promised these nodes."""
+    job = in_multiples(len(nodes), preferred="spine", block=2)
+    for task, node in zip(job["tasks"], nodes, strict=True):
+        task["nominated_node"] = node
+    return job
+
+
+def test_promises_are_redeemed_where_they_keep_multiples() -> None:
+    kept = ["n1", "n2", "n5", "n6"]
+    found = Outcome(cluster_file(TWO_BY_TWO, 4, [promised(kept)]))
+    assert list(found.bound.values()) == kept
+
+
+def test_promises_that_would_leave_a_domain_without_a_multiple_are_made_anew() -> None:
+    found = Outcome(cluster_file(TWO_BY_TWO, 1, [promised(["n1", "n3", "n5", "n7"])]))
+    assert by_block(found) == [2, 2]
+
+
+def test_promises_of_a_gang_that_can_keep_no_multiple_are_given_up() -> None:
+    found = Outcome(cluster_file(TWO_BY_TWO, 4, [promised(["n1", "n2", "n3"])]))
+    assert (found.bound, found.nominated) == ({}, {})
+
+
+def test_tasks_that_run_make_up_the_multiple_of_a_promise() -> None:
+    job = promised(["n1", "n2"])
+    job["tasks"][0] |= {"status": "Running", "node": "n1"}
+    del job["tasks"][0]["nominated_node"]
+    assert Outcome(cluster_file(TWO_BY_TWO, 4, [job])).bound == {"job-1": "n2"}
