@@ -1,6 +1,8 @@
 """The cheapest victims for a gang in one domain, and where the gang is gathered without them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,13 +10,14 @@ from pipeline.cluster.arrays import NONE, Bools, Rows, is_among
 from pipeline.decision.price import Price, Work, price_of
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, gathered_in
 from pipeline.solvers.gather.leaving.out_of_order import permitted, permitted_otherwise
-from pipeline.solvers.gather.leaving.pool import Pool, of_some, pool_of, rows_in
+from pipeline.solvers.gather.leaving.pool import Pool, levelled, of_some, pool_of, rows_in
 from pipeline.solvers.gather.leaving.search import (
     GatherArea,
     GatherSearch,
     area_of,
     leaving,
     quota_freed,
+    slots_brought,
     slots_suffice,
 )
 
@@ -23,6 +26,14 @@ Harm = tuple[int, int, int, int, Work, Work, int]
 _TRIED = 16
 #: Above every priority.
 ANY_PRIORITY = int(np.iinfo(np.int64).max)
+
+
+class _Way(NamedTuple):
+    """Candidates that leave (bool[C]) if they return in an order (int64[C]), and their price."""
+
+    price: Price
+    leaves: Bools
+    order: Rows
 
 
 @dataclass(frozen=True)
@@ -90,11 +101,14 @@ def _cheapest_of(search: GatherSearch, area: GatherArea, pool: Pool, best: Harm 
     """The cheapest room if any of the pool may leave; None if all of it frees less quota than is lacked."""
     if (quota_freed(search, pool).sum(axis=0) < search.short).any():
         return None
-    leaves_of = {leaves.tobytes(): (leaves, order) for order in pool.orders
-                 for leaves in (leaving(search, area, pool, order),)}  # fmt: skip
-    priced = [(_priced(search, pool.rows[leaves], area.domain), leaves, order) for leaves, order in leaves_of.values()]
+    ways: dict[bytes, _Way] = {}
+    _note_ways(search, area, pool, pool.orders, ways)
+    least = min((way.price for way in ways.values()), key=harm_of)
+    if least.gangs_broken:
+        slots, _ = slots_brought(search, area, pool)
+        _note_ways(search, area, pool, levelled(pool, least.highest_priority, slots), ways)
     found: Price | None = None
-    for price, leaves, order in sorted(priced, key=lambda one: harm_of(one[0])):
+    for price, leaves, order in sorted(ways.values(), key=lambda one: harm_of(one.price)):
         if best is not None and harm_of(price) >= best:
             return found if found is not None else price
         room = _made(search, area, pool, order, leaves)
@@ -103,6 +117,16 @@ def _cheapest_of(search: GatherSearch, area: GatherArea, pool: Pool, best: Harm 
                 return room
             found = room.price
     return found
+
+
+def _note_ways(
+    search: GatherSearch, area: GatherArea, pool: Pool, orders: Iterable[Rows], ways: dict[bytes, _Way]
+) -> None:
+    """Note what leaves if all return that may, in each of some orders, and its price; each set once."""
+    for order in orders:
+        leaves = leaving(search, area, pool, order)
+        if leaves.tobytes() not in ways:
+            ways[leaves.tobytes()] = _Way(_priced(search, pool.rows[leaves], area.domain), leaves, order)
 
 
 def _made(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leaves: Bools) -> MadeRoom | None:

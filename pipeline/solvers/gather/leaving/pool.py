@@ -5,6 +5,7 @@ beyond its minimum break nothing; a gang that is broken already cannot break. So
 the core of a gang, all together, then tasks beyond it, last tasks of gangs that are broken. No victim is free.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,8 @@ class Pool:
         What each holds.
     unit: int64[C]
         Candidates with one number stay together; NONE: each by itself.
+    part, top: int64[C]
+        The part of its gang that each belongs to; the highest priority in its unit.
     orders
         Orders in which candidates return: int64[C] positions each, each unit in one piece.
     """
@@ -41,6 +44,8 @@ class Pool:
     node: Rows
     held: Longs
     unit: Longs
+    part: Longs
+    top: Longs
     orders: tuple[Rows, ...]
 
 
@@ -55,10 +60,22 @@ def pool_of(snapshot: Snapshot, rows: Rows, gang: Preemptor) -> Pool:
     """The candidates ``rows``; what the gang asks for is the unit of work."""
     tasks = snapshot.tasks
     part, unit = _parts(snapshot, rows)
+    top = _highest(snapshot, rows, _whole(unit))
     return Pool(
-        rows, tasks.node[rows].astype(np.int64), snapshot.shapes.request[tasks.shape[rows]], unit,
-        _orders(snapshot, rows, part, unit, gang.request),
+        rows, tasks.node[rows].astype(np.int64), snapshot.shapes.request[tasks.shape[rows]], unit, part, top,
+        _orders(snapshot, rows, part, unit, top, gang.request),
     )  # fmt: skip
+
+
+def levelled(pool: Pool, level: int, slots: Longs) -> Iterator[Rows]:
+    """Orders of return in which priorities up to ``level`` count as equal: one so important has to go in any case.
+
+    Of these what breaks nothing goes first; then what comes last in the usual order, or brings most ``slots`` int64[C].
+    """
+    place = np.empty(len(pool.rows), np.int64)
+    place[pool.orders[0]] = np.arange(len(place))
+    for keys in ((place,), (place, slots)):
+        yield _together(np.lexsort((*keys, pool.part, -np.maximum(pool.top, level))), _whole(pool.unit))
 
 
 def of_some(pool: Pool, some: Bools) -> Pool:
@@ -67,7 +84,8 @@ def of_some(pool: Pool, some: Bools) -> Pool:
         return pool
     at = np.cumsum(some) - 1
     orders = tuple(at[order[some[order]]] for order in pool.orders)
-    return Pool(pool.rows[some], pool.node[some], pool.held[some], pool.unit[some], orders)
+    columns = pool.rows, pool.node, pool.held, pool.unit, pool.part, pool.top
+    return Pool(*(column[some] for column in columns), orders)
 
 
 def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:
@@ -88,22 +106,34 @@ def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:
     return part, np.where(part == _CORE, owner, NONE).astype(np.int64)
 
 
-def _orders(snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, requested: Longs) -> tuple[Rows, ...]:
+def _whole(unit: Longs) -> Longs:
+    """int64[C]: the unit of each candidate; one that is by itself has a number of its own."""
+    return np.where(unit == NONE, -1 - np.arange(len(unit)), unit)
+
+
+def _highest(snapshot: Snapshot, rows: Rows, whole: Longs) -> Longs:
+    """int64[C]: the highest priority in the unit of each candidate."""
+    tasks, groups = snapshot.tasks, snapshot.podgroups
+    priority = np.maximum(groups.priority[tasks.podgroup[rows]], tasks.priority[rows]).astype(np.int64)
+    _, inverse = np.unique(whole, return_inverse=True)
+    top = np.full(len(rows), np.iinfo(np.int64).min)
+    np.maximum.at(top, inverse, priority)
+    return np.asarray(top[inverse])
+
+
+def _orders(snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, top: Longs, requested: Longs) -> tuple[Rows, ...]:
     """By priority, then part; then the larger first, the smaller first, or the one on a costlier node first.
 
     Among equals those on the last nodes return first, then the oldest podgroup, then its oldest task.
     """
-    tasks, groups, needed = snapshot.tasks, snapshot.podgroups, needed_by(requested)
+    tasks, needed = snapshot.tasks, needed_by(requested)
     owner, node = tasks.podgroup[rows], tasks.node[rows]
-    priority = np.maximum(groups.priority[owner], tasks.priority[rows]).astype(np.int64)
     own = in_units(snapshot.shapes.request, needed)[tasks.shape[rows]]
     work = np.where(part == _CORE, in_units(snapshot.podgroup_held[owner], needed), own)
-    whole = np.where(unit == NONE, -1 - np.arange(len(rows)), unit)  # a unit has the place of its first node
+    whole, at = _whole(unit), np.full(len(rows), np.iinfo(np.int64).max)
     _, inverse = np.unique(whole, return_inverse=True)
-    at, top = np.full(len(rows), np.iinfo(np.int64).max), np.full(len(rows), np.iinfo(np.int64).min)
-    np.minimum.at(at, inverse, node)
-    np.maximum.at(top, inverse, priority)
-    at, top = at[inverse], top[inverse]
+    np.minimum.at(at, inverse, node)  # a unit has the place of its first node
+    at = at[inverse]
     cost = np.bincount(node - node.min(initial=0), weights=work)[node - node.min(initial=0)] if len(rows) else work
     highest = np.full(int(node.max(initial=0)) + 1, np.iinfo(np.int64).min)
     np.maximum.at(highest, node, top)

@@ -10,7 +10,7 @@ from pipeline.decision.explanation import Reason
 from pipeline.decision.plan import NoPlan
 from pipeline.policy import Purpose
 from pipeline.propose import propose
-from tests.support.gathering import cluster_file, running, waiting
+from tests.support.gathering import Outcome, cluster_file, running, waiting
 
 
 def runs(name: str, cores: int) -> dict[str, Any]:
@@ -47,3 +47,21 @@ def test_no_victims_are_sought_where_the_tasks_together_are_too_much_for_every_d
     found = propose(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (4,), None, case.now))
     assert isinstance(found, NoPlan)
     assert (found.explanation.reason, found.explanation.tried) == (Reason.BOUND, ())
+
+
+def test_a_second_job_does_not_break_in_place_of_surplus_as_important_as_what_breaks_anyway() -> None:
+    """Two nodes cost a job of priority 2, the third node one of priority 1 or surplus of priority 2."""
+    must, small = running("must", ["n1", "n2"], 4, priority=2), running("small", ["n3"], 4)
+    spare = running("spare", ["n4", "n5"], 4, priority=2, min_available=1)
+    tree = {"s": {"b": ["n1", "n2", "n3", "n4"]}, "t": {"c": ["n5"]}}
+    job = waiting("job", [4, 4, 4], topology={"required": "spine"})
+    assert Outcome(cluster_file(tree, 4, [must, small, spare, job])).evicted == ["must-0", "must-1", "spare-0"]
+
+
+def test_one_job_breaks_in_place_of_two_where_the_priority_is_spent_anyway() -> None:
+    must, one, other = (running(f"{at}", [f"n{at}"], 4, priority=2 if at == 1 else 1) for at in (1, 2, 3))
+    pair = running("pair", ["n4", "n5"], 4, priority=2)
+    tree = {"s": {"b": ["n1", "n2", "n3", "n4", "n5"]}}
+    job = waiting("job", [4, 4, 4], topology={"required": "spine"})
+    found = Outcome(cluster_file(tree, 4, [must, one, other, pair, job]))
+    assert sorted({task[:-2] for task in found.evicted}) in (["2", "pair"], ["3", "pair"])
