@@ -76,7 +76,7 @@ def _candidates(host: Host, preemptor: Preemptor) -> Bools:
     snapshot, may = host.context.snapshot, host.candidates(preemptor)
     if preemptor.purpose is not Purpose.PREEMPT:
         return may
-    return may & (snapshot.tasks.priority < snapshot.podgroups.priority[list(preemptor.podgroups)].min())
+    return np.asarray(may & (snapshot.tasks.priority < snapshot.podgroups.priority[list(preemptor.podgroups)].min()))
 
 
 def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:

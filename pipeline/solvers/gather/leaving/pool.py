@@ -84,8 +84,9 @@ def of_some(pool: Pool, some: Bools) -> Pool:
         return pool
     at = np.cumsum(some) - 1
     orders = tuple(at[order[some[order]]] for order in pool.orders)
-    columns = pool.rows, pool.node, pool.held, pool.unit, pool.part, pool.top
-    return Pool(*(column[some] for column in columns), orders)
+    return Pool(
+        pool.rows[some], pool.node[some], pool.held[some], pool.unit[some], pool.part[some], pool.top[some], orders
+    )
 
 
 def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:
