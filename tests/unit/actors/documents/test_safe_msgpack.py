@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from actors.broker.bus import DEAD, EVENTS, START, Entry
 from actors.documents.safe_msgpack import NotPacked, WireLimits, unpacked, whole_number
 from actors.protocol.envelopes import Message, RefusedMessage, decode_events
+from pipeline.cluster.arrays import NONE
 from tests.support.told_world import World, drained, task
 
 ROOT = Path(__file__).parents[4]
@@ -185,7 +186,7 @@ def test_a_count_that_is_none_is_passed_over_and_the_ingestor_goes_on() -> None:
     said = world.outgoing("task_started", {"task": "default/train-0", "node": "n1"})
     world.say(said, sequence=b"9" * 5_000, revision=b"9" * 5_000, tracestate=b"a" * 100_000)
     assert task(drained(ingestor), "train-0")["node"] == "n1"
-    assert ingestor.state.sequence == 0
+    assert ingestor.state.sequence == NONE
     assert ingestor.trace_links == ()
 
 
