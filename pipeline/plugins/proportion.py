@@ -61,6 +61,7 @@ class Proportion(
     """Deserved shares by weight: limits, order of queues, and which queue may take from which."""
 
     PROTECTS = Protects.SHARES
+    ACCEPTS_PARTS = False  # its queue's share is kept by what goes
     QUEUE_ORDER_FOLLOWS = Follows.SHARE
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:

@@ -22,7 +22,6 @@ SEEDS = range(1, 61)
 @pytest.mark.parametrize(
     ("parts", "complaint"),
     [
-        (Parts(ledger=broken.UnfencedLedger), "under lease"),
         (Parts(ledger=broken.ForgetfulLedger), "was answered"),
         (Parts(ledger=broken.HastyLedger), "recorded 0 times"),
         (Parts(bus=broken.LeakyBus), "the fleet has it"),
@@ -32,13 +31,18 @@ SEEDS = range(1, 61)
         (Parts(dispatcher=broken.Unsteady), "(2, 19)"),
     ],
     ids=[
-        "a ledger without fencing", "a ledger that forgets", "a ledger that loses", "a bus that loses",
+        "a ledger that forgets", "a ledger that loses", "a bus that loses",
         "a bus that buries nothing", "a bus that repeats", "a dispatcher that offers less than a cycle decides",
         "a dispatcher that does not decide the same twice",
     ],
 )  # fmt: skip
 def test_a_broken_part_is_caught(parts: Parts, complaint: str) -> None:
     _caught(parts, complaint)
+
+
+def test_a_ledger_without_fencing_is_caught() -> None:
+    # Seldom: a committer that was replaced mostly sees decisions in the state that it did not record, and records none.
+    _caught(Parts(ledger=broken.UnfencedLedger), "under lease", [79, 104])
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ JUDGES: dict[str, dict[str, object]] = {
     "fairshare": {}, "minruntime": {"elastic": True}, "pdb": {},
     "evictionbudget": {"at_once": 3, "ratio": 1.5, "breaks": 1},
 }  # fmt: skip
+#: Plugins by which more victims may be lawful where fewer are not: what goes keeps their ceilings.
+CEILINGS = "capacity", "elasticquota", "proportion"
 COUNT = st.integers(0, 4)
 
 
@@ -94,11 +96,11 @@ def test_every_part_of_an_accepted_set_is_accepted(name: str, document: dict[str
 
 def test_every_plugin_that_judges_sets_is_asked_here_or_says_that_parts_may_not_do() -> None:
     judges = {name for name, plugin in PLUGINS.items() if ValidatesVictims in plugin.__mro__}
-    assert judges - {"capacity", "elasticquota"} == set(JUDGES)
-    assert not any(PLUGINS[name].ACCEPTS_PARTS for name in ("capacity", "elasticquota"))
+    assert judges - set(CEILINGS) == set(JUDGES)
+    assert not any(PLUGINS[name].ACCEPTS_PARTS for name in CEILINGS)
 
 
-@pytest.mark.parametrize("plugin", ["capacity", "elasticquota"])
+@pytest.mark.parametrize("plugin", CEILINGS)
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
 def test_a_ceiling_beside_scenarios_is_refused_with_the_key(plugin: str, action: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "mine.toml"
