@@ -5,7 +5,6 @@ The label ``kubernetes.io/hostname`` always works as a topology key: a node with
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from pipeline.cluster.rules.requirements import meaning
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.cluster.vocabulary import ALL_NAMESPACES, HOSTNAME, AntiAffinity, Constraint, Requirement, Vocabulary
+from pipeline.keeping import cached_property
 
 
 @dataclass(frozen=True)

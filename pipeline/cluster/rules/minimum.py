@@ -75,7 +75,7 @@ def whole_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
         return np.zeros(0, bool)
     tasks = snapshot.tasks
     columns = tasks.podgroup, tasks.role, tasks.subgroup
-    return _whole_without(snapshot.once(towards_all), podgroups, rows.copy(), columns)  # one kind for the compiler
+    return _whole_without(snapshot.once(towards_all), podgroups, rows, columns)
 
 
 def leaves_with(snapshot: Snapshot, podgroup: int, placed: Rows) -> Counts:

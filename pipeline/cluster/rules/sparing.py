@@ -96,7 +96,7 @@ class TaskQuota(NamedTuple):
 
 
 def quota_of(queue: Ids, held: Longs, allocated: Longs, entitled: Entitled, asking: Asking) -> Quota:
-    """A quota to count; its columns are read-only, so that all quotas are of one type for the compiler."""
+    """A quota to count, of read-only columns."""
     return Quota(
         True, frozen(queue, np.int32), frozen(held, np.int64), frozen(allocated, np.int64),
         Entitled(

@@ -248,8 +248,8 @@ def _checked(request: Longs, count: Longs, allowed: Bools, room: Longs) -> tuple
     if request.shape != (shapes, room.shape[1]) or count.shape != (shapes,) or len(room) != nodes:
         found = f"request {request.shape}, count {count.shape}, allowed {allowed.shape}, room {room.shape}"
         raise ValueError(f"expected request [S, R], count [S], allowed [S, n], room [n, R]; found {found}")
-    # Memory of one layout, and none that is read-only, so that one compiled specialisation serves all calls.
-    return np.array(request, order="C"), np.array(count), np.array(allowed, order="C"), np.ascontiguousarray(room)
+    # Memory of one layout, so that one compiled specialisation serves all calls.
+    return np.ascontiguousarray(request), count, np.ascontiguousarray(allowed), np.ascontiguousarray(room)
 
 
 def place_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) -> Longs:

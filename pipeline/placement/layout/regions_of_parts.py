@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Floats, Ids, Longs, Rows, frozen, sealed
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.kernels import inlined, kernel, linked, writing
+from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.one_by_one import few_enough
 from pipeline.placement.layout.packing import slots_at
 from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each, regions_at
@@ -59,7 +59,7 @@ def parts_in_regions(need: Need, snapshot: Snapshot) -> PartsInRegions | None:
     )  # fmt: skip
 
 
-@writing("room", "last")
+@kernel
 def placed_in_regions(
     request: Longs, allowed: Bools, room: Longs, size: Counts, rest: int, first: Rows, last: Rows
 ) -> Longs:

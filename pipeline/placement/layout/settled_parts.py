@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Longs, Rows, frozen
+from pipeline.cluster.arrays import NO_ROWS, NONE, Longs, Rows
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
@@ -124,9 +124,8 @@ class Floor:
         asked, whole = self.asked, self.need.parts[part].parent == NONE
         if asked is None or not whole or (asked.region[:, first:last] == NONE).any():
             return False
-        # Memory of one layout and kind, so that one compiled specialisation serves all calls.
-        here = frozen(self.placement.open_to(self.need.shapes)[:, first:last], np.bool_)
-        return not may_find_regions(asked, here, self.placement.future[first:last].copy(), first)
+        here = np.ascontiguousarray(self.placement.open_to(self.need.shapes)[:, first:last])
+        return not may_find_regions(asked, here, self.placement.future[first:last], first)
 
     def _regions(self, part: int, start: int, stop: int) -> tuple["Floor", list[tuple[int, int]]]:
         """Slices within which to try a part, in order, and the floor with the part's preference among nodes."""

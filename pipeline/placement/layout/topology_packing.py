@@ -178,7 +178,7 @@ class Packing:
 
     @cached_property
     def _open(self) -> Bools:
-        return frozen(self.allowed, np.bool_)  # read-only, so that one compiled specialisation serves all calls
+        return np.ascontiguousarray(self.allowed)
 
     def _open_after(self, leaving: Rows) -> Bools:
         """bool[S, n]: nodes that each shape may use beside tasks that stay, if any of its kinds may."""
@@ -307,7 +307,7 @@ def _in_regions(
     regions = in_order(topology, regions)
     size = np.bincount(group, minlength=len(groups))
     order = (-size[1:]).argsort(kind="stable")
-    # Columns of one kind, so that one compiled specialisation serves all calls.
+    # Memory of one layout and type, so that one compiled specialisation serves all calls.
     taken = placed_in_regions(
         frozen(need.request, np.int64), frozen(allowed, np.bool_), frozen(room, np.int64),
         frozen(size[1:][order], np.int32), int(size[0]), frozen(topology.start[regions] - start, np.int64),

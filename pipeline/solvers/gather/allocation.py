@@ -43,7 +43,7 @@ def allocate(
         return made
     others = of_each_subgroup(host.to_start, need)
     if need.minimum > 0:
-        others = other_ways(host, host.to_start, need, must(snapshot, podgroups), snapshot.room.future.copy)
+        others = other_ways(host, host.to_start, need, must(snapshot, podgroups), lambda: snapshot.room.future)
     return next((made for one in others if (made := _placed(host, one, action, surplus_limit)) is not None), None)
 
 

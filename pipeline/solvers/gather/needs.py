@@ -58,7 +58,7 @@ def other_ways(host: Host, snapshot: Snapshot, need: Need, outer: Rows, room: Ca
     outer: int64[D]
         Domains: of each kind no more tasks are taken than one of these has slots for.
     room
-        What the nodes have for them, int64[N, R], not read-only.
+        What the nodes have for them, int64[N, R].
     """
     if need.minimum == 0 or not has_choice(snapshot, need):
         return

@@ -75,7 +75,7 @@ class Offers(NamedTuple):
 
 
 def offers_of(tree: Tree, kinds: Kinds, room: Longs, existing: Longs, steps: Steps | None) -> Offers:
-    """What nodes with ``room`` (int64[N, R], not read-only) offer, on which ``existing`` tasks (int64[N]) are."""
+    """What nodes with ``room`` (int64[N, R]) offer, on which ``existing`` tasks (int64[N]) are."""
     found = offered(tree.vertices, kinds, room, existing)
     if steps is None:
         return found

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Rows, frozen, is_among
+from pipeline.cluster.arrays import Rows, is_among
 from pipeline.decision.price import Price
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Outcome
@@ -72,13 +72,9 @@ def _preferred(here: DomainBundles, best: Selection, found: list[Outcome], leavi
 def searched(
     here: DomainBundles, leaving: Rows, breaking: Rows, highest: tuple[int, int], budget: StepBudget, slack: float
 ) -> list[Outcome]:
-    """What a local search that begins with some victims finds; see ``cheaper_sets``.
-
-    Columns are read-only: the kernel, the largest, would be compiled again for those that are not.
-    """
+    """What a local search that begins with some victims finds; see ``cheaper_sets``."""
     search, terms = here.search, here.search.terms
-    open_here = frozen(search.open[:, slice(*here.nodes)], np.bool_)
-    leaving, breaking = frozen(leaving, np.int64), frozen(breaking, np.int64)
+    open_here = np.ascontiguousarray(search.open[:, slice(*here.nodes)])
     sets = cheaper_sets(
         search.site, here.nodes, FreeRoom(search, here.domain).ground, open_here, terms, search.seats(), leaving,
         breaking, highest, budget, slack,

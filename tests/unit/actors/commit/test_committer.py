@@ -303,7 +303,8 @@ def test_a_successor_goes_on_with_the_numbers_of_the_records(held: HeldBack) -> 
     successor = taken_over(held)
     successor.hear(held.ingest.snapshot)
     expired = replace(held.offers[0].plan, expires_at=held.clock.now - 1.0)
-    successor.commit([replace(held.offers[0], plan_id="late", plan=expired)])
+    (answer,) = successor.commit([replace(held.offers[0], plan_id="late", plan=expired)])
+    assert (answer.verdict, answer.reason) == ("stale", "the plan expired")
     assert successor.leads
 
 
