@@ -6,11 +6,13 @@ the gang is placed anew in the same decision: its node does not take the task an
 gang would be torn apart, or its queue may not take it.
 """
 
+from itertools import chain
+
 import numpy as np
 
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, is_among
 from pipeline.cluster.rules.match_policy import start_after, to_start
 from pipeline.cluster.rules.minima_met import is_pipelined
 from pipeline.cluster.rules.minimum import has_minimum, starts_with
@@ -145,8 +147,9 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
     # A gang group that waits for the victims of an earlier decision only has to wait.
     waits = {one.gang_group for one in progress.unplaced if one.why.reason is Reason.ENDING}
     without_plan = {one.gang_group for one in progress.unplaced} - waits - {*progress.gang_groups}
-    evicted = [one.evictions for one in progress.statements if len(one.evictions)]
-    if evicting and not without_plan and not evicted:
+    evicted = np.concatenate([NO_ROWS, *(one.evictions for one in progress.statements)])
+    victims = set(snapshot.tasks.podgroup[evicted].tolist())
+    if evicting and not _may_wait(snapshot, [*victims, *chain.from_iterable(without_plan)]):  # as it mostly is
         return progress
     promised = _holds_promise(snapshot)
     if not promised.any():
@@ -155,12 +158,18 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
     holders[snapshot.tasks.podgroup[promised]] = True
     whole = is_pipelined(to_start(snapshot, progress.policy.match_policy))
     torn = holders & (~whole | (snapshot.podgroups.gang_group != NONE))
-    if not torn.any():  # as it mostly is
+    if not torn.any():
         return progress
-    victims = set(snapshot.tasks.podgroup[np.concatenate([NO_ROWS, *evicted])].tolist())
     for gang_group in in_order(progress.host(), torn):
         if whole[list(gang_group)].all():
             continue
         if not evicting or gang_group in without_plan or victims.intersection(gang_group):
             progress = progress.decided(taking_back(_nothing(gang_group), _promised_of(snapshot, gang_group, promised)))
     return progress
+
+
+def _may_wait(snapshot: Snapshot, podgroups: list[int]) -> bool:
+    """Whether any of the podgroups, or of those that start together with them, may have tasks with a promise."""
+    waiting = snapshot.counts.waiting.nonzero()[0]
+    listed = snapshot.podgroups.gang_group[waiting] != NONE
+    return len(podgroups) > 0 and bool((is_among(waiting, podgroups) | listed).any())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import Floats
-from pipeline.keeping import cached_property
+from pipeline.keeping import Keeping, cached_property
 
 #: Every node has this label, with its name as value. It becomes a column only if a task asks for it.
 HOSTNAME = "kubernetes.io/hostname"
@@ -113,7 +113,7 @@ class Gather:
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(Keeping):
     """All interned strings of a snapshot.
 
     Attributes

@@ -41,22 +41,21 @@ class Exclusions:
 
 def concerns(snapshot: Snapshot, rows: Rows) -> bool:
     """Whether any of the tasks ``rows`` repels something, or is selected by a term of some task."""
-    if not snapshot.once(_stated):
+    if not snapshot.vocabulary.once(_stated):
         return False
     constraint, labels = snapshot.shapes.constraint[snapshot.tasks.shape[rows]], len(snapshot.vocabulary.label_sets)
     kinds = distinct(constraint.astype(np.int64) * labels + snapshot.tasks.label_set[rows])
     return bool(concerned(snapshot, *np.divmod(kinds, labels)).any())
 
 
-def _stated(snapshot: Snapshot) -> tuple[tuple[int, AntiAffinity], ...]:
+def _stated(vocabulary: Vocabulary) -> tuple[tuple[int, AntiAffinity], ...]:
     """All anti-affinity terms that tasks have, each with its namespace."""
-    constraints = snapshot.vocabulary.constraints
-    return tuple(dict.fromkeys((one.namespace, term) for one in constraints for term in one.anti_affinity))
+    return tuple(dict.fromkeys((one.namespace, term) for one in vocabulary.constraints for term in one.anti_affinity))
 
 
 def states_terms(snapshot: Snapshot) -> bool:
     """Whether any task states an anti-affinity term."""
-    return bool(snapshot.once(_stated))
+    return bool(snapshot.vocabulary.once(_stated))
 
 
 def concerned(snapshot: Snapshot, constraints: Ids | Rows, label_sets: Ids | Rows) -> Bools:
@@ -67,7 +66,7 @@ def concerned(snapshot: Snapshot, constraints: Ids | Rows, label_sets: Ids | Row
     constraints, label_sets: int32[M] or int64[M]
         As in ``exclusions``.
     """
-    stated = snapshot.once(_stated)
+    stated = snapshot.vocabulary.once(_stated)
     if not stated:
         return np.zeros(len(constraints), bool)
     table, vocabulary = snapshot.vocabulary.constraints, snapshot.vocabulary

@@ -58,8 +58,8 @@ def cheapest(reached: Reached) -> Rows:
         return min((way for way in ways if scenario.law.allows(way[1])), key=lambda way: way[0])[1]
     best = min(ways, key=lambda way: way[0])
     preempts = scenario.law.preemptor.purpose is Purpose.PREEMPT
-    proved = (preempts or best[0].broken < _RATE) and breaks_least(scenario, best[0].by_priority)
-    if best[0].broken > _FEW and not proved:
+    provable = preempts or best[0].broken < _RATE
+    if best[0].broken > _FEW and not (provable and breaks_least(scenario, best[0].by_priority)):
         scenario = _without_higher_priority(scenario, count)
         ways += _with_losses(scenario, _of_longer(scenario, count))
         best = min(ways, key=lambda way: way[0])

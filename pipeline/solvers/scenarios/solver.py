@@ -58,8 +58,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     Where there is none, less important podgroups of the queue may lose what they were promised.
     """
     found = _lasting(attempt, host, _proposed(attempt, host))
-    rows = outranked(attempt)
-    if len(rows) == 0 or isinstance(found, Plan):
+    if isinstance(found, Plan) or len(rows := outranked(attempt)) == 0:
         return found
     freed = without(attempt, rows)
     other = _proposed(freed, on(host, freed.snapshot), withdraws=True)
