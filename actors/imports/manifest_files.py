@@ -39,11 +39,12 @@ def read_manifests(paths: Sequence[Path], known: Mapping[Path, str]) -> tuple[li
     Raises
     ------
     ClusterFileRefused
-        If a file cannot be read, or something in it is not an object of an API.
+        If a file cannot be read, if something in it is not an object of an API, or if all files are empty.
     """
     manifests: list[Manifest] = []
     findings: list[Finding] = []
-    for file in _files(paths):
+    files, empty = _files(paths), True
+    for file in files:
         text = known[file] if file in known else text_to_read(file)
         for elided in _ELIDED.finditer(text):
             line = text.count("\n", 0, elided.start()) + 1
@@ -51,6 +52,9 @@ def read_manifests(paths: Sequence[Path], known: Mapping[Path, str]) -> tuple[li
             findings.append(Finding(whole, (), f"line {line}: ... stands for something that is not there", False))
         for at, document in enumerate(read_mappings(_ELIDED.sub("", text), str(file))):
             manifests += _objects(str(file), at, (), document)
+            empty = False
+    if empty:
+        raise ClusterFileRefused(f"{', '.join(map(str, files[:3]))}: expected objects of an API, found none")
     return manifests, findings
 
 

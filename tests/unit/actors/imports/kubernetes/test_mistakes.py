@@ -44,3 +44,14 @@ def test_a_wrong_value_is_imported_or_refused_in_one_sentence(scheduler: str, tm
             refused.append(str(refusal))
     assert 0 < len(refused) < 40
     assert all("expected" in sentence for sentence in refused)
+
+
+def test_files_without_any_object_are_refused_with_their_names(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("# nothing yet\n", encoding="utf-8")
+    with pytest.raises(ClusterFileRefused, match=r"a\.yaml: expected objects of an API, found none"):
+        cluster_of([tmp_path])
+
+
+def test_an_empty_list_of_objects_is_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "pods.yaml").write_text("apiVersion: v1\nkind: List\nitems: []\n", encoding="utf-8")
+    assert "nodes" not in cluster_of([tmp_path])[0]
