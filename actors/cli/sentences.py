@@ -46,17 +46,17 @@ _OBSTACLES = {
     Cause.TAINTED: "{found:g} {nodes} that could take {task} {are} tainted ({what}): tolerate it, or take it off",
     Cause.UNSELECTED: "{found:g} {nodes} that could take {task} {are} not what it selects: widen its selector",
     Cause.SIZE: "no node is large enough for {task}{amount}: split the task, or add a larger node",
-    Cause.CLUSTER: "all nodes that admit {task} hold {found:g} of its kind even if they were empty, and {wanted:g} are "
+    Cause.CLUSTER: "all nodes that admit {task} hold {found:g} of its kind even if they were empty, and {needed} "
     "needed: add nodes, or lower the minimum",
-    Cause.WIDTH: "no {what} takes more than {found:g} {tasks} like {task}, and {wanted:g} are needed together: "
+    Cause.WIDTH: "no {what} takes more than {found:g} {tasks} like {task}, and {needed} needed together: "
     "require a wider level, or lower the minimum",
     Cause.FREE: "all nodes together have {found:.15g} of {what} free, and {wanted:.15g} is needed: moves make no more",
-    Cause.SHAPES: "tasks of {found:g} shapes, {task} one of them, want the same room; there is enough for each alone",
+    Cause.SHAPES: "tasks of {found:g} shapes, {task} one of them, want the same room; there is enough for each alone: "
+    "add nodes, or lower the minimum",
     Cause.REPELLED: "anti-affinity keeps {task} apart from its own gang or from tasks that stay{closed}: "
     "relax it, or add nodes",
     Cause.CARDS: "no card has the {wanted:g} that {task} asks for on one card: ask for less, or for whole cards",
-    Cause.TORN: "{wanted:g} tasks of {podgroup}, {task} one of them, must lie in one {what}, and none takes them: "
-    "require a wider level of them",
+    Cause.TORN: "{part}, must lie in one {what}, and none takes as much: require a wider level of the part",
     Cause.PRIORITY: _STAY + ": the priority is not lower than that of the podgroup; raise the podgroup's",
     Cause.OTHER_QUEUES: _STAY + ": preempt takes from the podgroup's own queue only",
     Cause.SAME_QUEUE: _STAY + ": reclaim takes from other queues only",
@@ -200,6 +200,8 @@ def _obstacle(one: Mapping[str, Any]) -> str:
     said["like"] = f" ({said['task']} is one of it)" if said["task"] else ""
     for key, count in (("tasks", said["found"]), ("nodes", said["found"]), ("covered", said["wanted"])):
         said[key] = {"tasks": "task", "nodes": "node", "covered": "running task"}[key] + ("" if count == 1 else "s")
+    said["needed"] = f"{said['wanted']:g} {'is' if said['wanted'] == 1 else 'are'}"
+    said["part"] = f"{many(said['wanted'], 'task')} of {said['podgroup']}, {said['task']} the first"
     said["count"] = "counts" if said["found"] == 1 else "count"
     said["are"] = "is" if said["found"] == 1 else "are"
     said["closed"] = f", which closes {said['found']:g} {said['nodes']}" if said["found"] else ""

@@ -29,6 +29,7 @@ class Reason(StrEnum):
     REPELLED = "anti-affinity leaves too few places, even after every permitted eviction"
     CARDS = "no single card would have enough, even after every permitted eviction"
     TORN = "a part cannot keep its required level, even after every permitted eviction"
+    SHAPES = "tasks of several shapes leave each other too few places, even after every permitted eviction"
     NO_MOVES = "no lawful moves of running tasks would make the room"
     ILLEGAL = "the victims are not legal as a whole"
     CONSTRAINTS = "no node satisfies the tasks' own constraints"
@@ -50,8 +51,8 @@ class Reason(StrEnum):
 
 #: Reasons of domains that were looked at, those that came closest to a plan first.
 CLOSEST = (
-    Reason.QUOTA, Reason.ILLEGAL, Reason.REPELLED, Reason.CARDS, Reason.TORN, Reason.NO_ARRANGEMENT, Reason.UNPLACEABLE,
-    Reason.VETOED, Reason.BUDGET, Reason.NO_CANDIDATES,
+    Reason.QUOTA, Reason.ILLEGAL, Reason.REPELLED, Reason.CARDS, Reason.TORN, Reason.SHAPES, Reason.NO_ARRANGEMENT,
+    Reason.UNPLACEABLE, Reason.VETOED, Reason.BUDGET, Reason.NO_CANDIDATES,
 )  # fmt: skip
 
 

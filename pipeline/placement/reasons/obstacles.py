@@ -17,6 +17,7 @@ from pipeline.records import replace
 _EXACTLY = {
     Reason.NO_ARRANGEMENT: {
         Cause.REPELLED: Reason.REPELLED, Cause.CARDS: Reason.CARDS, Cause.TORN: Reason.TORN,
+        Cause.SHAPES: Reason.SHAPES,
     },
     Reason.ILLEGAL: {Cause.CLOSED: Reason.QUOTA, Cause.CEILING: Reason.QUOTA},
     Reason.BOUND: {Cause.LEVEL: Reason.NO_DOMAIN},

@@ -182,13 +182,21 @@ def _taints(snapshot: Snapshot, node: int) -> str:
 
 
 def _together(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
-    """Anti-affinity, cards or levels of parts: each that stands in the way by itself, else all that bind the tasks."""
+    """Anti-affinity, cards or levels of parts: each that stands in the way by itself, else all that bind the tasks.
+
+    Nothing if all tasks have places once all candidates have gone: then the law is in the way, unless the solver says
+    that what it leaves has slots enough.
+    """
     present = {cause: told for cause, told in _bindings(asked, allowed) if told is not None}
-    if len(present) > 1 and asked.need.minimum <= _TASKS:
+    shapes = len(asked.need.shapes) > 1 and not asked.by_task
+    tried = asked.need.minimum <= _TASKS and (shapes or len(present) > 0)
+    if tried and asked.reason is not Reason.NO_ARRANGEMENT and _placed_without(asked, allowed, None):
+        return
+    if len(present) > 1 and tried:
         alone = {cause: told for cause, told in present.items() if _placed_without(asked, allowed, cause)}
         present = alone or present
     yield from present.values()
-    if not present and len(asked.need.shapes) > 1 and not asked.by_task:
+    if shapes and not present:
         yield Obstacle(
             Cause.SHAPES, task=_first(asked.need, 0), wanted=asked.need.minimum, found=len(asked.need.shapes)
         )
@@ -214,8 +222,8 @@ def _bindings(asked: Question, allowed: Bools) -> Iterator[tuple[Cause, Obstacle
         yield Cause.TORN, Obstacle(Cause.TORN, podgroup=part.podgroup, task=task, what=level, wanted=len(mine))
 
 
-def _placed_without(asked: Question, allowed: Bools, cause: Cause) -> bool:
-    """Whether the minimum has places in some domain once one thing no longer binds it."""
+def _placed_without(asked: Question, allowed: Bools, cause: Cause | None) -> bool:
+    """Whether the minimum has places in some domain once one thing no longer binds it; None: with all that binds it."""
     snapshot, need = asked.snapshot, asked.need
     if cause is Cause.REPELLED:
         words = snapshot.vocabulary
@@ -224,7 +232,7 @@ def _placed_without(asked: Question, allowed: Bools, cause: Cause) -> bool:
     elif cause is Cause.CARDS:
         nothing = frozen(np.zeros(len(snapshot.shapes)), np.int64)
         snapshot = replace(snapshot, shapes=replace(snapshot.shapes, on_card=nothing))
-    else:
+    elif cause is not None:
         loose = tuple(part._replace(required_level=NONE) if part.subgroup != NONE else part for part in need.parts)
         need = replace(need, parts=loose)
     start, stop = snapshot.topology.start, snapshot.topology.stop

@@ -4,6 +4,7 @@ import pytest
 
 from actors.cli.simulate import SimulateOptions, simulated
 from actors.cli.simulated_words import in_words
+from pipeline.decision.explanation import Reason
 
 NODES = [{"name": f"n{at}", "allocatable": {"cpu": 8, "gpu": 8, "pods": 10}} for at in range(2)]
 
@@ -107,6 +108,44 @@ def test_a_subgroup_that_no_rack_has_room_for_is_named_whatever_else_binds_it(mo
     torn = found["preempt"][0]
     assert (torn["cause"], torn["podgroup"]) == ("a required level of a part cannot be kept", "default/want")
     assert (torn["what"], torn["wanted"]) == ("rack", 2.0)
+
+
+@pytest.mark.parametrize("profile", ["default", "kai"])
+def test_tasks_of_several_shapes_that_leave_each_other_too_few_places_are_not_laid_to_what_does_not_bind_them(
+    profile: str,
+) -> None:
+    want = job("want", 8, priority=5, min_available=2)
+    want["tasks"] = [{"name": f"want{at}", "request": {"gpu": 8 - at}} for at in range(2)]
+    document = {
+        "version": 1, "now": 1000, "nodes": NODES, "queues": [{"name": "a", "deserved": {"gpu": 99}}],
+        "podgroups": [job("firm", 3, "n0", preemptible=False), job("low", 3, "n1"), want],
+        "policy": {"profile": profile},
+    }  # fmt: skip
+    result = simulated(document, SimulateOptions(explain=True))
+    attempts = result["explain"]["podgroups"]["default/want"]["attempts"]
+    (preempt,) = (one for one in attempts if one["action"] == "preempt")
+    assert preempt["reason"] == Reason.SHAPES
+    assert preempt["obstacles"][0]["cause"] == "tasks of several shapes want the same room"
+
+
+@pytest.mark.parametrize("profile", ["kai", "koordinator"])
+@pytest.mark.parametrize("bound", ["level", "anti-affinity"])
+def test_what_binds_tasks_is_not_named_where_they_have_places_and_only_the_law_refuses(
+    profile: str, bound: str
+) -> None:
+    racks = [{"name": f"r{at}", "level": "rack", "nodes": [f"n{at}"]} for at in range(2)]
+    want = job("want", 8)
+    want["tasks"] = [{"name": "want", "request": {"gpu": 8}, "subgroup": "part", **(APART if bound != "level" else {})}]
+    level = {"topology": {"required": "rack"}} if bound == "level" else {}
+    want["subgroups"] = [{"name": "part", "min_available": 1, **level}]
+    queues = [{"name": "a", "deserved": {"gpu": 8}}, {"name": "b", "deserved": {"gpu": 16}}]
+    theirs = [job(f"theirs{at}", 8, f"n{at}", queue="b") for at in range(2)]
+    found = told(
+        *theirs, want, queues=queues, policy={"profile": profile}, topology={"levels": ["rack"], "domains": racks}
+    )
+    causes = [one["cause"] for one in found["reclaim"]]
+    assert "their queues may not spare them" in causes
+    assert not {"a required level of a part cannot be kept", "anti-affinity keeps tasks apart"} & {*causes}
 
 
 def test_who_may_not_preempt_and_who_must_wait_are_told() -> None:
