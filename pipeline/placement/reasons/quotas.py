@@ -5,7 +5,7 @@ from typing import Any  # the fields of a record by name
 
 import numpy as np
 
-from pipeline.cluster.arrays import UNLIMITED, Longs
+from pipeline.cluster.arrays import UNLIMITED, UNSET, Longs
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.resources import PODS, fits
 from pipeline.cluster.snapshot import Snapshot
@@ -59,20 +59,38 @@ def _rooms(host: Host, queue: int, *, lasts: bool) -> Iterator[tuple[str, Longs]
 
 
 def entitlement(asked: Question) -> Iterator[Obstacle]:
-    """The plugins that do not let the queue take from others, and what it would hold against what it deserves."""
-    snapshot, queue, host = asked.snapshot, asked.queue, asked.host
+    """The plugins that do not let the queue take from others, and what it would hold against what it deserves.
+
+    Without any plugin where none objects and all abstain, for no queue states what it deserves.
+    """
+    queue, host = asked.queue, asked.host
     objecting = [name for name, plugin in host.named(OVERUSED) if plugin.overused()[queue]]
     objecting += [name for name, plugin in host.named(PREEMPTIVE) if plugin.preemptive(asked.preemptor) is False]
-    share, after = host.fair_share(), snapshot.allocated[queue] + asked.need.total
-    over: list[dict[str, Any]] = []
-    if share is not None:
-        above = (asked.need.total > 0) & (share[queue] > 0) & (share[queue] < UNLIMITED) & (after > share[queue])
-        above[PODS] = False
-        names = snapshot.vocabulary.resources
-        over = [
-            {"what": names[row], "wanted": float(after[row]), "found": float(share[queue, row])}
-            for row in np.flatnonzero(above).tolist()
-        ]
+    if not objecting and not host.preemptive(asked.preemptor):
+        objecting = [""]
+    over = _above_share(asked, queue)
     for plugin in dict.fromkeys(objecting):
-        for one in over or [{}]:
+        for one in over:
             yield Obstacle(Cause.QUEUE, plugin, queue, **one)
+
+
+def _above_share(asked: Question, queue: int) -> list[dict[str, Any]]:
+    """What a queue would hold more of than it deserves; an entry without a resource if it deserves nothing.
+
+    Resources that are not asked for count where it stays within its share of all that are: a plugin may look at them.
+    """
+    snapshot, share = asked.snapshot, asked.host.fair_share()
+    if share is None:
+        return [{}]
+    after, wanted = snapshot.allocated[queue] + asked.need.total, asked.need.total > 0
+    above = (after > share[queue]) & (share[queue] < UNLIMITED)
+    above[PODS] = False
+    deserves = (share[queue] > 0) | (snapshot.queues.deserved[queue] != UNSET)
+    rows = np.flatnonzero(above & wanted & deserves)
+    if len(rows) == 0 and (above & wanted).any():
+        return [{}]
+    names = snapshot.vocabulary.resources
+    return [
+        {"what": names[row], "wanted": float(after[row]), "found": float(share[queue, row])}
+        for row in (rows if len(rows) else np.flatnonzero(above)).tolist()
+    ]

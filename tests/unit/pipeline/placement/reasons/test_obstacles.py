@@ -33,6 +33,33 @@ def test_a_queue_that_has_its_share_is_named_with_plugin_and_amounts() -> None:
     }  # fmt: skip
 
 
+def test_where_no_queue_states_a_share_a_reclaim_is_told_that_its_queue_deserves_nothing() -> None:
+    queues = [{"name": "a"}, {"name": "b"}]
+    theirs = [job(f"theirs{at}", 8, f"n{at}", queue="b") for at in range(2)]
+    found = told(*theirs, job("want", 8), queues=queues)
+    assert found["reclaim"] == [{"cause": "the queue may not take more", "queue": "a"}]
+
+
+def test_a_share_of_nothing_that_is_stated_is_told_beside_others() -> None:
+    queues = [{"name": "a", "deserved": {"gpu": 0, "cpu": 1}}, {"name": "b", "deserved": {"gpu": 8}}]
+    want = job("want", 8)
+    want["tasks"] = [{"name": "want", "request": {"gpu": 8, "cpu": 2}}]
+    found = told(*(job(f"theirs{at}", 8, f"n{at}", queue="b") for at in range(2)), want, queues=queues)
+    amounts = [(one["what"], one["wanted"], one["found"]) for one in found["reclaim"]]
+    assert amounts == [("cpu", 2.0, 1.0), ("gpu", 8.0, 0.0)]
+
+
+@pytest.mark.parametrize("profile", ["kai", "koordinator"])
+def test_a_queue_that_deserves_too_little_for_work_that_stays_is_not_said_to_deserve_nothing(profile: str) -> None:
+    queues = [{"name": "a", "deserved": {"gpu": 4}}, {"name": "b", "deserved": {"gpu": 4}}]
+    theirs = [job(f"theirs{at}", 8, f"n{at}", queue="b") for at in range(2)]
+    found = told(*theirs, job("want", 6, preemptible=False), queues=queues, policy={"profile": profile})
+    assert all("what" in one for one in found["reclaim"])
+    assert found["reclaim"][0] | {"plugin": ""} == {
+        "cause": "the queue may not hold more", "queue": "a", "plugin": "", "what": "gpu", "wanted": 6.0, "found": 4.0,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("more", "cause"),
     [
