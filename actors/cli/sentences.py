@@ -38,7 +38,12 @@ _OBSTACLES = {
     Cause.CLOSED: "queue {queue} is {what}: open it, or use another queue",
     Cause.CEILING: "queue {queue} may take no more than {found:.15g} of {what}, and {wanted:.15g} is asked for: "
     "raise what it may hold, or ask for less",
+    Cause.LASTING: "queue {queue} may take no more than {found:.15g} of {what} for work that can never be evicted, and "
+    "{wanted:.15g} is asked for: raise what it deserves, or make the podgroup preemptible",
+    Cause.SHARES: "the shares of other queues leave queue {queue} no more than {found:.15g} of {what} to take, and "
+    "{wanted:.15g} is asked for: raise its own share, lower theirs, or ask for less",
     Cause.QUEUE: "queue {queue} would hold more than it deserves{amount}: raise what it deserves, or wait",
+    Cause.CUT: "queue {queue} would hold more than it can deserve at most{amount}: wait, or ask for less",
     Cause.NEVER: "{task} may not preempt: give it a preemption policy that lets it",
     Cause.DELAY: "{podgroup} must not evict before {until}, in {seconds:g} s: wait, or shorten its preemption_delay",
     Cause.NODES: "no node admits {task}: look at its selector, its affinity and its tolerations",

@@ -19,7 +19,7 @@ _EXACTLY = {
         Cause.REPELLED: Reason.REPELLED, Cause.CARDS: Reason.CARDS, Cause.TORN: Reason.TORN,
         Cause.SHAPES: Reason.SHAPES,
     },
-    Reason.ILLEGAL: {Cause.CLOSED: Reason.QUOTA, Cause.CEILING: Reason.QUOTA},
+    Reason.ILLEGAL: dict.fromkeys((Cause.CLOSED, Cause.CEILING, Cause.LASTING, Cause.SHARES), Reason.QUOTA),
     Reason.BOUND: {Cause.LEVEL: Reason.NO_DOMAIN},
 }  # fmt: skip
 _EXACTLY[Reason.UNPLACEABLE] = _EXACTLY[Reason.NO_ARRANGEMENT] | _EXACTLY[Reason.ILLEGAL] | _EXACTLY[Reason.BOUND]

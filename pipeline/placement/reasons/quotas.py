@@ -6,8 +6,9 @@ from typing import Any  # the fields of a record by name
 import numpy as np
 
 from pipeline.cluster.arrays import UNLIMITED, UNSET, Longs
-from pipeline.cluster.queue_tree import chain
+from pipeline.cluster.queue_tree import chain, with_descendants
 from pipeline.cluster.resources import PODS, fits
+from pipeline.cluster.rules.quota import never_evicted
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import OPEN, QUEUE_STATE_NAMES
 from pipeline.cluster.what_if import WhatIf
@@ -32,30 +33,43 @@ def limits(asked: Question) -> Iterator[Obstacle]:
     yield from closed
     if closed or fits(asked.need.total, headroom_of(asked.host, asked.attempt.podgroups[0])):
         return
-    rows = asked.candidates
+    rows, total = asked.candidates, asked.need.total
     host = asked.host.on(WhatIf.of(snapshot).evicting(rows), rows) if len(rows) else asked.host
-    held = snapshot.allocated[queue] - _held_in(asked, queue)
-    for name, room in _rooms(host, queue, lasts=not snapshot.podgroups.preemptible[asked.attempt.podgroups[0]]):
-        binds = room + held < snapshot.capacity  # else it is the size of the cluster and no limit
-        for row in np.flatnonzero((asked.need.total > room) & (asked.need.total > 0) & binds).tolist():
-            what = snapshot.vocabulary.resources[row]
-            wanted, found = float(asked.need.total[row]), float(max(room[row], 0))
-            yield Obstacle(Cause.CEILING, name, queue, what=what, wanted=wanted, found=found)
+    held = _held_after(asked)
+    for name, room, lasts in _rooms(host, queue, lasts=not snapshot.podgroups.preemptible[asked.attempt.podgroups[0]]):
+        binds = room + held[queue] < snapshot.capacity  # else it is the size of the cluster and no limit
+        for row in np.flatnonzero((total > room) & (total > 0) & binds).tolist():
+            cause, whose = _limit(asked, held, row, int(room[row]), lasts=lasts)
+            what, wanted = snapshot.vocabulary.resources[row], float(total[row])
+            yield Obstacle(cause, name, whose, what=what, wanted=wanted, found=float(max(room[row], 0)))
 
 
-def _held_in(asked: Question, queue: int) -> Longs:
-    """int64[R]: what the candidates of a queue hold."""
+def _held_after(asked: Question) -> Longs:
+    """int64[Q, R]: what queues hold once all candidates have gone."""
+    snapshot, rows = asked.snapshot, asked.candidates
+    lost = np.zeros_like(snapshot.allocated)
+    snapshot.add_requests(rows, lost, snapshot.queue_of(rows))
+    return np.asarray(snapshot.allocated - with_descendants(snapshot.queues.parent, lost))
+
+
+def _limit(asked: Question, held: Longs, row: int, room: int, *, lasts: bool) -> tuple[Cause, int]:
+    """Which limit leaves a queue this room of a resource, and of which queue of its line; see ``Cause``."""
     snapshot = asked.snapshot
-    mine = asked.candidates[snapshot.queue_of(asked.candidates) == queue]
-    return np.asarray(snapshot.shapes.request[snapshot.tasks.shape[mine]].sum(axis=0))
+    queues, line = snapshot.queues, chain(snapshot.queues.parent, asked.queue)
+    stated = queues.capability
+    if lasts:
+        stated, held = np.maximum(queues.deserved, 0), snapshot.once(never_evicted)
+    cause, otherwise = (Cause.LASTING, Cause.LASTING) if lasts else (Cause.CEILING, Cause.SHARES)
+    binding = [one for one in line if stated[one, row] < UNLIMITED and stated[one, row] - held[one, row] == room]
+    return (cause, binding[0]) if binding else (otherwise, asked.queue)
 
 
-def _rooms(host: Host, queue: int, *, lasts: bool) -> Iterator[tuple[str, Longs]]:
-    """What each plugin lets the queue take."""
+def _rooms(host: Host, queue: int, *, lasts: bool) -> Iterator[tuple[str, Longs, bool]]:
+    """What each plugin lets the queue take, and whether that is of work that can never be evicted."""
     for name, plugin in host.named(ALLOCATABLE):
-        yield name, plugin.headroom()[queue]
+        yield name, plugin.headroom()[queue], False
     for name, lasting in host.named(LASTING) if lasts else ():
-        yield name, lasting.lasting_headroom()[queue]
+        yield name, lasting.lasting_headroom()[queue], True
 
 
 def entitlement(asked: Question) -> Iterator[Obstacle]:
@@ -70,27 +84,31 @@ def entitlement(asked: Question) -> Iterator[Obstacle]:
         objecting = [""]
     over = _above_share(asked, queue)
     for plugin in dict.fromkeys(objecting):
-        for one in over:
-            yield Obstacle(Cause.QUEUE, plugin, queue, **one)
+        for cause, one in over:
+            yield Obstacle(cause, plugin, queue, **one)
 
 
-def _above_share(asked: Question, queue: int) -> list[dict[str, Any]]:
+def _above_share(asked: Question, queue: int) -> list[tuple[Cause, dict[str, Any]]]:
     """What a queue would hold more of than it deserves; an entry without a resource if it deserves nothing.
 
     Resources that are not asked for count where it stays within its share of all that are: a plugin may look at them.
+    A queue that states more than its share gets no more of it by stating more.
     """
     snapshot, share = asked.snapshot, asked.host.fair_share()
     if share is None:
-        return [{}]
+        return [(Cause.QUEUE, {})]
     after, wanted = snapshot.allocated[queue] + asked.need.total, asked.need.total > 0
     above = (after > share[queue]) & (share[queue] < UNLIMITED)
     above[PODS] = False
     deserves = (share[queue] > 0) | (snapshot.queues.deserved[queue] != UNSET)
     rows = np.flatnonzero(above & wanted & deserves)
     if len(rows) == 0 and (above & wanted).any():
-        return [{}]
-    names = snapshot.vocabulary.resources
+        return [(Cause.QUEUE, {})]
+    names, stated = snapshot.vocabulary.resources, snapshot.queues.deserved[queue]
     return [
-        {"what": names[row], "wanted": float(after[row]), "found": float(share[queue, row])}
+        (
+            Cause.CUT if stated[row] > share[queue, row] else Cause.QUEUE,
+            {"what": names[row], "wanted": float(after[row]), "found": float(share[queue, row])},
+        )
         for row in (rows if len(rows) else np.flatnonzero(above)).tolist()
     ]

@@ -56,7 +56,46 @@ def test_a_queue_that_deserves_too_little_for_work_that_stays_is_not_said_to_des
     found = told(*theirs, job("want", 6, preemptible=False), queues=queues, policy={"profile": profile})
     assert all("what" in one for one in found["reclaim"])
     assert found["reclaim"][0] | {"plugin": ""} == {
-        "cause": "the queue may not hold more", "queue": "a", "plugin": "", "what": "gpu", "wanted": 6.0, "found": 4.0,
+        "cause": "the queue may not hold more that can never be evicted", "queue": "a", "plugin": "", "what": "gpu",
+        "wanted": 6.0, "found": 4.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", ["default", "kai", "koordinator"])
+def test_the_queue_whose_ceiling_binds_is_named_and_not_one_below_it(profile: str) -> None:
+    queues = [
+        {"name": "top", "capability": {"gpu": 8}, "deserved": {"gpu": 16}},
+        {"name": "a", "deserved": {"gpu": 16}, "parent": "top"},
+    ]
+    low = [job(f"low{at}", 2, f"n{at}") for at in range(2)]
+    want = job("want", 6, priority=5, min_available=2)
+    want["tasks"] = [{"name": f"want{at}", "request": {"gpu": 6}} for at in range(2)]
+    (why, *_) = told(*low, want, queues=queues, policy={"profile": profile})["preempt"]
+    assert (why["cause"], why["queue"]) == ("the queue may not hold more", "top")
+    assert (why["what"], why["wanted"], why["found"]) == ("gpu", 12.0, 8.0)
+
+
+def test_a_queue_that_is_kept_from_what_others_are_guaranteed_is_not_told_of_a_ceiling_of_its_own() -> None:
+    queues = [{"name": "a"}, {"name": "b", "guarantee": {"gpu": 12}}]
+    (why, *_) = told(job("low", 4, "n0"), job("want", 8, priority=5), queues=queues)["preempt"]
+    assert (why["cause"], why["queue"]) == ("the shares of other queues leave no more", "a")
+    assert (why["what"], why["wanted"], why["found"]) == ("gpu", 8.0, 4.0)
+
+
+def test_work_that_stays_is_told_of_the_ancestor_that_deserves_too_little() -> None:
+    queues = [{"name": "top", "deserved": {"gpu": 4}}, {"name": "a", "deserved": {"gpu": 16}, "parent": "top"}]
+    want = job("want", 8, priority=5, preemptible=False)
+    (why, *_) = told(job("low", 4, "n0"), want, queues=queues, policy={"profile": "kai"})["preempt"]
+    assert (why["cause"], why["queue"]) == ("the queue may not hold more that can never be evicted", "top")
+
+
+def test_a_queue_that_states_more_than_there_is_is_not_told_to_state_still_more() -> None:
+    queues = [{"name": "a", "deserved": {"gpu": 99}}, {"name": "b", "deserved": {"gpu": 1}}]
+    mine, theirs = job("mine", 8, "n0"), job("theirs", 8, "n1", queue="b")
+    found = told(mine, theirs, job("want", 16), queues=queues, policy={"profile": "volcano"})["gangreclaim"]
+    assert found[-1] == {
+        "cause": "the queue cannot deserve more", "queue": "a", "plugin": "capacity", "what": "gpu", "wanted": 24.0,
+        "found": 16.0,
     }  # fmt: skip
 
 
@@ -135,6 +174,20 @@ def test_a_subgroup_that_no_rack_has_room_for_is_named_whatever_else_binds_it(mo
     torn = found["preempt"][0]
     assert (torn["cause"], torn["podgroup"]) == ("a required level of a part cannot be kept", "default/want")
     assert (torn["what"], torn["wanted"]) == ("rack", 2.0)
+
+
+def test_all_candidates_that_a_budget_covers_are_counted_against_what_it_lets_go() -> None:
+    mixed = job("low", 8)
+    mixed["tasks"] = [
+        {"name": f"low{at}", "request": {"gpu": 4}, "labels": {"app": "x"}, "status": "Running", "node": f"n{at // 2}"}
+        for at in range(4)
+    ]
+    budget = {"name": "keep", "namespace": "default", "match_labels": {"app": "x"}, "disruptions_allowed": 1}
+    found = told(mixed, job("want", 8, priority=5), disruption_budgets=[budget], policy={"profile": "koordinator"})
+    assert {
+        "cause": "a disruption budget protects them", "plugin": "pdb", "budget": "default/keep", "wanted": 4.0,
+        "found": 1.0,
+    } in found["preempt"]  # fmt: skip
 
 
 @pytest.mark.parametrize("profile", ["default", "kai"])
