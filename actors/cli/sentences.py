@@ -72,13 +72,13 @@ _OBSTACLES = {
     Cause.COOLING: _STAY + ": the cool-down is not over; wait",
     Cause.SHIELDED: _STAY + ": shielded",
     Cause.BREAKS: _STAY + ": the podgroup would fall below its minimum",
-    Cause.QUOTA: _STAY + ": queue {queue} would hold less than it deserves",
+    Cause.QUOTA: _STAY + ": {kept}",
     Cause.POORER: _STAY + ": who holds them would have a smaller dominant share than who asks for the room",
     Cause.BUDGET: "disruption budget {budget} covers {wanted:g} {covered} that might go, and lets {found:g} go: "
     "raise what it allows",
     Cause.WINDOW: "{whose} lost {found:g} of the {wanted:g} tasks that may be evicted within {what}{until}, "
     "or raise what the policy allows",
-    Cause.TOGETHER: "{found:g} {tasks} may not all go together",
+    Cause.TOGETHER: "{found:g} running {tasks} may not all go together{because}",
 }
 
 
@@ -205,6 +205,9 @@ def _obstacle(one: Mapping[str, Any]) -> str:
     said["like"] = f" ({said['task']} is one of it)" if said["task"] else ""
     for key, count in (("tasks", said["found"]), ("nodes", said["found"]), ("covered", said["wanted"])):
         said[key] = {"tasks": "task", "nodes": "node", "covered": "running task"}[key] + ("" if count == 1 else "s")
+    deserved = f"the {said['wanted']:.15g} of {said['what']} that it deserves" if "what" in one else "it deserves"
+    said["kept"] = f"queue {said['queue']} would hold less than {deserved}"
+    said["because"] = f": {said['kept']}" if said["queue"] else ""
     said["needed"] = f"{said['wanted']:g} {'is' if said['wanted'] == 1 else 'are'}"
     said["part"] = f"{many(said['wanted'], 'task')} of {said['podgroup']}, {said['task']} the first"
     said["count"] = "counts" if said["found"] == 1 else "count"

@@ -9,7 +9,7 @@ import numpy as np
 
 from actors.columns.naming import Naming
 from pipeline.cluster.arrays import NONE
-from pipeline.decision.explanation import DomainTried, Explanation, Obstacle, Reason, Ruled, decisive
+from pipeline.decision.explanation import Cause, DomainTried, Explanation, Obstacle, Reason, Ruled, decisive
 from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.placement.conditions import Condition
 
@@ -17,6 +17,10 @@ from pipeline.placement.conditions import Condition
 #: Victims are all named, since ``explain`` may be asked about each of them.
 SHOWN = 24
 CLUSTER = "the cluster"
+#: Obstacles that name a level and not a resource.
+_LEVELS = (Cause.LEVEL, Cause.CLUSTER, Cause.WIDTH, Cause.TORN)
+#: Obstacles that name a resource and count tasks.
+_COUNTED = (Cause.QUOTA, Cause.TOGETHER)
 
 
 def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str, Any]:
@@ -125,8 +129,8 @@ def _obstacle(one: Obstacle, naming: Naming) -> dict[str, Any]:
     ):
         if row != NONE:
             (said[key],) = named([row])
-    unit = 1000 if one.what == "cpu" else 1  # in cores
-    wanted, found = one.wanted / unit, one.found / unit
+    unit = 1000 if one.what == "cpu" and one.cause not in _LEVELS else 1  # in cores
+    wanted, found = one.wanted / unit, one.found / (1 if one.cause in _COUNTED else unit)
     amounts = {"plugin": one.plugin, "what": one.what, "wanted": wanted, "found": found, "until": one.until}
     return said | {key: value for key, value in amounts.items() if value or (key == "found" and one.wanted)}
 

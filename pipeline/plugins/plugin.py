@@ -99,6 +99,7 @@ class Protects(Enum):
     COOL_DOWN = "tasks that have just started, for as long as they say"
     MINIMA = "minima of podgroups"
     SHARES = "what queues deserve"
+    BRANCHES = "what queues deserve, judged where their branches of the tree part"
     DOMINANT_SHARES = "who holds the smaller dominant share"
     BUDGETS = "disruption budgets"
     PACE = "how many tasks are evicted in a time"

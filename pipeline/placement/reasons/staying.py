@@ -8,14 +8,17 @@ from pipeline.cluster.arrays import Bools, Rows, counted_off
 from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
 from pipeline.decision.explanation import Cause, Obstacle, Reason
 from pipeline.placement.reasons.question import Question
+from pipeline.placement.reasons.quotas import kept_shares
 from pipeline.plugins.extensions import BUNDLE_QUOTA, PACE, SHIELD, TASK_QUOTA, VICTIM_SET
 from pipeline.plugins.plugin import OfPodgroups, Plugin, Protects
 from pipeline.policy import Purpose
+from pipeline.records import replace
 
 _SHIELDS = {
     Protects.PRIORITY: Cause.PRIORITY, Protects.CRITICAL: Cause.CRITICAL, Protects.RUNTIME: Cause.YOUNG,
     Protects.COOL_DOWN: Cause.COOLING, Protects.PACE: Cause.WINDOW,
 }  # fmt: skip
+_SHARES = (Protects.SHARES, Protects.BRANCHES)
 _QUOTAS = {Protects.MINIMA: Cause.BREAKS, Protects.DOMINANT_SHARES: Cause.POORER}
 #: At most this many queues or budgets are named of each plugin.
 _NAMED = 4
@@ -154,12 +157,16 @@ def _of_quota(asked: Question, plugin: str, protects: Protects, refused: Rows) -
         return
     if protects is Protects.BUDGETS:
         yield from _budgets(asked, plugin, refused)
-    elif protects is Protects.SHARES:
-        queues, count = counted_off(asked.snapshot.queue_of(refused))
-        for queue, many in sorted(zip(queues.tolist(), count.tolist(), strict=True), key=lambda one: -one[1])[:_NAMED]:
-            yield Obstacle(Cause.QUOTA, plugin, int(queue), found=many)
+    elif protects in _SHARES:
+        yield from _of_shares(asked, plugin, protects, refused)
     else:
         yield Obstacle(_QUOTAS.get(protects, Cause.TOGETHER), plugin, found=len(refused))
+
+
+def _of_shares(asked: Question, plugin: str, protects: Protects, refused: Rows) -> list[Obstacle]:
+    """The queues that keep what they deserve, those that keep most tasks first."""
+    kept = kept_shares(asked, plugin, refused, branches=protects is Protects.BRANCHES)
+    return sorted(kept, key=lambda one: -one.found)[:_NAMED]
 
 
 def _budgets(asked: Question, plugin: str, refused: Rows) -> Iterator[Obstacle]:
@@ -194,10 +201,17 @@ def _together(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
             continue
         each = zip(queues.tolist(), first.tolist(), strict=True)
         kept = [one for one, at in each if not law.validate_set(asked.preemptor, rows[at : at + 1])]
-        if asked.purpose is Purpose.RECLAIM and _protected(law) is Protects.SHARES and kept:
-            for one in kept[:_NAMED]:
-                yield Obstacle(Cause.QUOTA, name, one, found=int((queue == one).sum()))
+        if asked.purpose is Purpose.RECLAIM and _protected(law) in _SHARES and kept:
+            yield from _of_shares(asked, name, _protected(law), rows[np.isin(queue, kept)])
         elif _protected(law) is Protects.BUDGETS:
             yield from _budgets(asked, name, rows)
         else:
-            yield Obstacle(Cause.TOGETHER, name, found=len(rows))
+            yield from _as_a_set(asked, name, _protected(law)) or [Obstacle(Cause.TOGETHER, name, found=len(rows))]
+
+
+def _as_a_set(asked: Question, plugin: str, protects: Protects) -> list[Obstacle]:
+    """The queues that would hold less than they deserve if all candidates went."""
+    if asked.purpose is not Purpose.RECLAIM or protects is not Protects.SHARES:
+        return []
+    kept = _of_shares(asked, plugin, protects, asked.candidates)
+    return [replace(one, cause=Cause.TOGETHER) for one in kept if one.what]

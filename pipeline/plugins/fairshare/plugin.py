@@ -56,7 +56,7 @@ class FairShare(
 ):
     """Fair shares of queues: the order of queues, how much each may hold, and which may take from which."""
 
-    PROTECTS = Protects.SHARES
+    PROTECTS = Protects.BRANCHES
     QUEUE_ORDER_FOLLOWS, LOOKS_AHEAD = Follows.SHARE, True
     ARGUMENTS: ClassVar = {"k": NUMBER, "saturation_multiplier": NUMBER}
 

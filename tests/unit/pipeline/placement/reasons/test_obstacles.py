@@ -176,6 +176,48 @@ def test_a_subgroup_that_no_rack_has_room_for_is_named_whatever_else_binds_it(mo
     assert (torn["what"], torn["wanted"]) == ("rack", 2.0)
 
 
+@pytest.mark.parametrize("profile", ["default", "kai"])
+def test_the_queue_that_would_hold_too_little_is_named_with_what_it_deserves_and_not_one_below_it(profile: str) -> None:
+    queues = [
+        {"name": "a", "deserved": {"gpu": 8}},
+        {"name": "side", "deserved": {"gpu": 16}},
+        {"name": "b", "deserved": {"gpu": 4}, "parent": "side"},
+    ]
+    theirs = [job(f"theirs{at}", 8, f"n{at}", queue="b") for at in range(2)]
+    found = told(*theirs, job("want", 8), queues=queues, policy={"profile": profile})["reclaim"]
+    plugin = "capacity" if profile == "default" else "fairshare"
+    assert {
+        "cause": "their queues may not spare them", "plugin": plugin, "queue": "side", "what": "gpu", "wanted": 16.0,
+        "found": 2.0,
+    } in found  # fmt: skip
+
+
+def test_an_ancestor_that_a_gang_would_take_too_much_from_as_a_whole_is_named() -> None:
+    queues = [
+        {"name": "top", "deserved": {"gpu": 12}},
+        {"name": "a", "deserved": {"gpu": 4}, "parent": "top"},
+        {"name": "c", "parent": "top"},
+    ]
+    gang = job("gang", 8, queue="c", min_available=2)
+    gang["tasks"] = [
+        {"name": f"gang{at}", "request": {"gpu": 8}, "status": "Running", "node": f"n{at}"} for at in range(2)
+    ]
+    found = told(gang, job("want", 4), queues=queues)["reclaim"]
+    assert {
+        "cause": "not lawful together", "plugin": "capacity", "queue": "top", "what": "gpu", "wanted": 12.0,
+        "found": 2.0,
+    } in found  # fmt: skip
+
+
+def test_tasks_that_a_share_of_cores_keeps_are_counted_as_tasks() -> None:
+    queues = [{"name": "a", "deserved": {"cpu": 8}}, {"name": "b", "deserved": {"cpu": 16}}]
+    theirs = [job(f"theirs{at}", 0, f"n{at}", queue="b") for at in range(2)]
+    for one in (*theirs, want := job("want", 0)):
+        one["tasks"][0]["request"] = {"cpu": 8}  # type: ignore[index]
+    (kept,) = (one for one in told(*theirs, want, queues=queues)["reclaim"] if one["queue"] == "b")
+    assert (kept["what"], kept["wanted"], kept["found"]) == ("cpu", 16.0, 2.0)
+
+
 def test_all_candidates_that_a_budget_covers_are_counted_against_what_it_lets_go() -> None:
     mixed = job("low", 8)
     mixed["tasks"] = [
