@@ -69,6 +69,8 @@ _OBSTACLES = {
     Cause.UNPREEMPTIBLE: _STAY + ": not preemptible",
     Cause.CRITICAL: _STAY + ": critical to the cluster",
     Cause.YOUNG: _STAY + ": the minimum runtime of the queue is not over; wait",
+    Cause.YOUNG_MINIMA: "{found:g} running {tasks} may not all go together: the minimum of a podgroup stays until the "
+    "minimum runtime of its queue is over; wait",
     Cause.COOLING: _STAY + ": the cool-down is not over; wait",
     Cause.SHIELDED: _STAY + ": shielded",
     Cause.BREAKS: _STAY + ": the podgroup would fall below its minimum",

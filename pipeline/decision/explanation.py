@@ -220,6 +220,7 @@ class Cause(StrEnum):
     UNPREEMPTIBLE = "not preemptible"
     CRITICAL = "critical to the cluster"
     YOUNG = "within their minimum runtime"
+    YOUNG_MINIMA = "minima within their minimum runtime"
     COOLING = "within their cool-down"
     SHIELDED = "shielded"
     BREAKS = "their podgroups would break"

@@ -36,11 +36,13 @@ def limits(asked: Question) -> Iterator[Obstacle]:
         return
     rows, total = asked.candidates, asked.need.total
     host = asked.host.on(WhatIf.of(snapshot).evicting(rows), rows) if len(rows) else asked.host
-    held = _held_after(asked)
+    held, line = _held_after(asked), chain(snapshot.queues.parent, queue)
     for name, room, lasts in _rooms(host, queue, lasts=not snapshot.podgroups.preemptible[asked.attempt.podgroups[0]]):
         binds = room + held[queue] < snapshot.capacity  # else it is the size of the cluster and no limit
         for row in np.flatnonzero((total > room) & (total > 0) & binds).tolist():
             cause, whose = _limit(asked, held, row, int(room[row]), lasts=lasts)
+            if cause is Cause.SHARES and (room[row] + held[line, row] >= snapshot.capacity[row]).any():
+                continue
             what, wanted = snapshot.vocabulary.resources[row], float(total[row])
             yield Obstacle(cause, name, whose, what=what, wanted=wanted, found=float(max(room[row], 0)))
 
@@ -101,9 +103,9 @@ def _above_share(asked: Question, queue: int) -> list[tuple[Cause, dict[str, Any
     after, wanted = snapshot.allocated[queue] + asked.need.total, asked.need.total > 0
     above = (after > share[queue]) & (share[queue] < UNLIMITED)
     above[PODS] = False
-    deserves = (share[queue] > 0) | (snapshot.queues.deserved[queue] != UNSET)
-    rows = np.flatnonzero(above & wanted & deserves)
-    if len(rows) == 0 and (above & wanted).any():
+    states = snapshot.queues.deserved[queue] != UNSET
+    rows = np.flatnonzero(above & wanted & (states | (share[queue] > 0)))
+    if len(rows) == 0 and ((above & wanted).any() or not (states & wanted).any()):
         return [(Cause.QUEUE, {})]
     names, stated = snapshot.vocabulary.resources, snapshot.queues.deserved[queue]
     return [

@@ -205,6 +205,8 @@ def _together(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
             yield from _of_shares(asked, name, _protected(law), rows[np.isin(queue, kept)])
         elif _protected(law) is Protects.BUDGETS:
             yield from _budgets(asked, name, rows)
+        elif _protected(law) is Protects.RUNTIME:
+            yield Obstacle(Cause.YOUNG_MINIMA, name, found=len(rows))
         else:
             yield from _as_a_set(asked, name, _protected(law)) or [Obstacle(Cause.TOGETHER, name, found=len(rows))]
 

@@ -40,6 +40,23 @@ def test_where_no_queue_states_a_share_a_reclaim_is_told_that_its_queue_deserves
     assert found["reclaim"] == [{"cause": "the queue may not take more", "queue": "a"}]
 
 
+def test_a_queue_without_any_quota_of_what_is_asked_for_is_told_to_state_one() -> None:
+    queues = [{"name": "a"}, {"name": "b", "deserved": {"gpu": 8}}]
+    theirs = [job(f"theirs{at}", 4, f"n{at}", queue="b") for at in range(2)]
+    found = told(*theirs, job("want", 8), queues=queues, policy={"profile": "koordinator"})["reclaim"]
+    assert {"cause": "the queue may not take more", "queue": "a", "plugin": "elasticquota"} in found
+
+
+def test_the_size_of_the_cluster_is_not_laid_to_the_shares_of_others_where_an_ancestor_has_all_of_it() -> None:
+    queues = [
+        {"name": "top", "deserved": {"gpu": 16}},
+        *({"name": name, "deserved": {"gpu": 16}, "parent": "top"} for name in ("a", "b")),
+    ]
+    theirs = [job(f"theirs{at}", 8, f"n{at}", queue="b") for at in range(2)]
+    found = told(*theirs, job("want", 8), queues=queues, policy={"profile": "koordinator"})["preempt"]
+    assert [one["cause"] for one in found] == ["in other queues"]
+
+
 def test_a_share_of_nothing_that_is_stated_is_told_beside_others() -> None:
     queues = [{"name": "a", "deserved": {"gpu": 0, "cpu": 1}}, {"name": "b", "deserved": {"gpu": 8}}]
     want = job("want", 8)
@@ -216,6 +233,18 @@ def test_tasks_that_a_share_of_cores_keeps_are_counted_as_tasks() -> None:
         one["tasks"][0]["request"] = {"cpu": 8}  # type: ignore[index]
     (kept,) = (one for one in told(*theirs, want, queues=queues)["reclaim"] if one["queue"] == "b")
     assert (kept["what"], kept["wanted"], kept["found"]) == ("cpu", 16.0, 2.0)
+
+
+def test_minima_that_a_minimum_runtime_keeps_are_told_with_what_changes_that() -> None:
+    queues = [{"name": "a", "preempt_min_runtime": 600}]
+    young = job("young", 8, min_available=1, started=990)
+    young["tasks"] = [
+        {"name": f"young{at}", "request": {"gpu": 8}, "status": "Running", "node": f"n{at}"} for at in range(2)
+    ]
+    want = job("want", 8, priority=5, min_available=2)
+    want["tasks"] = [{"name": f"want{at}", "request": {"gpu": 8}} for at in range(2)]
+    found = told(young, want, queues=queues, policy={"profile": "kai"})["preempt"]
+    assert {"cause": "minima within their minimum runtime", "plugin": "minruntime", "found": 2.0} in found
 
 
 def test_all_candidates_that_a_budget_covers_are_counted_against_what_it_lets_go() -> None:
