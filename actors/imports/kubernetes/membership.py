@@ -192,22 +192,32 @@ class PodMembership:
     def _spare(
         self, group: ImportedPodgroup, document: dict[str, Any], pods: Sequence[Pod], schedulers: Sequence[str]
     ) -> None:
-        """Set which of its tasks may not be victims."""
+        """Set what may not be a victim: the podgroup if all its pods say so, else each task that does."""
+        told = [find("preemptible", "pod", pod.bearers) for pod in pods]
+        stays = [one is not None and one.value in ("false", "non-preemptible") for one in told]
+        if stays and all(stays):
+            document.setdefault("preemptible", False)  # so that quotas of what is never evicted hold for it
         spared_from = _about(group.scheduler).not_preemptible_from
         if spared_from is not None and "preemptible" not in document:
             named = SYSTEM_CLASSES.get(document.get("priority_class", ""), 0)
             document["preemptible"] = document.get("priority", named) < spared_from
-        for pod in pods:
-            told, spared = find("preemptible", "pod", pod.bearers), find("spared", "pod", pod.bearers)
-            says_no = told is not None and told.value in ("false", "non-preemptible")
-            if says_no or (spared is not None and spared.value == "true"):
+        for pod, said, stay in zip(pods, told, stays, strict=True):
+            spared = find("spared", "pod", pod.bearers)
+            if stay or (spared is not None and spared.value == "true"):
                 pod.task["preemptible"] = False
-            elif told is not None and told.value in ("true", "preemptible"):
+            elif said is not None and said.value in ("true", "preemptible"):
                 pod.task["preemptible"] = True
+            if said is not None and stay and document.get("preemptible", True):
+                self._unbound(said, document["queue"])
             if schedulers and pod.scheduler_name not in schedulers:
                 pod.task["preemptible"] = False
                 if pod.task["status"] == "Pending":
                     pod.task["scheduling_gated"] = True
+
+    def _unbound(self, said: Marked, queue: str) -> None:
+        """Report a pod that stays beside others that may go, if a minimum of its queue would bind it alone."""
+        if said.scheduler == "koordinator" and "deserved" in self.queues.documents[queue]:
+            said.leave_out(f"others of its podgroup may be evicted, so the minimum of {queue!r} does not bind it")
 
 
 def _near(document: dict[str, Any], pods: Sequence[Pod]) -> None:

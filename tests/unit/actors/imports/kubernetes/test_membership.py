@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from actors.cli.simulate import simulate
 from tests.unit.actors.imports.kubernetes.test_pods import NODE, imported, pod
 
 CLASSES = [
@@ -85,3 +86,33 @@ def test_annotations_of_a_podgroup_that_are_read_or_decide_nothing_are_not_told(
 ) -> None:
     group = {**podgroup(), "apiVersion": version, "metadata": {"name": "g", "annotations": annotations}}
     assert imported(tmp_path, NODE, group)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("marks", "bound", "told"),
+    [
+        (("false", "false"), [], 0),
+        (("false", None), ["default/b"], 1),
+        (("false", "true"), ["default/b"], 1),
+        ((None, None), ["default/b"], 0),
+    ],
+)
+def test_pods_of_koordinator_that_never_go_take_no_more_than_the_minimum_of_their_quota(
+    marks: tuple[str | None, str | None], bound: list[str], told: int, tmp_path: Path
+) -> None:
+    """The minimum is one core: the first pod holds it, the second waits beside it where neither may be evicted."""
+    quota = {
+        "apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "ElasticQuota", "metadata": {"name": "team"},
+        "spec": {"min": {"cpu": "1"}, "max": {"cpu": "4"}},
+    }  # fmt: skip
+    group = {**podgroup(), "apiVersion": "scheduling.sigs.k8s.io/v1alpha1"}
+
+    def of_team(name: str, mark: str | None, **spec: Any) -> dict[str, Any]:
+        labels = {"quota.scheduling.koordinator.sh/name": "team", "pod-group.scheduling.sigs.k8s.io": "g"}
+        kept = {"quota.scheduling.koordinator.sh/preemptible": mark} if mark is not None else {}
+        return pod(name, about={"labels": {**labels, **kept}}, schedulerName="koord-scheduler", **spec)
+
+    pods = [of_team("a", marks[0], nodeName="n"), of_team("b", marks[1])]
+    document, findings = imported(tmp_path, NODE, quota, group, *pods)
+    assert len(findings) == told
+    assert [each["task"] for each in simulate(document, 1, "koordinator")["cycles"][0]["bindings"]] == bound
