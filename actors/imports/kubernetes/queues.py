@@ -94,13 +94,16 @@ class ImportedQueues:
             self._root_quota(about, name)
             return
         least, most = spec.quantities("min"), spec.bounds("max")
-        if (shared := find("shares", "queue", [about])) is not None:
-            self.shares[name] = _amounts(shared)
-        elif most:
-            self.shares[name] = {key: base_units(key, amount, unlimited=True) for key, amount in most.items()}
-        guarantee = written(_amounts(kept)) if kept is not None else {}
+        shared = find("shares", "queue", [about])
+        shares = _amounts(shared) if shared is not None else {}
+        if not any(shares.values()):  # nothing, or nothing but zeros: then Koordinator takes the maximum
+            shares = {key: base_units(key, amount, unlimited=True) for key, amount in most.items()}
+        if shares:
+            self.shares[name] = {**dict.fromkeys(most, 0), **shares}
+        guaranteed = _amounts(kept) if kept is not None else {}
+        guarantee = written(guaranteed)
         if lends is not None and lends.value == "false":
-            guarantee = {**guarantee, **least}
+            guarantee |= {key: one for key, one in least.items() if base_units(key, one) >= guaranteed.get(key, 0)}
         if (namespaces := find("namespaces", "queue", [about])) is not None:
             self.of_namespace.update(dict.fromkeys(_names(namespaces), name))
         self.of_namespace.setdefault(name, name)
@@ -155,16 +158,19 @@ class ImportedQueues:
             named = sorted({resource for name in names for resource in self.shares[name]})
             by = "cpu" if "cpu" in named else next(iter(named), "")
             own = [self.shares[name].get(by, 0) for name in names]
-            alike = True
-            for other in named:
-                theirs = [self.shares[name].get(other, 0) for name in names]
-                alike &= all(a * theirs[0] == b * own[0] for a, b in zip(own, theirs, strict=True))
+            alike = all(_proportional(own, [self.shares[name].get(other, 0) for name in names]) for other in named)
             for name, share in zip(names, own, strict=True):
                 if alike:
                     self.documents[name]["weight"] = share / 1000 if by == "cpu" else float(share)
                 else:
                     said = {resource: float(self.shares[name].get(resource, 0)) for resource in named}
                     self.documents[name]["over_quota_weight"] = said
+
+
+def _proportional(some: Sequence[int], others: Sequence[int]) -> bool:
+    """Whether two lists are the same but for a factor above 0."""
+    whole, theirs = sum(some), sum(others)
+    return (whole > 0) == (theirs > 0) and all(a * theirs == b * whole for a, b in zip(some, others, strict=True))
 
 
 def _parent(name: str) -> str | None:

@@ -58,3 +58,50 @@ def test_a_parent_without_an_object_is_made_and_reported(
         "dept": None,
     }
     assert findings == [f"{kind} a: there is no queue 'dept' among the manifests, so it is entitled to nothing"]
+
+
+PREFIX = "quota.scheduling.koordinator.sh"
+
+
+def weights(folder: Path, *objects: dict[str, Any]) -> dict[str, Any]:
+    """By queue: its weight, or that of each resource."""
+    document, findings = imported(folder, NODE, *objects)
+    assert findings == []
+    return {each["name"]: each.get("over_quota_weight", each.get("weight")) for each in document["queues"]}
+
+
+def shared(name: str, said: str, **most: Any) -> dict[str, Any]:
+    made = quota(name, min={}, max=most)
+    made["metadata"]["annotations"] = {f"{PREFIX}/shared-weight": said}
+    return made
+
+
+@pytest.mark.parametrize("said", ["{}", '{"cpu": 0}', '{"cpu": 0, "memory": "0"}'])
+def test_a_shared_weight_of_nothing_but_zeros_is_the_maximum(said: str, tmp_path: Path) -> None:
+    assert weights(tmp_path, shared("a", said, cpu=40), quota("b", max={"cpu": 20})) == {"a": 40.0, "b": 20.0}
+
+
+def test_a_resource_that_a_shared_weight_does_not_name_has_none(tmp_path: Path) -> None:
+    found = weights(tmp_path, shared("a", '{"cpu": 3}', cpu=40, memory=8), quota("b", max={"cpu": 20, "memory": 8}))
+    assert found == {"a": {"cpu": 3000.0, "memory": 0.0}, "b": {"cpu": 20000.0, "memory": 8.0}}
+
+
+def test_weights_of_two_resources_are_not_one_number_because_the_first_quota_may_hold_nothing(tmp_path: Path) -> None:
+    none, *others = [quota(name, max={"cpu": cpu, "memory": memory}) for name, cpu, memory in
+                     (("a", 0, 0), ("b", 40, 10), ("c", 40, 30))]  # fmt: skip
+    found = weights(tmp_path, none, *others)
+    assert found["b"] == {"cpu": 40000.0, "memory": 10.0}
+    assert found["c"] == {"cpu": 40000.0, "memory": 30.0}
+
+
+def test_a_resource_with_weights_is_shared_although_no_quota_has_a_weight_for_another(tmp_path: Path) -> None:
+    said = [shared(name, f'{{"cpu": 0, "memory": {memory}}}', cpu=4, memory=8) for name, memory in (("a", 1), ("b", 3))]
+    assert weights(tmp_path, *said) == {"a": {"cpu": 0.0, "memory": 1.0}, "b": {"cpu": 0.0, "memory": 3.0}}
+
+
+def test_what_is_guaranteed_beyond_a_minimum_that_is_not_lent_stays_guaranteed(tmp_path: Path) -> None:
+    made = quota("a", min={"cpu": 40, "memory": 8}, max={"cpu": 96})
+    made["metadata"]["annotations"] = {f"{PREFIX}/guaranteed": '{"cpu": 50, "memory": 2}'}
+    made["metadata"]["labels"] = {f"{PREFIX}/allow-lent-resource": "false"}
+    document, _ = imported(tmp_path, NODE, made)
+    assert {key: float(one) for key, one in document["queues"][0]["guarantee"].items()} == {"cpu": 50, "memory": 8}
