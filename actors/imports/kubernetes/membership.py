@@ -138,8 +138,8 @@ class PodMembership:
 
     def _queue_of(self, group: ImportedPodgroup, pods: Sequence[Pod]) -> str:
         """The queue of a podgroup: its own, else that of its pods, of its namespace, or of its scheduler."""
-        bearers = [bearer for pod in pods for bearer in pod.bearers]
-        mark = find("queue", "pod", bearers) if not group.queue else None
+        marks = [] if group.queue else [one for pod in pods if (one := find("queue", "pod", pod.bearers)) is not None]
+        mark = marks[0] if marks else None
         name = group.queue or (str(mark.value) if mark is not None else "")
         namespace = str(group.document["namespace"])
         if mark is not None and mark.scheduler == "kueue":
@@ -153,6 +153,9 @@ class PodMembership:
         if name and name != usual and name not in self.queues.documents:
             group.about.leave_out((), f"there is no queue {name!r} among the manifests, so it is entitled to nothing")
         name = name or usual
+        for other in marks[1:]:
+            if other.value != marks[0].value:
+                other.leave_out(f"a podgroup has one queue, and others of it name {marks[0].value!r}")
         self.queues.documents.setdefault(name, {"name": name})
         return name
 

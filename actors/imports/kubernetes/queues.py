@@ -105,8 +105,9 @@ class ImportedQueues:
         if lends is not None and lends.value == "false":
             guarantee |= {key: one for key, one in least.items() if base_units(key, one) >= guaranteed.get(key, 0)}
         if (namespaces := find("namespaces", "queue", [about])) is not None:
-            self.of_namespace.update(dict.fromkeys(_names(namespaces), name))
-        self.of_namespace.setdefault(name, name)
+            self.of_namespace = dict.fromkeys(_names(namespaces), name) | self.of_namespace
+        if about.inside("metadata").text("namespace", name) == name:  # the quota that a namespace calls by its own name
+            self.of_namespace[name] = name
         self._add(
             about,
             {

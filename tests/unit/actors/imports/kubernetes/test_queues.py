@@ -7,7 +7,7 @@ import pytest
 
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.imports.kubernetes.manifests import cluster_of, report
-from tests.unit.actors.imports.kubernetes.test_pods import NODE, imported
+from tests.unit.actors.imports.kubernetes.test_pods import NODE, imported, pod
 
 
 def quota(name: str, **spec: Any) -> dict[str, Any]:
@@ -105,3 +105,32 @@ def test_what_is_guaranteed_beyond_a_minimum_that_is_not_lent_stays_guaranteed(t
     made["metadata"]["labels"] = {f"{PREFIX}/allow-lent-resource": "false"}
     document, _ = imported(tmp_path, NODE, made)
     assert {key: float(one) for key, one in document["queues"][0]["guarantee"].items()} == {"cpu": 50, "memory": 8}
+
+
+def test_the_quota_of_a_namespace_is_the_one_in_it_of_its_name_before_one_that_lists_it(tmp_path: Path) -> None:
+    def kept(name: str, namespace: str, listed: str = "[]") -> dict[str, Any]:
+        made = quota(name, max={"cpu": 1})
+        made["metadata"] |= {"namespace": namespace, "annotations": {f"{PREFIX}/namespaces": listed}}
+        return made
+
+    quotas = [kept("team", "team"), kept("other", "system", '["team", "lab"]'), kept("elsewhere", "system")]
+    asked = {"team": "team", "lab": "other", "elsewhere": "koordinator-default-quota"}
+    pods = [pod("p", about={"namespace": name}, schedulerName="koord-scheduler") for name in asked]
+    for order in (quotas, quotas[::-1]):
+        document, _ = imported(tmp_path, NODE, *order, *pods)
+        assert {each["namespace"]: each["queue"] for each in document["podgroups"]} == asked
+
+
+def test_pods_of_one_podgroup_in_two_quotas_are_reported(tmp_path: Path) -> None:
+    group = {
+        "apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup", "metadata": {"name": "g"},
+        "spec": {"minMember": 2},
+    }  # fmt: skip
+    pods = [
+        pod(f"p-{name}", about={"labels": {f"{PREFIX}/name": name, "pod-group.scheduling.sigs.k8s.io": "g"}})
+        for name in ("a", "b")
+    ]
+    document, findings = imported(tmp_path, NODE, group, quota("a"), quota("b"), *pods)
+    assert [each["queue"] for each in document["podgroups"]] == ["a"]
+    told = "a podgroup has one queue, and others of it name 'a'"
+    assert findings == [f"Pod p-b: metadata.labels.{PREFIX}/name: {told}"]
