@@ -66,6 +66,7 @@ _OBSTACLES = {
     Cause.OTHER_QUEUES: _STAY + ": preempt takes from the podgroup's own queue only",
     Cause.SAME_QUEUE: _STAY + ": reclaim takes from other queues only",
     Cause.UNRECLAIMABLE: _STAY + ": the queue is not reclaimable",
+    Cause.UNENTITLED: _STAY + ": no plugin says what queues are entitled to; add one, such as capacity",
     Cause.UNPREEMPTIBLE: _STAY + ": not preemptible",
     Cause.CRITICAL: _STAY + ": critical to the cluster",
     Cause.YOUNG: _STAY + ": the minimum runtime of the queue is not over; wait",

@@ -217,6 +217,7 @@ class Cause(StrEnum):
     OTHER_QUEUES = "in other queues"
     SAME_QUEUE = "in the same queue"
     UNRECLAIMABLE = "in queues that do not let others reclaim"
+    UNENTITLED = "no plugin says what queues are entitled to"
     UNPREEMPTIBLE = "not preemptible"
     CRITICAL = "critical to the cluster"
     YOUNG = "within their minimum runtime"

@@ -16,8 +16,10 @@ from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.keeping import cached_property
 from pipeline.kernels import in_halves, writing
 from pipeline.plugins.asked import AskedPlugins
+from pipeline.plugins.extension_points import FiltersTasks, OrdersQueues
 from pipeline.plugins.extensions import (
     BUNDLE_QUOTA,
+    FAIR_SHARE,
     LOSERS,
     PACE,
     QUOTA_COLUMNS,
@@ -70,7 +72,8 @@ class VictimHost(AskedPlugins):
         in preempt they are of the same queue and of strictly lower priority, in reclaim of another queue that lets
         others reclaim; and no plugin shields them. Consolidating and clearing take from all queues, and clearing also
         takes tasks that are not preemptible: a broken gang does no work. Some plugin must permit: where none that is
-        asked has an opinion or a quota, no task may be taken.
+        asked has an opinion or a quota, no task may be taken; nor does a queue take from another where no plugin says
+        what queues are entitled to, for the other would take it back.
         """
         asked = _known_by(preemptor)
         if self._last_candidates is None or self._last_candidates[0] != asked:
@@ -92,10 +95,22 @@ class VictimHost(AskedPlugins):
             may &= (groups.queue == queues) & (groups.priority < groups.priority[list(preemptor.podgroups)].min())
         elif preemptor.purpose is Purpose.RECLAIM:
             may &= (groups.queue != queues) & snapshot.queues.reclaimable[groups.queue]
+            may &= self.compares_queues(preemptor)
         said = self._shields(preemptor, ExtensionPoint.EVICTABLE)
         if not said and not self.has_quota(preemptor):
             may[:] = False
         return self._running_of(may, said, rows, clears=clears)
+
+    def compares_queues(self, preemptor: Preemptor, point: ExtensionPoint = ExtensionPoint.EVICTABLE) -> bool:
+        """Whether some plugin says what queues are entitled to; task by task, whether one counts and orders them."""
+        if self._answering(FAIR_SHARE):
+            return True
+        by_task = point is not ExtensionPoint.EVICTABLE
+        return by_task and any(OrdersQueues in type(one).__mro__ for one in self._counting_tasks(preemptor, point))
+
+    def _counting_tasks(self, preemptor: Preemptor, point: ExtensionPoint) -> list[FiltersTasks]:
+        """The plugins with a quota for the preemptor that tasks use up one by one."""
+        return [one for one in self._asked(TASK_QUOTA, point) if one.task_quota_filter(preemptor, NO_ROWS) is not None]
 
     def _running_of(self, may: Bools, said: list[OnTasks], rows: Rows | None = None, *, clears: bool = False) -> Bools:
         """bool[T]: tasks of the podgroups ``may`` (bool[G]) that run or are bound and that the context lets go.
@@ -212,12 +227,11 @@ class VictimHost(AskedPlugins):
         """bool[T]: running, preemptible tasks of the podgroups ``may`` (bool[G]) that no plugin refuses, each alone.
 
         PREEMPTABLE and RECLAIMABLE are asked apart. Some plugin must permit: where none that is asked has an opinion,
-        no task may be taken.
+        no task may be taken; and in reclaim none where no plugin compares queues.
         """
         said = self._shields(preemptor, point)
-        if not said and all(
-            plugin.task_quota_filter(preemptor, NO_ROWS) is None for plugin in self._asked(TASK_QUOTA, point)
-        ):
+        unlawful = preemptor.purpose is Purpose.RECLAIM and not self.compares_queues(preemptor, point)
+        if unlawful or not (said or self._counting_tasks(preemptor, point)):
             return np.zeros(len(self.context.snapshot.tasks), bool)
         return self._running_of(may, said)
 

@@ -117,6 +117,8 @@ def _rules(asked: Question) -> Iterator[tuple[Cause, str, OfPodgroups | Bools]]:
     if asked.purpose is Purpose.RECLAIM:
         yield Cause.SAME_QUEUE, "", OfPodgroups(~same)
         yield Cause.UNRECLAIMABLE, "", OfPodgroups(snapshot.queues.reclaimable[groups.queue])
+        if not asked.host.compares_queues(asked.preemptor, asked.point):
+            yield Cause.UNENTITLED, "", OfPodgroups(np.zeros(len(groups), np.bool_))
     elif asked.purpose is Purpose.PREEMPT:
         yield Cause.OTHER_QUEUES, "", OfPodgroups(same)
         if not asked.by_task:  # else the plugins say

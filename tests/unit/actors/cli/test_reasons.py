@@ -106,6 +106,16 @@ def test_everything_that_stands_in_the_way_is_said_as_a_sentence(name: str, prof
     assert not re.search(r"(?<!of )\b1 (running )?(tasks|nodes|victims)", text)
 
 
+def test_that_no_plugin_says_what_queues_are_entitled_to_is_told() -> None:
+    """Here with gang alone, which lets all tasks go."""
+    document = stuck()["their share"]
+    tier = [{"name": "gang", "enabled": {"*": True}}, {"name": "priority", "enabled": {"*": True}}]
+    policy = {"profile": "volcano", "actions": ["gangreclaim"], "tiers": [tier]}
+    result = simulated(document | {"policy": policy}, SimulateOptions(explain=True))
+    assert [one for one in obstacles(result) if one["cause"] == Cause.UNENTITLED.value and one["found"] == 2.0]
+    assert "no plugin says what queues are entitled to" in in_words(result)
+
+
 def test_what_a_budget_protects_is_not_laid_to_a_queue() -> None:
     assert Cause.QUOTA.value not in [one["cause"] for one in obstacles(told("budget", "default"))]
 

@@ -109,8 +109,44 @@ def test_where_nobody_has_an_opinion_on_victims_nobody_goes(listed: list[str]) -
     purpose = Purpose.RECLAIM if "priority" in listed else Purpose.PREEMPT
     host = Host(Context(state, policy(listed), 0.0))
     assert not host.candidates(Preemptor((1,), state.shapes.request[0], purpose)).any()
-    permitted = Host(Context(state, policy([*listed, "gang"]), 0.0))
+    entitled = ["capacity"] if purpose is Purpose.RECLAIM else []
+    permitted = Host(Context(state, policy([*listed, "gang", *entitled]), 0.0))
     assert permitted.candidates(Preemptor((1,), state.shapes.request[0], purpose)).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "switch", "taken"),
+    [
+        ("drf", False, {}),
+        ("drf", True, {"reclaim": 1}),
+        ("capacity", False, {"reclaim": 1, "gangreclaim": 1}),
+        ("proportion", False, {"reclaim": 1, "gangreclaim": 1}),
+    ],
+)
+@pytest.mark.parametrize("action", ["gangreclaim", "reclaim"])
+def test_no_queue_takes_from_another_where_no_plugin_says_what_queues_are_entitled_to(
+    plugin: str, switch: bool, taken: dict[str, int], action: str
+) -> None:
+    """Else two queues would take the same node from each other in turn, without end."""
+    asked: dict[str, Any] = {"*": True, **({} if plugin == "proportion" else {"hierarchy": switch})}
+    tier = [{"name": name, "enabled": {"*": True}} for name in ("priority", "conformance", "predicates")]
+    told = {
+        "version": 1,
+        "policy": {
+            "profile": "volcano",
+            "actions": ["allocate", action],
+            "tiers": [[*tier, {"name": plugin, "enabled": asked}]],
+        },
+        "nodes": [{"name": "n0", "allocatable": {GPU: 3, "pods": 99}}],
+        "queues": [{"name": "a", "deserved": {GPU: 2}}, {"name": "b", "deserved": {GPU: 1}}],
+        "podgroups": [
+            {"name": "a", "queue": "a", "min_available": 0, "phase": "Running", "tasks": running("a", 3)},
+            {"name": "b", "queue": "b", "phase": "Inqueue", "tasks": tasks("b", 1)},
+        ],
+    }
+    result = simulate(told, cycles=4)
+    assert result["error"] is None
+    assert sum(len(cycle["evictions"]) for cycle in result["cycles"]) == taken.get(action, 0)
 
 
 @every_path
