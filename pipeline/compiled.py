@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from numba.core import compiler, typing
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.types import Array, Integer, int64
 from numba.core.types.containers import BaseTuple
@@ -59,6 +60,7 @@ class Compiled(CPUDispatcher):
         if unknown := set(writes) - set(names):
             raise ValueError(f"{py_func.__qualname__}: expected arguments that it writes to, found {sorted(unknown)}")
         self._written = frozenset(names.index(name) for name in writes)
+        self._passed: set[tuple[Any, ...]] = set()
         self._linked: dict[tuple[Any, ...], Any] = {}
         del self.__dict__["_cache"]  # Numba's, which would ask the disk for each kernel while modules are imported
 
@@ -72,11 +74,15 @@ class Compiled(CPUDispatcher):
         That of a kernel is for columns that are read only, but those that it writes to. Others can be passed to it as
         well: so there is one for both.
         """
-        as_given = self._written if self.is_kernel else range(len(sig))
-        lent = tuple(one if at in as_given else _read_only(one) for at, one in enumerate(sig))
-        entry = super().compile(lent)
-        if lent != tuple(sig):
-            self._insert([one._code for one in sig], entry)  # Numba looks here before it asks for code
+        as_given, given = self._written if self.is_kernel else range(len(sig)), tuple(sig)
+        lent = tuple(one if at in as_given else _read_only(one) for at, one in enumerate(given))
+        with global_compiler_lock:
+            entry = super().compile(lent)
+            if lent != given and given not in self._passed:
+                # Numba looks here before it asks for code. What is here twice, as when two threads call a kernel first,
+                # it holds to be ambiguous, and asks at every call.
+                self._passed.add(given)
+                self._insert([one._code for one in given], entry)
         return entry
 
     def processors(self) -> list[Any]:

@@ -3,7 +3,9 @@
 import cProfile
 import importlib.util
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -130,6 +132,24 @@ def test_one_machine_code_takes_columns_that_are_read_only_and_others(tmp_path: 
         values.flags.writeable = False
         assert said.last(said.Ends(values, values)) == 7
     assert compiled.count("last") == 1
+
+
+@pytest.mark.usefixtures("compiled")
+def test_after_two_threads_have_called_a_kernel_first_none_looks_for_its_code_again(tmp_path: Path) -> None:
+    said, values, both_here = module(tmp_path), np.array([1, 5, 7]), threading.Barrier(2)
+    summed, compile_it = said.summed, said.summed.compile
+
+    def compiled_by_both(sig: Any) -> Any:
+        both_here.wait(10)
+        return compile_it(sig)
+
+    summed.compile = compiled_by_both
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(summed, [values] * 2, [2, 2])) == [20, 20]
+    del summed.compile
+    profile = cProfile.Profile()
+    assert profile.runcall(summed, values, 2) == 20
+    assert not any("_compile_for_args" in str(one.code) for one in profile.getstats())
 
 
 def test_a_kernel_writes_to_no_argument_that_it_does_not_name(tmp_path: Path, compiled: list[str]) -> None:
