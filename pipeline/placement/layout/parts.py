@@ -54,7 +54,7 @@ def groups_of(
         if nodes is not None:
             around = domain_around(snapshot.topology, required, *nodes)
             if around != NONE:
-                if len(snapshot.topology.holding(np.array([around]), fixed)) == 0:
+                if len(fixed) and len(snapshot.topology.holding(np.array([around]), fixed)) == 0:
                     return None
                 required = NONE
             if domain_around(snapshot.topology, preferred, *nodes) != NONE:
@@ -100,11 +100,16 @@ class InOneRegionEach(NamedTuple):
     around: Rows
 
 
+_ALL_IN_THE_FIRST = InOneRegionEach(NO_ROWS, NO_ROWS)
+
+
 def in_one_region_each(groups: list[Group]) -> InOneRegionEach | None:
     """The groups that contain no other group, if slots decide where tasks of one shape go; None otherwise.
 
     Slots do not decide where a group prefers a level, or has tasks on nodes.
     """
+    if len(groups) == 1:
+        return _ALL_IN_THE_FIRST
     outer = {one.parent for one in groups[1:] if one.parent}
     inner = [g for g in range(1, len(groups)) if g not in outer]
     around = [groups[g].parent for g in inner]

@@ -71,6 +71,8 @@ class RegionSlots(NamedTuple):
 NO_PARTS = PartsInRegions(
     frozen([], np.int32), 1, True, frozen([], np.int32), frozen([], np.int32), frozen([], np.int32)
 )  # fmt: skip
+#: Those of any slice for a need without such parts. Kernels may write to them, and find nothing to write to.
+NO_REGIONS = RegionSlots(NO_PARTS, NONE, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64))
 
 
 @inlined

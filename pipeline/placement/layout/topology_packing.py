@@ -174,7 +174,7 @@ class Packing:
     @cached_property
     def heeds_leaving(self) -> bool:
         """Whether victims matter beyond the room that they leave."""
-        return not self._is_new or self._repels or bool(self._on_card.any())
+        return not self._is_new or self._repels or any(self._on_card.tolist())
 
     @cached_property
     def _open(self) -> Bools:
@@ -245,8 +245,8 @@ class Packing:
     @cached_property
     def _is_new(self) -> bool:
         """Whether no task of the podgroups has a node, so that groups are the same for all victims."""
-        have, rows = self.snapshot.counts, list(self.need.podgroups)
-        return not (have.running[rows] + have.waiting[rows]).any()
+        have = self.snapshot.counts
+        return not any(have.running[podgroup] or have.waiting[podgroup] for podgroup in self.need.podgroups)
 
     @cached_property
     def _outline(self) -> _Outline | None:
@@ -257,7 +257,7 @@ class Packing:
         if grouping is None:
             return None
         groups, group = grouping[0], grouping[1][self.need.part[: self.need.minimum]]
-        one_kind = len(self.need.shapes) == 1 and not self._repels and not self._on_card.any()
+        one_kind = len(self.need.shapes) == 1 and not self._repels and not any(self._on_card.tolist())
         each = in_one_region_each(groups) if one_kind else None
         alike = each is not None and len(each.around) == 0
         return _Outline(groups, group, self._kinds[0], len(self._kinds[1]), alike, self._slice)

@@ -269,7 +269,9 @@ class BundleSearch:
         if not (self.need.plain or self.parts) or (repulsion is not None and repulsion.among):
             return np.zeros(len(domains), bool)
         if repulsion is None:
-            return np.ones(len(domains), bool)
+            every = np.empty(len(domains), bool)
+            every.fill(True)
+            return every
         contested = np.append(0, np.cumsum(repulsion.contested))
         return np.asarray(contested[topology.stop[domains]] == contested[topology.start[domains]])
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Longs, Rows, frozen, sizes
+from pipeline.cluster.arrays import NO_ROWS, Bools, Counts, Ids, Longs, Rows, frozen, sizes
 from pipeline.decision.explanation import VictimBundle, victim_bundles
 from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.keeping import cached_property
@@ -55,10 +55,10 @@ NO_VICTIMS = Outcome(
 
 @kernel
 def _members(
-    podgroups: Rows, start: Longs, rows: Rows, candidate: Bools, node: Ids, nodes: tuple[int, int], limit: int
+    podgroups: Rows, start: Longs, rows: Rows, candidate: Bools, node: Ids, nodes: tuple[int, int], running: Counts
 ) -> Rows:
-    """Running members of the podgroups outside the ``nodes``; at most ``limit``."""
-    found, many = np.empty(limit, np.int64), 0
+    """Members of the podgroups that are candidates outside the ``nodes``; ``running`` int32[G]: how many run at all."""
+    found, many = np.empty(running[podgroups].sum(), np.int64), 0
     for group in podgroups:
         for row in rows[start[group] : start[group + 1]]:
             if candidate[row] and not nodes[0] <= node[row] < nodes[1]:
@@ -83,10 +83,11 @@ class Chosen:
         here = snapshot.occupancy.task[self.entry]
         if not self.search.cluster_wide or len(self.broken) == 0:
             return np.sort(here)
-        limit = int(self.search.terms.groups.running[self.broken].sum())
-        nodes = self.search.nodes_of(self.domain)
-        along = _members(self.broken, *snapshot.by_podgroup, self.search.candidate, snapshot.tasks.node, nodes, limit)
-        return np.sort(np.concatenate([here, along]))
+        nodes, running = self.search.nodes_of(self.domain), self.search.terms.groups.running
+        along = _members(self.broken, *snapshot.by_podgroup, self.search.candidate, snapshot.tasks.node, nodes, running)
+        found = np.concatenate((here, along))
+        found.sort()
+        return found
 
     def lawful(self) -> bool:
         """Whether the victims may go together."""

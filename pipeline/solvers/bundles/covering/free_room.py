@@ -15,7 +15,7 @@ from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.resources import slots
 from pipeline.keeping import cached_property
 from pipeline.placement.layout.packing import node_slots, place_classes
-from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions, RegionSlots, slots_by_region
+from pipeline.placement.layout.region_slots import NO_REGIONS, PartsInRegions, RegionSlots, slots_by_region
 from pipeline.placement.layout.topology_packing import Packing
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
@@ -32,8 +32,10 @@ class Leaving(Protocol):
         ...
 
 
-def _by_region(parts: PartsInRegions, nodes: tuple[int, int], slots: Longs) -> RegionSlots:
+def _by_region(parts: PartsInRegions | None, nodes: tuple[int, int], slots: Longs) -> RegionSlots:
     """The slots int64[n] of the nodes from the first up to the second by region."""
+    if parts is None:
+        return NO_REGIONS
     sizes, outer, base, first, by_region, whole = slots_by_region(parts, *nodes, slots)
     here = parts._replace(size=parts.size[:sizes], around=parts.around[:outer])
     return RegionSlots(here, base, first, by_region, whole)
@@ -59,7 +61,7 @@ class FreeRoom:
             self._denies = search.repulsion.denies[snapshot.occupancy.task]
         self._first, self._last = first, last
         on_card = snapshot.shapes.on_card[need.shapes]
-        self._carded = bool(on_card.any())
+        self._carded = any(on_card.tolist())
         #: What each task asks of a card, where tasks are of one shape and slots decide.
         self._on_card = int(on_card[0]) if interchangeable and len(on_card) == 1 else 0
         self._simple = interchangeable and not self._carded
@@ -69,14 +71,14 @@ class FreeRoom:
         there, total = node_slots(columns.request, need.count, allowed, first, room)
         self.ground = Ground(
             first, snapshot.placed.node, columns.form, columns.held, columns.request, need.count, allowed, room, there,
-            total, _by_region(search.parts or NO_PARTS, (first, last), there[0]),
+            total, _by_region(search.parts, (first, last), there[0]),
         )  # fmt: skip
         self._used: Longs = np.zeros((0, room.shape[1]), np.int64)
 
     @property
     def enough(self) -> bool:
         """Whether each shape alone has enough slots."""
-        return bool((self.ground.total >= self._need.count).all())
+        return not np.count_nonzero(self.ground.total < self._need.count)
 
     def leave(self, some: Rows) -> None:
         """Let entries of these nodes leave."""
