@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Rows
 from pipeline.cluster.tables import Podgroups, Subgroups
-from pipeline.kernels import kernel
+from pipeline.kernels import kernel, linked
 
 
 def subtree(parent: Ids, row: int, stop: int) -> Rows:
@@ -55,12 +55,27 @@ class Wholeness:
 
 def wholeness(table: Subgroups, groups: Podgroups, have: Counts) -> Wholeness:
     """Count whole subgroups from the leaves upwards; ``have`` int32[U] is what each leaf has towards its minimum."""
-    holder = np.where(table.parent == NONE, len(table) + table.podgroup, table.parent).astype(np.int32)
-    wanted = np.concatenate([table.min_subgroups, groups.min_subgroups])
-    return Wholeness(*whole_upwards(holder, wanted, have, table.min_available), holder)
+    return Wholeness(
+        *_wholeness(
+            table.parent, table.podgroup, table.min_subgroups, groups.min_subgroups, have, table.min_available
+        )
+    )  # fmt: skip
 
 
 @kernel
+def _wholeness(
+    parent: Ids, podgroup: Ids, wanted: Counts, wanted_on_top: Counts, have: Counts, least: Counts
+) -> tuple[Bools, Counts, Ids]:
+    """The columns of ``Wholeness``."""
+    holder, many = parent.copy(), len(parent)
+    for row in range(many):
+        if parent[row] == NONE:
+            holder[row] = many + podgroup[row]
+    whole, slack = whole_upwards(holder, np.concatenate((wanted, wanted_on_top)), have, least)
+    return whole, slack, holder
+
+
+@linked
 def whole_upwards(holder: Ids, wanted: Counts, have: Counts, least: Counts) -> tuple[Bools, Counts]:
     """``whole`` and ``slack`` of ``Wholeness``.
 

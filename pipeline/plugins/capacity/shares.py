@@ -9,6 +9,7 @@ from pipeline.cluster.queue_tree import flat, is_parent
 from pipeline.cluster.resources import CPU, MEMORY, PODS
 from pipeline.cluster.rules.quota import flat_ceilings
 from pipeline.cluster.tables import Queues
+from pipeline.kernels import kernel
 
 
 @dataclass(frozen=True)
@@ -51,33 +52,44 @@ def shares_of(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> Capa
 
 
 def _shares_of(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> CapacityShares:
-    stated = queues.deserved != UNSET
-    ceiling = _tree_ceilings(queues, whole) if tree else flat_ceilings(queues, whole)
+    stated, parent = queues.deserved != UNSET, queues.parent if tree else flat(len(queues))
+    inner = is_parent(parent)
+    if tree:
+        ceiling = _tree_ceilings(parent, inner, queues.guarantee, queues.capability, whole)
+    else:
+        ceiling = flat_ceilings(queues, whole)
     deserved = np.where(stated, queues.deserved, 0)
     deserved = np.maximum(deserved if tree else np.minimum(deserved, ceiling), queues.guarantee)
-    parent = queues.parent if tree else flat(len(queues))
+    owed = deserved > 0
+    beside_pods = owed.copy()
+    beside_pods[:, PODS] = False
     # Upstream counts a scalar as soon as it is stated, even as 0.
     scalar = np.ones(len(whole), bool)
     scalar[[CPU, MEMORY, PODS]] = False
     return CapacityShares(
         parent=parent,
-        inner=is_parent(parent),
+        inner=inner,
         ceiling=ceiling,
         deserved=deserved,
         stated=stated,
-        counts=stated if strict else (deserved > 0) | (stated & scalar),
-        bare=np.asarray(~np.delete(deserved > 0, PODS, axis=1).any(axis=1)),
+        counts=stated if strict else owed | (stated & scalar),
+        bare=~beside_pods.any(axis=1),
     )
 
 
-def _tree_ceilings(queues: Queues, whole: Longs) -> Longs:
-    inner, ceiling = is_parent(queues.parent), np.empty_like(queues.guarantee)
-    for parent in (NONE, *np.flatnonzero(inner).tolist()):  # parents come before their children
-        rows = np.flatnonzero(queues.parent == parent)
-        above, guarantee = whole if parent == NONE else ceiling[parent], queues.guarantee[rows]
-        others = guarantee.sum(axis=0) - guarantee
-        left = np.where(above >= UNLIMITED, UNLIMITED, np.maximum(above - others, guarantee))
-        if parent == NONE:
-            left[inner[rows]] = UNLIMITED  # only its own statement limits a root
-        ceiling[rows] = np.minimum(left, queues.capability[rows])
+@kernel
+def _tree_ceilings(parent: Ids, inner: Bools, guarantee: Longs, capability: Longs, whole: Longs) -> Longs:
+    """int64[Q, R]: what is left for each queue where those beside it keep what they are guaranteed."""
+    kept, ceiling = np.zeros((len(parent) + 1, len(whole)), np.int64), np.empty(guarantee.shape, np.int64)
+    for queue in range(len(parent)):
+        for r in range(len(whole)):
+            kept[parent[queue], r] += guarantee[queue, r]  # the last row is that of queues without a parent
+    for queue in range(len(parent)):  # parents come before their children
+        top = parent[queue] == NONE
+        for r in range(len(whole)):
+            above, own = whole[r] if top else ceiling[parent[queue], r], guarantee[queue, r]
+            left = max(above - (kept[parent[queue], r] - own), own)
+            if above >= UNLIMITED or (top and inner[queue]):  # only its own statement limits a root
+                left = UNLIMITED
+            ceiling[queue, r] = min(left, capability[queue, r])
     return ceiling

@@ -30,8 +30,8 @@ def surplus_of(snapshot: Snapshot) -> Surplus:
         role=sealed(_of_roles(snapshot.role_counts.ready, roles.min_available, roles.podgroup, snapshot.roles_bind)),
         role_start=frozen(snapshot.role_start, np.int64),
         leaf=frozen(np.where(parts.whole, snapshot.subgroup_counts.ready - table.min_available, NONE), np.int32),
-        slack=frozen(parts.slack, np.int32),
-        holder=frozen(parts.holder, np.int32),
+        slack=sealed(parts.slack),
+        holder=sealed(parts.holder),
     )
 
 

@@ -14,3 +14,9 @@ def test_equal_priorities_share_a_rank_and_ranks_have_no_gaps():
 def test_without_podgroups_there_are_no_priorities():
     priorities, rank = priority_ranks(cluster([{}], []).podgroups)
     assert (len(priorities), len(rank)) == (0, 0)
+
+
+def test_priorities_far_apart_are_ranked_like_others():
+    groups = cluster([{}], [Gang([Task()], 1, priority=one) for one in (1 << 30, -(1 << 30), 0)]).podgroups
+    priorities, rank = priority_ranks(groups)
+    assert (priorities.tolist(), rank.tolist()) == ([-(1 << 30), 0, 1 << 30], [2, 0, 1])
