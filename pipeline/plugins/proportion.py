@@ -4,6 +4,8 @@ Weighted water-filling as Volcano does it (notes on Volcano, 2.8): in every roun
 remains, cut to its ceiling and its requests, raised to its guarantee.
 """
 
+from operator import gt, sub
+
 import numpy as np
 
 from pipeline.cluster.arrays import UNLIMITED, Bools, Floats, Ids, Longs, Rows
@@ -141,16 +143,15 @@ class Proportion(
         """bool[C]: in reclaim, candidates in order while their queue holds more than it deserves of some resource."""
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
-        left = self._allocated.copy()
-        held = self._base.shapes.request[self._base.tasks.shape[rows]]
+        left, deserved = self._allocated.tolist(), self._deserved.tolist()
+        held = self._base.shapes.request[self._base.tasks.shape[rows]].tolist()
+        queues = self._base.queue_of(rows).tolist()
         result = np.zeros(len(rows), bool)
-        queues = self._base.queue_of(rows)
         for first, last in runs_of(unit, len(rows)):
-            before, may = left.copy(), True
-            for position in range(first, last):
-                queue = int(queues[position])
-                may &= bool((left[queue] > self._deserved[queue]).any())
-                left[queue] -= held[position]
+            before, may = [*left], True
+            for queue, request in zip(queues[first:last], held[first:last], strict=True):
+                may = may and any(map(gt, left[queue], deserved[queue]))
+                left[queue] = [*map(sub, left[queue], request)]
             left = left if may else before
             result[first:last] = may
         return result
