@@ -19,7 +19,8 @@ from tests.chaos.decisions_again import broken_in
 from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
 from tests.chaos.schedule import drawn
 
-SEEDS = range(1, 41)
+#: Played one by one until one shows it; first those that are known to.
+SEEDS = [1, 9, *range(2, 41)]
 #: One with a decision that replaces another.
 REPLACES = 12
 
