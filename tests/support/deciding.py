@@ -39,6 +39,11 @@ def run(document: dict[str, Any], cycles: int = 1) -> Iterator[tuple[Case, Snaps
         yield history.cycle(at)
 
 
+def again(case: Case, before: Snapshot, done: Cycle, after: Snapshot) -> Cycle:
+    """What a cycle decides after one that was ``done`` on ``before``: the same once more if nothing has changed."""
+    return done if after is before else cycle(after, case.policy, case.now)
+
+
 class History:
     """The cycles over one cluster file, each decided once, whichever tests look at it."""
 
@@ -50,8 +55,12 @@ class History:
         """The case, and snapshot and outcome of a cycle."""
         case = self._case
         while len(self._cycles) <= at:
-            snapshot = answered(self._cycles[-1][1], case.now) if self._cycles else case.snapshot
-            self._cycles.append((snapshot, cycle(snapshot, case.policy, case.now)))
+            if self._cycles:
+                before, done = self._cycles[-1]
+                after = answered(done, case.now)
+                self._cycles.append((after, again(case, before, done, after)))
+            else:
+                self._cycles.append((case.snapshot, cycle(case.snapshot, case.policy, case.now)))
         return case, *self._cycles[at]
 
     def steps(self, at: int) -> list[Step]:
