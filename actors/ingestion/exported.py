@@ -17,7 +17,7 @@ from actors.ingestion.known.state import LiveState
 from pipeline.cluster.arrays import NONE, UNSET
 from pipeline.cluster.resources import CPU, PODS
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import GONE, PENDING, PHASE_NAMES, STATUS_NAMES
+from pipeline.cluster.tables import GONE, PENDING, PHASE_NAMES, STATUS_NAMES, TERMINATING
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement
 
 _NEVER = "Never"
@@ -104,16 +104,19 @@ class _Podgroups:
         return found
 
     def _place(self, row: int, status: int, shape: int) -> dict[str, Any]:
+        """Its node and card, and those that it is promised: while it waits, or for when it has ended and moves."""
         tasks, on_card = self._snapshot.tasks, int(self._snapshot.shapes.on_card[shape])
-        waits = status == PENDING
-        key, node = ("nominated_node", int(tasks.nominated[row])) if waits else ("node", int(tasks.node[row]))
         told: dict[str, Any] = {"card_request": on_card} if on_card else {}
-        if node == NONE or self._state.node(self._names.nodes[node]) == NONE:  # what has ended outlasts its node
-            return told
-        told[key] = self._names.nodes[node]
-        if on_card and tasks.card[row] != NONE:
-            card = "nominated_card" if waits else "card"
-            told[card] = card_names(self._snapshot, node)[int(tasks.card[row])]
+        for key, node, stands in (
+            ("node", int(tasks.node[row]), status != PENDING),
+            ("nominated_node", int(tasks.nominated[row]), status == PENDING or (status == TERMINATING and not on_card)),
+        ):
+            # What has ended outlasts its node.
+            if not stands or node == NONE or self._state.node(self._names.nodes[node]) == NONE:
+                continue
+            told[key] = self._names.nodes[node]
+            if on_card and tasks.card[row] != NONE:
+                told[key.replace("node", "card")] = card_names(self._snapshot, node)[int(tasks.card[row])]
         return told
 
 

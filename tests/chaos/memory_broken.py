@@ -15,7 +15,7 @@ from actors.contracts import Began, CommitResult, Offer
 from actors.search.dispatcher import Dispatcher
 from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import RUNNING
+from pipeline.cluster.tables import PENDING, RUNNING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
@@ -171,3 +171,13 @@ def _may_go(made: Statement, snapshot: Snapshot, row: int) -> bool:
     groups, owner = snapshot.podgroups, snapshot.tasks.podgroup[row]
     lower = groups.priority[owner] < groups.priority[made.preemptor]
     return bool(_of_queue(made, snapshot, row) and lower and groups.preemptible[owner])
+
+
+def without_moves(place: Callable[[Any, int, int, int], dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """An export that tells no promise of a task that has not ended."""
+
+    def forgetful(self: Any, row: int, status: int, shape: int) -> dict[str, Any]:
+        told = place(self, row, status, shape)
+        return told if status == PENDING else {key: one for key, one in told.items() if key != "nominated_node"}
+
+    return forgetful

@@ -111,6 +111,7 @@ def checked(world: World) -> list[str]:
         *(f"(15) {one}" for one in _rest(world)),
         *(sentence for one in world.noted.decided for sentence in objections(one, world.policy)),
         *(f"(2, 19) {one}" for one in world.noted.cycles.objections(world.policy)),
+        *(f"(2) {sentence}" for one in world.exports.kept for sentence in one.objections(world.policy)),
         *_replaced(world),
         *(f"(20) {one}" for one in _paced(world)),
         *(f"(17, 18) {one}" for one in sorted(world.noted.together)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from actors.broker.bus import DECISIONS, EVENTS, Bounds, BrokerUnreachable, DeadLetter, Entry, Lag, Recovered
@@ -21,6 +21,17 @@ from tests.support.assembly import Clock
 DELAY_S, RESTART_S = 0.5, 1.5
 #: Calls of a bus that a broker answers whose disk is full.
 _READS = ("follow", "newest", "bounds", "lags", "reached")
+
+
+@dataclass(slots=True)
+class BrokerClock:
+    """The clock of the broker's machine, which may differ from all others."""
+
+    of: Clock
+    ahead_s: float = 0.0
+
+    def __call__(self) -> float:
+        return self.of.now + self.ahead_s
 
 
 class Died(Exception):

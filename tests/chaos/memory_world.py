@@ -32,10 +32,11 @@ from pipeline.actions.backoff import Backoff
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.policy import Policy
 from tests.chaos.decision_checks import Decided
+from tests.chaos.exported_again import Exports
 from tests.chaos.memory_decided import CycleRuns, NotingCommitter
 from tests.chaos.memory_faults import BEFALL
 from tests.chaos.memory_fleet import Connector, arriving, first_cluster, kept_apart, together
-from tests.chaos.memory_ports import Died, FaultyBus, FaultyLedger, FaultySearch, Injector, KeptBus
+from tests.chaos.memory_ports import BrokerClock, Died, FaultyBus, FaultyLedger, FaultySearch, Injector, KeptBus
 from tests.chaos.schedule import Fault, Kind, Schedule
 from tests.support.assembly import Clock
 from tests.support.encoded import encoded
@@ -58,17 +59,6 @@ _POLICY = replace(load_profile("default"), reservation_ttl_s=25.0)
 KAI = replace(load_profile("kai"), reservation_ttl_s=25.0, stale_grace_s=4.0)
 #: Gangs that gather, and some that start only with another.
 KOORDINATOR = replace(load_profile("koordinator"), reservation_ttl_s=25.0)
-
-
-@dataclass(slots=True)
-class BrokerClock:
-    """The clock of the broker's machine, which may differ from all others."""
-
-    of: Clock
-    ahead_s: float = 0.0
-
-    def __call__(self) -> float:
-        return self.of.now + self.ahead_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +106,7 @@ class World:
         self.draw = random.Random(schedule.seed * 2 + 1)
         self.draw_snapshots = random.Random(schedule.seed)
         self.apart = random.Random(f"{schedule.seed} apart")
+        self.exports = Exports(random.Random(f"{schedule.seed} exported"))
         self.clock, self.policy = Clock(), self.parts.policy
         self.broker_clock = BrokerClock(self.clock)
         self.bus = self.parts.bus("chaos", self.broker_clock)
@@ -207,6 +198,8 @@ class World:
         if not self.injector.refuses():
             self.connector.turn()
         self.noted.together |= set(together(self.connector.fleet))
+        if self.ingest is not None:
+            self.exports.note(self.ingest.ingestor.state, self.clock.now)
         self.clock.now += seconds
         self.standing = max(0, self.standing - 1)
 

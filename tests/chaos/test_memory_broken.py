@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from actors.commit import committer, replacement
+from actors.ingestion import exported
 from pipeline.actions.substitution import substitute
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates import fold
@@ -14,7 +15,7 @@ from pipeline.decision.statement import Statement
 from tests.chaos import memory_broken as broken
 from tests.chaos.eviction_windows import paced
 from tests.chaos.memory_checks import run
-from tests.chaos.memory_world import Parts
+from tests.chaos.memory_world import KAI, Parts
 
 #: Played one by one until one notices, after that which is known to.
 SEEDS = range(1, 61)
@@ -72,6 +73,12 @@ def test_a_state_that_forgets_what_was_evicted_lately_is_caught(monkeypatch: pyt
     monkeypatch.setattr(fold, "with_evictions", lambda known, *_: known)
     parts = Parts(policy=paced(Parts().policy, in_window=5, in_window_of_queue=4, window_s=10.0))
     _caught(parts, "(20) from", [2, *SEEDS])
+
+
+def test_a_file_of_the_state_that_forgets_where_tasks_move_to_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exported._Podgroups, "_place", broken.without_moves(exported._Podgroups._place))
+    outcome = run(42, Parts(policy=KAI), turns=36, most=12)
+    assert any("its file" in sentence for sentence in outcome.broken)
 
 
 def _caught(parts: Parts, complaint: str, seeds: Iterable[int]) -> None:

@@ -118,6 +118,10 @@ def _describe(state: LiveState, groups: dict[str, Described], message: Message, 
 
 def _places_known(state: LiveState, message: Message, tasks: Iterable[TaskDocument]) -> bool:
     for task in tasks:
+        if task.status != "Pending" and task.nominated_node is not None:  # only a file or a list says that it moves
+            expected = f"expected none while {task.status}"
+            state.refuse(message, f"body: nominated_node: {expected}, found {task.nominated_node!r}")
+            return False
         for node, card in ((task.node, task.card), (task.nominated_node, task.nominated_card)):
             row = state.node(node) if node is not None else NONE
             if node is not None and row == NONE:

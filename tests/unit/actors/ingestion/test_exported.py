@@ -5,9 +5,11 @@ import pytest
 from actors.cli.simulate import simulate
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_cluster
+from actors.columns.compile import compile_cluster
 from actors.ingestion.exported import cluster_document
+from pipeline.cluster.tables import TERMINATING
 from tests.support.carded import carded, node
-from tests.support.told_world import CLUSTER, WRITTEN_OUT, World, drained
+from tests.support.told_world import CLUSTER, WRITTEN_OUT, World, drained, task
 
 
 def test_a_node_that_left_is_not_named_in_the_topology_of_the_file() -> None:
@@ -74,3 +76,43 @@ def test_a_card_that_shrank_below_what_its_tasks_hold_is_exported_as_it_is() -> 
     assert read_cluster(exported).nodes[0].cards[0].capacity == "6Gi"
     with pytest.raises(ClusterFileRefused, match="expected at most"):
         read_cluster({**exported, "live": False})
+
+
+def test_a_task_that_moves_is_exported_with_the_node_that_it_was_promised() -> None:
+    world = World()
+    world.list_fleet()
+    ingestor = world.ingestor()
+    web = {"task": "default/web-0"}
+    world.decide("p", evictions=[{**web, "incarnation": 0}], nominations=[{**web, "node": "n0"}])
+    exported = cluster_document(drained(ingestor).state, world.now)
+    snapshot, names = compile_cluster(read_cluster(exported))
+    row = names.tasks.index("default/web-0")
+    assert (snapshot.tasks.status[row], names.nodes[snapshot.tasks.nominated[row]]) == (TERMINATING, "n0")
+    assert simulate(exported, 1, "kai")["final"]["default/web-0"]["nominated_node"] == "n0"
+
+
+def test_a_card_that_a_task_holds_while_it_ends_is_no_promise() -> None:
+    world = World()
+    world.list_fleet(carded([("a", "4Gi", "gpu-0", 0)]))
+    ingestor = world.ingestor()
+    world.decide("p", evictions=[{"task": "default/a", "incarnation": 0}])
+    (group,) = read_cluster(cluster_document(drained(ingestor).state, world.now)).podgroups
+    assert [(one.status, one.card, one.nominated_node) for one in group.tasks] == [("Terminating", "gpu-0", None)]
+
+
+@pytest.mark.parametrize("kind", ["podgroup_upserted", "task_upserted"])
+def test_an_event_does_not_say_that_a_task_moves_and_a_list_does(kind: str) -> None:
+    world = World()
+    world.list_fleet()
+    ingestor = world.ingestor()
+    ending = {"name": "m", "status": "Terminating", "node": "n1", "nominated_node": "n2"}
+    tasks = {"name": "m", "queue": "ml", "tasks": [ending]}
+    if kind == "podgroup_upserted":
+        world.tell(kind, **tasks)
+    else:
+        world.tell(kind, podgroup="default/web", task=ending)
+    drained(ingestor)
+    assert world.letters() == ["body: nominated_node: expected none while Terminating, found 'n2'"]
+    world.list_fleet({**CLUSTER, "podgroups": [tasks]}, "another")
+    moving = task(drained(ingestor), "m")
+    assert (moving["status"], moving["nominated"]) == (TERMINATING, "n2")
