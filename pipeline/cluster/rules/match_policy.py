@@ -24,7 +24,10 @@ def to_start(snapshot: Snapshot, otherwise: str) -> Snapshot:
 
 
 def to_make_room(snapshot: Snapshot, otherwise: str) -> Snapshot:
-    """The snapshot with the minima for which room may be made: a gang that has run before is restored as a whole."""
+    """The snapshot with the minima for which room may be made: a gang that has run before is restored as a whole.
+
+    One that was satisfied once and has fewer tasks by now is restored as far as they go.
+    """
     return snapshot.once(_TO_MAKE_ROOM[otherwise])
 
 
@@ -64,22 +67,28 @@ def stated_policy(policy: Bytes, otherwise: str) -> Bytes:
     return np.where(policy == UNSTATED, MATCH_POLICY_NAMES.index(otherwise), policy).astype(np.uint8)
 
 
-def _view(otherwise: str, policies: tuple[int, ...]) -> Callable[[Snapshot], Snapshot]:
+def _view(otherwise: str, *, room: bool) -> Callable[[Snapshot], Snapshot]:
+    """The minima to start with, or those for which ``room`` is made.
+
+    Where any podgroup starts with others, those without a waiting task count too: the others ask about them.
+    """
+
     def view(snapshot: Snapshot) -> Snapshot:
-        groups, counts = snapshot.podgroups, snapshot.counts
+        groups, counts, least = snapshot.podgroups, snapshot.counts, snapshot.podgroups.min_available
+        policies = ONCE_SATISFIED, ONLY_WAITING
         if MATCH_POLICY_NAMES.index(otherwise) not in policies and groups.match_policy.max(initial=0) < min(policies):
             return snapshot  # as it mostly is: no podgroup has one of these policies
-        stated = stated_policy(groups.match_policy, otherwise)
-        waits = groups.alive & ((counts.pending > 0) | (counts.waiting > 0))
-        least = groups.min_available
-        once = waits & (stated == ONCE_SATISFIED) & (counts.ready < least)
-        once &= ONCE_SATISFIED in policies
+        stated, asked = stated_policy(groups.match_policy, otherwise), groups.alive
+        if not (groups.gang_group != NONE).any():
+            asked = asked & ((counts.pending > 0) | (counts.waiting > 0))
+        once = asked & (stated == ONCE_SATISFIED) & ((counts.valid if room else counts.ready) < least)
         if once.any():
             once &= _has_run(snapshot)
-        only = waits & (stated == ONLY_WAITING) & (counts.ready > 0)
+        only = asked & (stated == ONLY_WAITING) & (counts.ready > 0)
         if not (once | only).any():
             return snapshot
-        needed = np.where(once, 0, np.where(only, least + counts.ready, least)).astype(np.int32)
+        enough = np.where(once, counts.valid if room else 0, least)
+        needed = np.where(only, least + counts.ready, enough).astype(np.int32)
         return replace(snapshot, podgroups=replace(groups, min_available=sealed(needed))).following(
             snapshot, np.zeros(0, np.int64)
         )
@@ -96,5 +105,5 @@ def _has_run(snapshot: Snapshot) -> Bools:
     return np.asarray(run | together)
 
 
-_TO_START = {one: _view(one, (ONCE_SATISFIED, ONLY_WAITING)) for one in MATCH_POLICY_NAMES[1:]}
-_TO_MAKE_ROOM = {one: _view(one, (ONLY_WAITING,)) for one in MATCH_POLICY_NAMES[1:]}
+_TO_START = {one: _view(one, room=False) for one in MATCH_POLICY_NAMES[1:]}
+_TO_MAKE_ROOM = {one: _view(one, room=True) for one in MATCH_POLICY_NAMES[1:]}

@@ -119,3 +119,42 @@ def test_under_only_waiting_what_was_promised_before_starts_with_the_others_and_
     gang["tasks"][1]["nominated_node"] = "n2"
     found = Outcome(cluster_file(TWO_BY_TWO, 1, [gang]), 2)
     assert (found.bound.keys(), found.nominated) == ({"job-1", "job-2", "job-3", "job-4"}, {})
+
+
+def in_group(name: str, runs: list[str], waits: int, minimum: int, **more: Any) -> dict[str, Any]:
+    """A member of the gang group of a and b, which was whole before; some of it runs, one task a node."""
+    group = running(name, runs, 1, gang_group=["default/a", "default/b"], **more)
+    group |= {"min_available": minimum, "priority": 1000}
+    group["tasks"] += [{"name": f"{name}-{len(runs) + at}", "request": {"cpu": 1}} for at in range(waits)]
+    return group
+
+
+@pytest.mark.parametrize("wish", [GATHERED, ANYWHERE])
+@pytest.mark.parametrize("runs", [[], ["n1"]])
+def test_a_member_that_has_lost_tasks_keeps_none_of_the_others_waiting_once_its_gang_group_was_satisfied(
+    runs: list[str], wish: dict[str, Any]
+) -> None:
+    lost = in_group("a", runs, 0, 3, **wish)
+    grown = in_group("b", ["n3", "n4"], 2, 2, **wish)
+    assert Outcome(cluster_file(TWO_BY_TWO, 1, [lost, grown])).bound.keys() == {"b-2", "b-3"}
+    low = running("low", ["n1", "n2", "n5", "n6", "n7", "n8"][len(runs) :], 1, min_available=1)
+    below = in_group("b", ["n3", "n4"], 2, 4, **wish)
+    assert len(Outcome(cluster_file(TWO_BY_TWO, 1, [lost, below, low])).evicted) == 2
+
+
+def test_room_is_made_for_what_is_left_of_a_gang_that_was_satisfied_once() -> None:
+    low = running("low", ["n2", "n3", "n4", "n5", "n6", "n7", "n8"], 1, min_available=1)
+    found = Outcome(cluster_file(TWO_BY_TWO, 1, [low, grown(["n1"], 1, 4)]))
+    assert (len(found.evicted), found.nominated.keys()) == (1, {"job-1"})
+    both = grown(["n1"], 1, 4, match_policy="waiting-and-running")
+    assert Outcome(cluster_file(TWO_BY_TWO, 1, [low, both])).evicted == []
+
+
+def test_under_only_waiting_a_member_that_runs_keeps_the_other_waiting() -> None:
+    """What runs does not count: each member of the gang group asks for its minimum anew."""
+    anew = {"match_policy": "only-waiting"}
+    second = in_group("b", [], 2, 2, **anew)
+    runs = in_group("a", ["n1", "n2"], 0, 2, **anew)
+    assert Outcome(cluster_file(TWO_BY_TWO, 1, [runs, second])).bound == {}
+    grows = in_group("a", ["n1", "n2"], 2, 2, **anew)
+    assert Outcome(cluster_file(TWO_BY_TWO, 1, [grows, second])).bound.keys() == {"a-2", "a-3", "b-0", "b-1"}
