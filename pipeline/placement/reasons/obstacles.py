@@ -69,8 +69,9 @@ def _obstacles(asked: Question) -> Iterator[Obstacle]:
         yield from free_room(asked)
         return
     of_queue = list(limits(asked))
-    if asked.purpose is Purpose.RECLAIM and asked.reason is Reason.QUOTA:
-        of_queue += [] if any(one.cause is Cause.CLOSED for one in of_queue) else list(entitlement(asked))
+    if asked.purpose is Purpose.RECLAIM and asked.reason is Reason.QUOTA and not _tells(of_queue, Cause.CLOSED):
+        lasts = _tells(of_queue, Cause.LASTING)  # then it is told already what its queue deserves too little of
+        of_queue += [one for one in entitlement(asked) if one.what or not lasts]
     yield from of_queue
     if of_queue and (asked.reason is Reason.QUOTA or of_queue[0].cause is Cause.CLOSED):
         return
@@ -79,6 +80,10 @@ def _obstacles(asked: Question) -> Iterator[Obstacle]:
         return
     yield from places(asked)
     yield from staying(asked, {one.plugin for one in (*of_queue, *paced)})
+
+
+def _tells(obstacles: list[Obstacle], cause: Cause) -> bool:
+    return any(one.cause is cause for one in obstacles)
 
 
 def _level(asked: Question) -> Iterator[Obstacle]:
