@@ -124,8 +124,17 @@ class VictimBundle(NamedTuple):
 
 
 def victim_bundles(*columns: NDArray[Any]) -> tuple[VictimBundle, ...]:
-    """Bundles of columns [B], one for each of a bundle's figures in their order."""
-    return tuple(starmap(VictimBundle, zip(*[column.tolist() for column in columns], strict=True)))
+    """Bundles of columns [B], one for each of a bundle's figures in their order.
+
+    What a podgroup loses is one bundle: where it breaks, nothing that it loses was surplus.
+    """
+    made = dict[int, VictimBundle]()
+    for one in starmap(VictimBundle, zip(*[column.tolist() for column in columns], strict=True)):
+        before = made.setdefault(one.podgroup, one)
+        if before is not one:
+            tasks, elsewhere = one.tasks + before.tasks, one.elsewhere + before.elsewhere
+            made[one.podgroup] = (before if one.safe else one)._replace(tasks=tasks, elsewhere=elsewhere)
+    return tuple(made.values())
 
 
 class Spared(NamedTuple):

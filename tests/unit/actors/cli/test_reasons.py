@@ -9,7 +9,7 @@ import pytest
 from actors.cli.simulate import SimulateOptions, simulated
 from actors.cli.simulated_words import in_words
 from pipeline.decision.explanation import Cause
-from tests.support.stuck import NOW, stuck
+from tests.support.stuck import NOW, cluster, node, runs, stuck, want
 
 PROFILES = ("default", "volcano", "kai", "koordinator")
 #: Per cluster what must be told, with the fields that must be told with it.
@@ -135,6 +135,14 @@ def test_a_decision_names_its_victims_and_what_the_other_podgroup_would_have_cos
     (victim,), (other,) = made["victims"], made["spared"]
     assert {victim["podgroup"], other["podgroup"]} == {"default/low0", "default/low1"}
     assert (victim["tasks"], other["tasks"], other["price"]["victims"]) == (1, 1, 1)
+
+
+def test_of_a_podgroup_that_breaks_no_victim_is_said_to_be_surplus() -> None:
+    document = cluster(runs("low", "n0", "n0", gpus=4), want(3, 2), nodes=[node("n0")])
+    result = simulated(document | {"policy": {"profile": "default"}}, SimulateOptions(explain=True))
+    (made,) = (one for one in result["explain"]["decisions"] if one["evicts"])
+    assert [(one["podgroup"], one["safe"], one["tasks"]) for one in made["victims"]] == [("default/low", False, 2)]
+    assert "  victim default/low: 2 tasks broken whole, priority 1" in in_words(result)
 
 
 def test_a_decision_made_task_by_task_names_them_too() -> None:
