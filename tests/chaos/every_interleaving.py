@@ -18,7 +18,7 @@ from typing import Any
 
 from actors.broker.bus import EVENTS, BrokerUnreachable, Entry, id_order
 from actors.commit.committer import Committer, TimeLimits
-from tests.chaos.small_system import CLOCK, Broker, Calls, Given, Suspended, plain
+from tests.chaos.small_system import CLOCK, Broker, Calls, Given, Suspended, given, plain
 
 TTL_S = 5.0
 TERMS = TimeLimits(lease_ttl_s=TTL_S, eviction_deadline_s=TTL_S)
@@ -94,7 +94,7 @@ class Walk:
     expiries: int = 1
     asks: int = 1
     broker_class: type[Broker] = Broker
-    given: Given = field(default_factory=Given)
+    given: Given = field(default_factory=given)
     states: int = 0
     broken: list[str] = field(default_factory=list)
     #: What was worked out: by a process, which stands beside it so that its id is its own, and what it met.
@@ -103,6 +103,7 @@ class Walk:
 
     def run(self, most: float = math.inf) -> Walk:
         """Walk; no more states than ``most``, and no further than the first that is broken."""
+        CLOCK.now = self.given.now
         broker = self.broker_class()
         broker.bus._log(EVENTS).last = id_order(self.given.events[-1].id)
         first = World(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -64,6 +64,7 @@ class Given:
         self.events = made.bus.follow(EVENTS, "0-0", count=1_000)
         self._folded: dict[tuple[bytes, ...], Interpreter] = {}
         self._audited: dict[tuple[bytes, ...], list[str]] = {}
+        self.now = CLOCK.now
 
     def state_after(self, decisions: tuple[Entry, ...]) -> Snapshot:
         """The state with these decisions folded in."""
@@ -84,6 +85,12 @@ class Given:
         if key not in self._audited:
             self._audited[key] = audited(self.events, decisions).broken
         return self._audited[key]
+
+
+@cache
+def given() -> Given:
+    """The same for all walks, with what they worked out of it."""
+    return Given()
 
 
 def digest(entry: Entry) -> bytes:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -194,8 +195,13 @@ def test_a_plugin_is_known_to_its_own_place_and_the_registry_alone(plugin: type)
     naming = re.compile(rf"\b{re.escape(module)}\b")
     others = [
         path.relative_to(ROOT).as_posix()
-        for folder in ("pipeline", "actors")
-        for path in (ROOT / folder).rglob("*.py")
-        if path != own.with_suffix(".py") and own not in path.parents and naming.search(path.read_text())
+        for path, text in sources().items()
+        if path != own.with_suffix(".py") and own not in path.parents and module in text and naming.search(text)
     ]
     assert others == ["pipeline/plugins/registry.py"]
+
+
+@cache
+def sources() -> dict[Path, str]:
+    """The text of every source."""
+    return {path: path.read_text() for folder in ("pipeline", "actors") for path in (ROOT / folder).rglob("*.py")}

@@ -28,6 +28,7 @@ BARRED_ATTRIBUTES = {
     "yaml.load": "Loader", "yaml.full_load": "", "yaml.unsafe_load": "", "yaml.load_all": "", "np.load": "",
     "numpy.load": "", "builtins.eval": "", "builtins.exec": "", "builtins.compile": "",
 }  # fmt: skip
+LAST_WORDS = {name.rpartition(".")[2] for name in BARRED_ATTRIBUTES}
 STARTED = {
     "version": 1, "uid": "t", "kind": "task_started", "revision": 2, "body": {"task": "default/a", "node": "n0"}
 }  # fmt: skip
@@ -47,7 +48,7 @@ def barred(tree: ast.AST) -> list[str]:
         found += [f"{node.lineno}: import {name}" for name in set(names) & BARRED_MODULES]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BARRED_CALLS:
             found.append(f"{node.lineno}: {node.func.id}()")
-        if isinstance(node, ast.Attribute) and ast.unparse(node) in BARRED_ATTRIBUTES:
+        if isinstance(node, ast.Attribute) and node.attr in LAST_WORDS and ast.unparse(node) in BARRED_ATTRIBUTES:
             found.append(f"{node.lineno}: {ast.unparse(node)}")
         if isinstance(node, ast.Attribute) and node.attr in BARRED_MODULES:
             found.append(f"{node.lineno}: {ast.unparse(node)}")

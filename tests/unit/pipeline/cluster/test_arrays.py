@@ -110,7 +110,8 @@ def test_rows_are_ordered_by_fractions_as_numpy_orders_them(different: int, many
     order = ordered_by(*keys)
     assert order.tolist() == np.lexsort(keys[::-1]).tolist()
     told = [tuple(key[row] for key in keys) for row in order.tolist()]
-    assert dense_rank(*keys)[order].tolist() == [sorted(set(told)).index(one) for one in told]
+    rank = {one: at for at, one in enumerate(sorted(set(told)))}
+    assert dense_rank(*keys)[order].tolist() == [rank[one] for one in told]
 
 
 @pytest.mark.parametrize("many", FEW_AND_MANY)
