@@ -79,11 +79,12 @@ def repelled(rng: random.Random) -> BundleSearch:
 def open_nodes(search: BundleSearch, gone: Rows) -> Bools:
     """bool[S, N]: nodes open to the gang once ``gone`` have left, labels minded."""
     snapshot = search.snapshot
+    if not any(constraint.anti_affinity for constraint in snapshot.vocabulary.constraints):
+        return search.allowed
     stays = np.isin(np.arange(len(snapshot.tasks)), gone, invert=True) & (snapshot.tasks.node >= 0)
     repels = np.array([("app", "x") in labels for labels in snapshot.vocabulary.label_sets], bool)
     closed = np.zeros(len(snapshot.nodes), bool)
-    if any(constraint.anti_affinity for constraint in snapshot.vocabulary.constraints):
-        closed[snapshot.tasks.node[stays & repels[snapshot.tasks.label_set]]] = True
+    closed[snapshot.tasks.node[stays & repels[snapshot.tasks.label_set]]] = True
     return np.asarray(search.allowed & ~closed)
 
 
@@ -104,12 +105,11 @@ def least_of(search: BundleSearch, domain: int) -> Least | None:
     best: Least | None = None
     sets = (with_their_gangs(snapshot, c) for many in range(len(here) + 1) for c in combinations(here, many))
     for gone in {one.tobytes(): one for one in sets}.values():
+        if not search.candidate[gone].all():
+            continue
         room = snapshot.room.future.copy()
         np.add.at(room, node[gone], snapshot.request[gone])
-        allowed = open_nodes(search, gone)[:, first:last]
-        if not search.candidate[gone].all() or not fits(
-            search.need.request, search.need.count, allowed, room[first:last]
-        ):
+        if not fits(search.need.request, search.need.count, open_nodes(search, gone)[:, first:last], room[first:last]):
             continue
         price = price_of(snapshot, gone, search.need.total, search.lost_work, None, domain)
         if best is None or price < best.price:
