@@ -36,7 +36,7 @@ def redeem(progress: Progress) -> Progress:
     holders = np.zeros(len(snapshot.podgroups), bool)
     holders[snapshot.tasks.podgroup[promised]] = True
     host = progress.host()
-    rows_of = {gang_group: _promised_of(snapshot, gang_group, promised) for gang_group in in_order(host, holders)}
+    rows_of = {gang_group: _promised_of(snapshot, gang_group) for gang_group in in_order(host, holders)}
     broken = _broken(progress, np.concatenate(list(rows_of.values())), host)
     for gang_group, rows in rows_of.items():
         if broken[rows].any():  # another promise may take its room: looked at again, after those before it
@@ -50,22 +50,28 @@ def redeem(progress: Progress) -> Progress:
 
 def _holds_promise(snapshot: Snapshot) -> Bools:
     """bool[T]: tasks that wait for a node that they were promised."""
-    tasks, result = snapshot.tasks, np.zeros(len(snapshot.tasks), bool)
+    result = np.zeros(len(snapshot.tasks), bool)
     rows = snapshot.tasks_of_all(snapshot.counts.waiting.nonzero()[0])[0]
-    result[rows] = (tasks.status[rows] == PENDING) & (tasks.nominated[rows] != NONE)
+    result[rows] = _promised_among(snapshot, rows)
     return result
 
 
-def _promised_of(snapshot: Snapshot, gang_group: GangGroup, promised: Bools) -> Rows:
+def _promised_of(snapshot: Snapshot, gang_group: GangGroup) -> Rows:
     """int64[K]: the promised tasks of a gang group, those of each podgroup in the order in which they are placed."""
     mine = [snapshot.tasks_of(podgroup) for podgroup in gang_group]
-    return np.concatenate([task_order(snapshot, rows[promised[rows]]) for rows in mine])
+    return np.concatenate([task_order(snapshot, rows[_promised_among(snapshot, rows)]) for rows in mine])
+
+
+def _promised_among(snapshot: Snapshot, rows: Rows) -> Bools:
+    """bool[K]: which of some tasks wait for a node that they were promised."""
+    tasks = snapshot.tasks
+    return np.asarray((tasks.status[rows] == PENDING) & (tasks.nominated[rows] != NONE))
 
 
 def _started(progress: Progress, gang_group: GangGroup, *, binding: bool) -> Progress:
     """Bind those whose room is idle; a gang waits until it can start with them."""
     snapshot = progress.snapshot
-    promised = _promised_of(snapshot, gang_group, _holds_promise(snapshot))
+    promised = _promised_of(snapshot, gang_group)
     idle = _idle(snapshot, promised)
     rows, rest = promised[idle], promised[~idle]
     if len(rows) == 0 or (binding and not _may_start(progress, gang_group, rows)):
@@ -164,7 +170,7 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
         if whole[list(gang_group)].all():
             continue
         if not evicting or gang_group in without_plan or victims.intersection(gang_group):
-            progress = progress.decided(taking_back(_nothing(gang_group), _promised_of(snapshot, gang_group, promised)))
+            progress = progress.decided(taking_back(_nothing(gang_group), _promised_of(snapshot, gang_group)))
     return progress
 
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct
-from pipeline.cluster.resources import fits
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, distinct
 from pipeline.cluster.rules.minimum import whole_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import TERMINATING
+from pipeline.kernels import kernel
 from pipeline.placement.filters import misplaced
 from pipeline.plugins.host import Host
 
@@ -40,33 +40,35 @@ def within_headroom(snapshot: Snapshot, rows: Rows, headroom: Longs) -> Bools:
 
 
 def fitting(snapshot: Snapshot, rows: Rows, node: Rows, card: Rows, room: Longs, on_cards: Longs) -> Bools:
-    """bool[K]: which tasks fit the ``room`` of their nodes and cards, each beside those before it."""
-    shapes, shape = snapshot.shapes, snapshot.tasks.shape[rows]
-    left, left_on = room.copy(), on_cards.copy()
-    snapshot.add_requests(rows, left, node, -1)
-    carded = np.flatnonzero(shapes.on_card[shape] > 0)
-    if (card[carded] == NONE).any():
-        return _one_by_one(snapshot, rows, node, card, room, on_cards)
-    np.subtract.at(left_on, (node[carded], card[carded]), shapes.on_card[shape[carded]])
-    asked = shapes.request[shape] > 0
-    if ((left[node] >= 0) | ~asked).all() and (left_on[node[carded], card[carded]] >= 0).all():
-        return np.ones(len(rows), bool)
-    return _one_by_one(snapshot, rows, node, card, room, on_cards)
+    """bool[K]: which tasks fit the ``room`` of their nodes and cards, each beside those before it.
+
+    A task that does not fit leaves its room to later ones.
+    """
+    shapes, order = snapshot.shapes, node.argsort(kind="stable")
+    told = node[order], card[order], snapshot.tasks.shape[rows[order]]
+    result = np.empty(len(rows), bool)
+    result[order] = _fitting(*told, shapes.request, shapes.on_card, room, on_cards)
+    return result
 
 
-def _one_by_one(snapshot: Snapshot, rows: Rows, node: Rows, card: Rows, room: Longs, on_cards: Longs) -> Bools:
-    """The same where not all of them fit together: a task that does not fit leaves its room to later ones."""
-    left, left_on = room.copy(), on_cards.copy()
-    result = np.zeros(len(rows), bool)
-    for position, row in enumerate(rows.tolist()):
-        shape, at, on = snapshot.tasks.shape[row], node[position], card[position]
-        request, amount = snapshot.shapes.request[shape], snapshot.shapes.on_card[shape]
-        has = amount == 0 or (on != NONE and left_on[at, on] >= amount)
-        if has and fits(request, left[at]):
-            left[at] -= request
-            if amount:
-                left_on[at, on] -= amount
-            result[position] = True
+@kernel
+def _fitting(node: Rows, card: Rows, shape: Ids, request: Longs, on_card: Longs, room: Longs, on_cards: Longs) -> Bools:
+    """The same of tasks node by node."""
+    result, left, left_on = np.empty(len(node), np.bool_), room[:0].copy().ravel(), on_cards[:0].copy().ravel()
+    for task in range(len(node)):
+        if task == 0 or node[task] != node[task - 1]:
+            left, left_on = room[node[task]].copy(), on_cards[node[task]].copy()
+        on, amount = card[task], on_card[shape[task]]
+        has = amount == 0 or (on != NONE and left_on[on] >= amount)
+        for r in range(len(left)):
+            asked = request[shape[task], r]
+            has &= asked <= 0 or asked <= left[r]
+        result[task] = has
+        if has:
+            for r in range(len(left)):
+                left[r] -= request[shape[task], r]
+            if amount != 0:
+                left_on[on] -= amount
     return result
 
 

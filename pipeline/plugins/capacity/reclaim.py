@@ -76,7 +76,7 @@ def keep_bounds(
     for one in range(len(result)):
         lost = np.zeros(allocated.shape, np.int64)
         for row in rows[start[one] : start[one + 1]]:
-            for r in range(lost.shape[1]):
+            for r in range(allocated.shape[1]):
                 lost[queue_of[podgroup[row]], r] += held[shape[row], r]
         result[one] = _keeps_bounds(queue, request, lost, keeps_shares, allocated, bounds)
     return result

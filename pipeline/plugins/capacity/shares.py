@@ -73,7 +73,7 @@ def _shares_of(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> Cap
         deserved=deserved,
         stated=stated,
         counts=stated if strict else owed | (stated & scalar),
-        bare=~beside_pods.any(axis=1),
+        bare=np.asarray(~beside_pods.any(axis=1)),
     )
 
 
