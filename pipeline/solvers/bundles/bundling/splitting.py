@@ -8,9 +8,9 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.counted.counting import runs
-from pipeline.kernels import inlined, writing
+from pipeline.kernels import inlined, linked, writing
 from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Favour, Surplus, Terms, Worth
-from pipeline.solvers.bundles.bundling.sorting import first_by
+from pipeline.solvers.bundles.bundling.sorting import first_by, sort_by
 from pipeline.solvers.bundles.bundling.surplus import mark_safe, unconditional
 from pipeline.solvers.bundles.bundling.worth import RANK_BITS, gain
 
@@ -48,6 +48,28 @@ def by_podgroup(begin: int, end: int, entries: Entries, seats: Ids) -> tuple[Row
     for group in range(groups):
         seats[owner[group]] = NONE
     return owner[:groups], start[: groups + 1], local, shut
+
+
+@inlined
+def may_go_whole(group: int, shut: bool, terms: Terms) -> bool:
+    """Whether all of a podgroup may go that has to; ``shut``: other tasks of it run here (see ``by_podgroup``)."""
+    rules = terms.rules
+    return bool(rules.allow_whole and not shut and (terms.groups.complete[group] or not rules.cluster_wide))
+
+
+@linked
+def levels_of(owner: Rows, terms: Terms) -> tuple[Longs, int]:
+    """int64[P]: the level of each podgroup's lost work in a price, 0 for the highest; and how many levels there are."""
+    level = np.zeros(len(owner), np.int64)
+    if not terms.rules.by_priority or len(owner) == 0:
+        return level, 1
+    order, high = np.arange(len(owner)), np.empty(len(owner), np.int64)
+    for g in range(len(owner)):
+        high[g] = -np.int64(terms.groups.priority[owner[g]])
+    sort_by(order, high, order.copy())
+    for k in range(1, len(order)):
+        level[order[k]] = level[order[k - 1]] + (high[k] != high[k - 1])
+    return level, int(level[order[-1]]) + 1
 
 
 @inlined
@@ -174,7 +196,7 @@ def split(begin: int, end: int, terms: Terms, favour: Favour, seats: Ids) -> Bun
             filled = _copy(local[first:edge], out, filled)
             podgroup[many], safe[many], stop[many] = group, True, filled
             many += 1
-        if edge == last or not rules.allow_whole or shut[g] or (rules.cluster_wide and not groups.complete[group]):
+        if edge == last or not may_go_whole(group, shut[g], terms):
             continue
         filled = _copy(local[edge:last], out, filled)
         podgroup[many], safe[many], stop[many] = group, False, filled

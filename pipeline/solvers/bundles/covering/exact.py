@@ -17,13 +17,16 @@ from pipeline.decision.price import EQUAL_WORK, NO_PRIORITY
 from pipeline.kernels import linked, writing
 from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
-from pipeline.solvers.bundles.bundling.splitting import by_podgroup
+from pipeline.solvers.bundles.bundling.splitting import by_podgroup, levels_of, may_go_whole
 from pipeline.solvers.bundles.bundling.surplus import stays_whole
 from pipeline.solvers.bundles.covering.cover import enough, move
 from pipeline.solvers.bundles.covering.sets import Sets
 
 #: Domains with more candidates are not tried.
 MOST = 40
+
+#: The ways of a decision, in the order in which they are tried: the victim stays, or goes.
+_STAYS, _GOES = 1, 2
 
 
 class _Tree(NamedTuple):
@@ -58,29 +61,14 @@ class _Walk(NamedTuple):
         What the decisions before each cost: queue rank, work of podgroups that break by level, of surplus by level (-1:
         none), highest priority, victims.
     state: uint8[V + 1]
-        How many ways were tried at each decision.
+        At each decision the way that is tried at present (``_STAYS``, ``_GOES``): 0 before the first, and larger than
+        ``_GOES`` once both were tried.
     """
 
     now: Bools
     broken: Bools
     cost: Floats
     state: Bytes
-
-
-@linked
-def _levels(owner: Rows, terms: Terms) -> tuple[Longs, int]:
-    """The level of each podgroup, 0 for the highest; how many there are."""
-    level = np.zeros(len(owner), np.int64)
-    if not terms.rules.by_priority:
-        return level, 1
-    for g in range(len(owner)):
-        for other in range(len(owner)):
-            higher = terms.groups.priority[owner[other]] > terms.groups.priority[owner[g]]
-            first = True
-            for before in range(other):
-                first &= terms.groups.priority[owner[before]] != terms.groups.priority[owner[other]]
-            level[g] += higher and first
-    return level, int(level.max()) + 1 if len(level) else 1
 
 
 @linked
@@ -92,7 +80,7 @@ def _loss(group: int, terms: Terms) -> float:
 def _tree(owner: Rows, start: Longs, local: Rows, may: Bools, alike: Bools, terms: Terms) -> tuple[_Tree, int]:
     """The decisions, costly podgroups first; and how many levels there are."""
     entries, many = terms.entries, len(owner)
-    level, levels = _levels(owner, terms)
+    level, levels = levels_of(owner, terms)
     order, high, low = np.arange(many), np.empty(many), np.arange(many)
     for g in range(many):
         high[g] = -_loss(owner[g], terms)
@@ -178,20 +166,20 @@ def cheapest_sets(
     """
     begin, end = site.start[nodes[0]], site.start[nodes[1]]
     owner, start, local, shut = by_podgroup(begin, end, terms.entries, seats)
-    groups, rules = terms.groups, terms.rules
     none = Sets(owner, start, local, np.zeros((0, len(local)), np.bool_), np.zeros((0, len(owner)), np.bool_), False)
     if len(local) > MOST or len(local) == 0:
         return none
     may = np.zeros(len(owner), np.bool_)
     for g in range(len(owner)):
-        all_may = not shut[g] and (groups.complete[owner[g]] or not rules.cluster_wide)
-        may[g] = rules.allow_whole and all_may and terms.surplus.gang[owner[g]] >= 0
+        may[g] = terms.surplus.gang[owner[g]] >= 0 and may_go_whole(owner[g], shut[g], terms)
     tree, levels = _tree(owner, start, local, may, alike[local], terms)
     many, depth, fields = len(tree.group), 0, 2 * levels + 3
     walk = _Walk(
-        np.zeros(len(local), np.bool_), np.zeros(len(owner), np.bool_), np.full((many + 1, fields), -1.0),
-        np.zeros(many + 1, np.uint8),
-    )  # fmt: skip
+        now=np.zeros(len(local), np.bool_),
+        broken=np.zeros(len(owner), np.bool_),
+        cost=np.full((many + 1, fields), -1.0),
+        state=np.zeros(many + 1, np.uint8),
+    )
     walk.cost[0, 0], walk.cost[0, fields - 2], walk.cost[0, fields - 1] = 0.0, NO_PRIORITY, 0.0
     for g in range(len(owner)):  # what can neither break nor spare anything stays; everything else is gone at first
         if may[g] or terms.surplus.gang[owner[g]] != 0:
@@ -212,7 +200,7 @@ def cheapest_sets(
             forward = _podgroup(depth, none, tree, walk, ground, terms)
         else:
             forward = _task(depth, none, tree, walk, ground, terms)
-        if walk.state[depth] > 2:  # noqa: PLR2004 - both ways were gone
+        if walk.state[depth] > _GOES:
             walk.state[depth] = 0
             depth -= 1
             continue
@@ -224,19 +212,24 @@ def cheapest_sets(
 
 @linked
 def _podgroup(depth: int, sets: Sets, tree: _Tree, walk: _Walk, ground: Ground, terms: Terms) -> bool:
-    """A podgroup keeps its minimum (first) or breaks (second), or is undecided again; whether to go on."""
+    """Try the next way of a podgroup: it keeps its minimum, then it breaks, then it is undecided again.
+
+    Returns
+    -------
+    Whether there was a way left, so that the next decision is to be made.
+    """
     g, state = tree.group[depth], walk.state[depth]
     some, rigid = sets.entry[sets.start[g] : sets.start[g + 1]], terms.surplus.gang[sets.owner[g]] == 0
     walk.cost[depth + 1] = walk.cost[depth]
-    if state == 1:
+    if state == _STAYS:
         if rigid:
             move(some, -1, ground)
             walk.now[sets.start[g] : sets.start[g + 1]] = False
         return True
-    if state == 2 and rigid:  # noqa: PLR2004 - the second way
+    if state == _GOES and rigid:
         move(some, 1, ground)
         walk.now[sets.start[g] : sets.start[g + 1]] = True
-    walk.broken[g] = state == 2  # noqa: PLR2004
+    walk.broken[g] = state == _GOES
     if walk.broken[g]:
         owner, running = sets.owner[g], len(some)
         if terms.rules.cluster_wide:
@@ -247,17 +240,22 @@ def _podgroup(depth: int, sets: Sets, tree: _Tree, walk: _Walk, ground: Ground, 
 
 @linked
 def _task(depth: int, sets: Sets, tree: _Tree, walk: _Walk, ground: Ground, terms: Terms) -> bool:
-    """A task stays (first) or goes as surplus (second), or is undecided again; whether to go on."""
+    """Try the next way of a task: it stays, then it goes as surplus, then it is undecided again.
+
+    Returns
+    -------
+    Whether the way is lawful, so that the next decision is to be made.
+    """
     g, at, state = tree.group[depth], tree.entry[depth], walk.state[depth]
     owner, some = sets.owner[g], sets.entry[at : at + 1]
     walk.cost[depth + 1] = walk.cost[depth]
     if walk.broken[g]:  # it goes along
-        return bool(state == 1)
-    if state == 1:
+        return bool(state == _STAYS)
+    if state == _STAYS:
         move(some, -1, ground)
         walk.now[at] = False
         return True
-    if state > 2:  # noqa: PLR2004
+    if state > _GOES:
         return False
     move(some, 1, ground)
     walk.now[at] = True

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
 from pipeline.kernels import linked
 from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
-from pipeline.solvers.bundles.bundling.sorting import sort_by
-from pipeline.solvers.bundles.bundling.splitting import by_podgroup
+from pipeline.solvers.bundles.bundling.splitting import by_podgroup, levels_of, may_go_whole
 from pipeline.solvers.bundles.covering.cover import leave
 from pipeline.solvers.bundles.covering.local_search.pool import BLOCK_BITS, State, VictimPool, break_up, take
 
@@ -30,34 +29,51 @@ def _by_node(at: Rows, nodes: int) -> tuple[Longs, Rows]:
 
 
 @linked
-def _levels(owner: Rows, terms: Terms) -> tuple[Longs, int]:
-    """The level of each podgroup, 0 for the highest; how many there are."""
-    level = np.zeros(len(owner), np.int64)
-    if not terms.rules.by_priority or len(owner) == 0:
-        return level, 1
-    order, high = np.arange(len(owner)), np.empty(len(owner), np.int64)
-    for g in range(len(owner)):
-        high[g] = -np.int64(terms.groups.priority[owner[g]])
-    sort_by(order, high, order.copy())
-    for k in range(1, len(order)):
-        level[order[k]] = level[order[k - 1]] + (high[k] != high[k - 1])
-    return level, int(level[order[-1]]) + 1
+def _note_podgroups(pool: VictimPool, shut: Bools, stays: Bools, terms: Terms) -> None:
+    """Write which podgroups may break, and what each loses when it does; where ``stays`` (bool[P]), it may not."""
+    groups, quota, cluster_wide = terms.groups, terms.quota, terms.rules.cluster_wide
+    for g in range(len(pool.owner)):
+        group = pool.owner[g]
+        pool.may[g] = pool.spare[g] >= 0 and not stays[g] and may_go_whole(group, shut[g], terms)
+        pool.loss[g] = groups.cost[group] * groups.lost_work[group]
+        pool.victims[g] = groups.running[group] if cluster_wide else pool.start[g + 1] - pool.start[g]
+        if quota.counted:
+            pool.queue[g] = quota.queue[group]
+        if quota.counted and cluster_wide:
+            pool.amount[g] = quota.held[group]
+        else:
+            for entry in pool.entry[pool.start[g] : pool.start[g + 1]]:
+                pool.amount[g] += terms.worth.request[terms.entries.shape[entry]]
 
 
 @linked
-def _rare(seat: Rows, role: Rows, spare: Longs, of_role: Counts, start: Longs) -> Floats:
-    """How little podgroups and roles can spare, see ``VictimPool``."""
-    rare, here = np.full(len(seat), _PLENTY), np.zeros(len(of_role), np.int64)
-    for i in range(len(seat)):
-        if role[i] >= 0:
-            here[role[i]] += 1
-    for i in range(len(seat)):
-        g = seat[i]
-        if spare[g] >= 0:
-            rare[i] = max(rare[i], 1.0 - spare[g] / (start[g + 1] - start[g]))
-            if role[i] >= 0:
-                rare[i] = max(rare[i], 1.0 - of_role[role[i]] / here[role[i]])
-    return rare
+def _note_entries(pool: VictimPool, marked: Bools, stays: Bools, terms: Terms) -> None:
+    """Write which entries may be surplus (in subgroups only those ``marked``, bool[C]), what each holds and loses."""
+    entries, worth = terms.entries, terms.worth
+    for g in range(len(pool.owner)):
+        spare, lost_work = pool.spare[g], terms.groups.lost_work[pool.owner[g]]
+        for i in range(pool.start[g], pool.start[g + 1]):
+            shape, task = entries.shape[pool.entry[i]], entries.task[pool.entry[i]]
+            pool.seat[i], pool.role[i] = g, entries.of_tasks.role[task]
+            pool.size[i] = max(float(worth.request[shape, pool.scarce]), 1e-3)
+            alone = entries.of_tasks.subgroup[task] == NONE
+            pool.free[i] = spare != 0 and not stays[g] and (alone or spare < 0 or marked[i])
+            pool.work[i] = worth.unit[shape] * lost_work if spare >= 0 else 0.0
+
+
+@linked
+def _note_rarity(pool: VictimPool, of_role: Counts) -> None:
+    """Write how little podgroups, and roles (``of_role`` int32[L]), can spare; see ``VictimPool.rare``."""
+    here = np.zeros(len(of_role), np.int64)
+    for i in range(len(pool.role)):
+        if pool.role[i] >= 0:
+            here[pool.role[i]] += 1
+    for i in range(len(pool.role)):
+        g, role = pool.seat[i], pool.role[i]
+        if pool.spare[g] >= 0:
+            pool.rare[i] = max(pool.rare[i], 1.0 - pool.spare[g] / (pool.start[g + 1] - pool.start[g]))
+            if role >= 0:
+                pool.rare[i] = max(pool.rare[i], 1.0 - of_role[role] / here[role])
 
 
 @linked
@@ -71,49 +87,47 @@ def pool_of(
     """
     begin, end = site.start[nodes[0]], site.start[nodes[1]]
     owner, start, local, shut = by_podgroup(begin, end, terms.entries, seats)
-    entries, groups, rules, worth, many = terms.entries, terms.groups, terms.rules, terms.worth, len(local)
-    level, levels = _levels(owner, terms)
-    less = (groups.priority[owner] <= highest[0]) & (groups.queue_rank[owner] <= highest[1])
-    marked = np.zeros(end - begin, np.bool_)
+    priority, queue_rank = terms.groups.priority[owner].astype(np.int64), terms.groups.queue_rank[owner]
+    level, levels = levels_of(owner, terms)
+    at = terms.entries.node[local].astype(np.int64) - nodes[0]
+    node, on = _by_node(at, nodes[1] - nodes[0])
+    pool = VictimPool(
+        owner=owner,
+        start=start,
+        entry=local,
+        seat=np.empty(len(local), np.int64),
+        at=at,
+        may=np.empty(len(owner), np.bool_),
+        spare=terms.surplus.gang[owner].astype(np.int64),
+        free=np.empty(len(local), np.bool_),
+        role=np.empty(len(local), np.int64),
+        level=level,
+        victims=np.empty(len(owner), np.int64),
+        priority=priority,
+        queue_rank=queue_rank,
+        queue=np.zeros(len(owner), np.int64),
+        loss=np.empty(len(owner)),
+        work=np.empty(len(local)),
+        rare=np.full(len(local), _PLENTY),
+        whole=np.zeros(len(local)),
+        single=np.zeros(len(local)),
+        size=np.empty(len(local)),
+        node=node,
+        on=on,
+        here=here,
+        scarce=site.scarce,
+        counted=terms.quota.counted,
+        amount=np.zeros((len(owner), terms.worth.request.shape[1]), np.int64),
+        entitled=terms.quota.entitled,
+        asking=terms.quota.asking,
+    )
+    stays, marked = (priority > highest[0]) | (queue_rank > highest[1]), np.zeros(end - begin, np.bool_)
     for entry in leaving:
         marked[entry - begin] = True
-    may, free, loss = np.zeros(len(owner), np.bool_), np.zeros(many, np.bool_), np.zeros(len(owner))
-    seat, at, role, size = np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many)
-    work, whole, single = np.zeros(many), np.zeros(many), np.zeros(many)
-    victims, amount = np.diff(start), np.zeros((len(owner), worth.request.shape[1]), np.int64)
-    for g in range(len(owner)):
-        group = owner[g]
-        spare = terms.surplus.gang[group]
-        all_may = not shut[g] and (groups.complete[group] or not rules.cluster_wide)
-        may[g] = rules.allow_whole and all_may and spare >= 0 and less[g]
-        loss[g] = groups.cost[group] * groups.lost_work[group]
-        if rules.cluster_wide:
-            victims[g] = groups.running[group]
-        for i in range(start[g], start[g + 1]):
-            entry, task = local[i], entries.task[local[i]]
-            shape = entries.shape[entry]
-            seat[i], at[i], role[i] = g, entries.node[entry] - nodes[0], entries.of_tasks.role[task]
-            size[i] = max(float(worth.request[shape, site.scarce]), 1e-3)
-            alone = entries.of_tasks.subgroup[task] == NONE
-            free[i] = spare != 0 and less[g] and (alone or spare < 0 or marked[entry - begin])
-            if spare >= 0:
-                work[i] = worth.unit[shape] * groups.lost_work[group]
-            for r in range(amount.shape[1]):
-                amount[g, r] += worth.request[shape, r]
-        if terms.quota.counted and rules.cluster_wide:
-            amount[g] = terms.quota.held[group]
-    node, on = _by_node(at, nodes[1] - nodes[0])
-    queue = np.zeros(len(owner), np.int64)
-    if terms.quota.counted:
-        for g in range(len(owner)):
-            queue[g] = terms.quota.queue[owner[g]]
-    spares = terms.surplus.gang[owner].astype(np.int64)
-    rare = _rare(seat, role, spares, terms.surplus.role, start)
-    return VictimPool(
-        owner, start, local, seat, at, may, spares, free, role, level, victims, groups.priority[owner].astype(np.int64),
-        groups.queue_rank[owner], queue, loss, work, rare, whole, single, size, node, on, here, site.scarce,
-        terms.quota.counted, amount, terms.quota.entitled, terms.quota.asking,
-    ), levels  # fmt: skip
+    _note_podgroups(pool, shut, stays, terms)
+    _note_entries(pool, marked[local - begin], stays, terms)
+    _note_rarity(pool, terms.surplus.role)
+    return pool, levels
 
 
 @linked
@@ -123,12 +137,22 @@ def begin(
     """The state in which the given victims are gone."""
     many, blocks = len(pool.owner), (len(ground.room) >> BLOCK_BITS) + 1
     state = State(
-        np.zeros(len(pool.entry), np.bool_), np.zeros(many, np.bool_), np.zeros(many, np.int64), np.zeros(many), role,
-        left, pool.may.copy(), np.zeros(many, np.bool_), np.zeros(many, np.bool_), np.zeros(len(ground.room), np.bool_),
-        np.full(len(ground.room), -1.0), np.full(blocks, -1.0), np.empty(blocks, np.int64),
-        np.ones(len(ground.wanted), np.bool_),
-        np.zeros(len(ground.wanted), np.int64),
-    )  # fmt: skip
+        gone=np.zeros(len(pool.entry), np.bool_),
+        broken=np.zeros(many, np.bool_),
+        taken=np.zeros(many, np.int64),
+        work=np.zeros(many),
+        role=role,
+        left=left,
+        may=pool.may.copy(),
+        tabu=np.zeros(many, np.bool_),
+        refused=np.zeros(many, np.bool_),
+        closed=np.zeros(len(ground.room), np.bool_),
+        ratio=np.full(len(ground.room), -1.0),
+        lowest=np.full(blocks, -1.0),
+        cheapest=np.empty(blocks, np.int64),
+        lacks=np.ones(len(ground.wanted), np.bool_),
+        slots=np.zeros(len(ground.wanted), np.int64),
+    )
     for g in range(many):
         seats[pool.owner[g]] = g
     for group in breaking:
