@@ -96,15 +96,15 @@ def cycle(
     planned = {gang_group for gang_group in progress.gang_groups if gang_group is not None}
     unplaced = tuple(one for one in progress.unplaced if one.gang_group not in planned)
     return Cycle(
-        progress.statements,
-        progress.explanations,
-        progress.snapshot,
-        progress.plans,
-        verdicts,
-        progress.starving,
-        unplaced,
-        progress.more or any(not isinstance(verdict, Accepted) for verdict in verdicts),
-        _remembered(progress, snapshot, unplaced, verdicts),
+        statements=progress.statements,
+        explanations=progress.explanations,
+        snapshot=progress.snapshot,
+        plans=progress.plans,
+        verdicts=verdicts,
+        starving=progress.starving,
+        unplaced=unplaced,
+        more=progress.more or any(not isinstance(verdict, Accepted) for verdict in verdicts),
+        backoff=_remembered(progress, snapshot, unplaced, verdicts),
     )
 
 

@@ -41,17 +41,17 @@ class Searcher:
         found = []
         for batch in batches:
             attempt = Attempt(
-                snapshot,
-                self._policy,
-                batch.purpose,
-                batch.podgroups,
-                batch.domains,
-                batch.now,
-                batch.action,
-                batch.within_podgroup,
-                batch.starting,
-                batch.among,
-                batch.survey,
+                snapshot=snapshot,
+                policy=self._policy,
+                purpose=batch.purpose,
+                podgroups=batch.podgroups,
+                domains=batch.domains,
+                now=batch.now,
+                action=batch.action,
+                within_podgroup=batch.within_podgroup,
+                starting=batch.starting,
+                among=batch.among,
+                survey=batch.survey,
             )
             host = host if host is not None and host.context.now == batch.now else host_of(attempt)
             found.append(self._attempt(attempt, host, batch))

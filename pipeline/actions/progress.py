@@ -167,8 +167,9 @@ class Progress:
         return self._host
 
     def host_for(self, purpose: Purpose) -> Host:
-        """The same for an action that evicts."""
-        if not self._may_take_starts(purpose) or len(self.redeemed) == len(self.starting):  # they are among them
+        """What they say to an action that evicts for this purpose; see ``shielded``."""
+        # Redeemed tasks are starting tasks, so equal numbers mean that the same tasks are shielded.
+        if not self._may_take_starts(purpose) or len(self.redeemed) == len(self.starting):
             return self._host
         return self._host.on(self.snapshot, starting=self.redeemed)
 
@@ -194,15 +195,15 @@ class Progress:
     ) -> Attempt:
         """An attempt for a gang group on the snapshot as it is by now, in all domains."""
         return Attempt(
-            self.snapshot,
-            self.policy,
-            purpose,
-            gang_group,
-            None,
-            self.now,
-            action,
-            within_podgroup,
-            self.shielded(purpose),
+            snapshot=self.snapshot,
+            policy=self.policy,
+            purpose=purpose,
+            podgroups=gang_group,
+            domains=None,
+            now=self.now,
+            action=action,
+            within_podgroup=within_podgroup,
+            starting=self.shielded(purpose),
         )
 
     def decided(self, made: Statement, why: Explanation | None = None) -> "Progress":

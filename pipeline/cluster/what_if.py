@@ -176,10 +176,20 @@ def columns_of(snapshot: Snapshot) -> Plain:
     tasks, shapes = snapshot.tasks, snapshot.shapes
     return tuple(
         TaskColumns(
-            tasks.status, tasks.node, tasks.nominated, tasks.card, tasks.shape, tasks.podgroup, tasks.role,
-            tasks.subgroup, tasks.best_effort, snapshot.podgroups.queue, shapes.request, shapes.on_card,
+            status=tasks.status,
+            node=tasks.node,
+            nominated=tasks.nominated,
+            card=tasks.card,
+            shape=tasks.shape,
+            podgroup=tasks.podgroup,
+            role=tasks.role,
+            subgroup=tasks.subgroup,
+            best_effort=tasks.best_effort,
+            queue=snapshot.podgroups.queue,
+            request=shapes.request,
+            on_card=shapes.on_card,
         )
-    )  # fmt: skip
+    )
 
 
 def _every_queue(snapshot: Snapshot) -> Rows:

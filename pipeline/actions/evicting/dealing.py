@@ -52,11 +52,20 @@ def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
     spans = zip(attempt.podgroups, pairwise(gone_start.tolist()), pairwise(start.tolist()), strict=True)
     statements = [
         Statement(
-            attempt.asked_by, attempt.purpose, row, gone[first:last], every[begin:end], nodes[begin:end],
-            cardless[begin:end], NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS,
+            action=attempt.asked_by,
+            purpose=attempt.purpose,
+            preemptor=row,
+            evictions=gone[first:last],
+            nominated=every[begin:end],
+            nominated_node=nodes[begin:end],
+            nominated_card=cardless[begin:end],
+            bound=NO_ROWS,
+            bound_node=NO_ROWS,
+            bound_card=NO_ROWS,
+            admitted=NO_ROWS,
         )
         for row, (first, last), (begin, end) in spans
-    ]  # fmt: skip
+    ]
     return _plans(attempt, host, whole, statements)
 
 

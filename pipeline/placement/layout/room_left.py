@@ -80,12 +80,19 @@ def room_left(
     carded = np.flatnonzero(on_card)
     # Memory of one layout and type, so that one compiled specialisation serves all calls.
     return RoomLeft(
-        np.array(request, np.int64, order="C"), np.array(on_card, np.int64), np.argsort(-size, kind="stable"),
-        carded[np.argsort(-on_card[carded], kind="stable")], np.array(conflict, np.int64, order="C"),
-        np.array(domains, np.int64, order="C"), np.array(cards, np.int64, order="C"),
-        np.array(left, np.int64, order="C"), np.array(usable, np.bool_, order="C"),
-        np.array(cards, np.int64, order="C"), np.zeros((nodes, kinds), np.int64), np.zeros((kinds, nodes), np.int64),
-    )  # fmt: skip
+        request=np.array(request, np.int64, order="C"),
+        on_card=np.array(on_card, np.int64),
+        biggest=np.argsort(-size, kind="stable"),
+        carded=carded[np.argsort(-on_card[carded], kind="stable")],
+        conflict=np.array(conflict, np.int64, order="C"),
+        domains=np.array(domains, np.int64, order="C"),
+        cards=np.array(cards, np.int64, order="C"),
+        left=np.array(left, np.int64, order="C"),
+        usable=np.array(usable, np.bool_, order="C"),
+        cards_left=np.array(cards, np.int64, order="C"),
+        held=np.zeros((nodes, kinds), np.int64),
+        slots=np.zeros((kinds, nodes), np.int64),
+    )
 
 
 def share(request: Longs, left: Longs) -> Floats:

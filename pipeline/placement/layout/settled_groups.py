@@ -143,13 +143,21 @@ def _begun(tree: GroupTree, room: RoomLeft) -> _GroupWalk:
     shut = kinds if len(room.domains) > 0 else 0
     parts = nodes if len(room.carded) > 0 else 0
     return _GroupWalk(
-        np.zeros(deep, np.int64), np.zeros(deep, np.int64), np.zeros(deep, np.int64), np.zeros(deep, np.int64),
-        np.zeros((deep, groups + 1), np.int64), np.zeros((deep, groups + 1), np.bool_),
-        np.zeros((deep, widest, 2), np.int64), np.zeros(deep, np.int64), np.zeros(deep, np.int64),
-        np.empty((deep, nodes, room.left.shape[1]), np.int64), np.empty((deep, shut, nodes), np.bool_),
-        np.empty((deep, parts, room.cards.shape[1]), np.int64), np.empty((deep, parts, kinds), np.int64),
-        np.empty((deep, kinds, nodes), np.int64),
-    )  # fmt: skip
+        group=np.zeros(deep, np.int64),
+        first=np.zeros(deep, np.int64),
+        last=np.zeros(deep, np.int64),
+        at=np.zeros(deep, np.int64),
+        order=np.zeros((deep, groups + 1), np.int64),
+        moved=np.zeros((deep, groups + 1), np.bool_),
+        region=np.zeros((deep, widest, 2), np.int64),
+        many=np.zeros(deep, np.int64),
+        tried=np.zeros(deep, np.int64),
+        left=np.empty((deep, nodes, room.left.shape[1]), np.int64),
+        usable=np.empty((deep, shut, nodes), np.bool_),
+        cards_left=np.empty((deep, parts, room.cards.shape[1]), np.int64),
+        held=np.empty((deep, parts, kinds), np.int64),
+        slots=np.empty((deep, kinds, nodes), np.int64),
+    )
 
 
 @linked

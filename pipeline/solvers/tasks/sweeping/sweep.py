@@ -258,12 +258,33 @@ def case_of(facts: FixedColumns, fleet: Fleet, kind: TaskKind, node: int, short:
             covered[at, budget] = kind.covers[budget, facts.namespace[owner[at]], facts.label_set[rows[at]]]
     limit, meets = _limits(facts, fleet, kind, rows, released) if short else (fleet.held[:0].copy(), repels)
     case = NodeCase(
-        kind.request, room, kind.part, cards, repelled,
-        facts.asks[shape], facts.card[rows], facts.on_card[shape], repels, limit, meets,
-        owner, facts.queue[owner],
-        kind.spares, surplus, facts.minima, fleet.have, facts.role[rows], facts.subgroup[rows],
-        kind.counts, kind.strict, fleet.left, kind.entitled, kind.asking, covered, fleet.allowed,
-    )  # fmt: skip
+        request=kind.request,
+        room=room,
+        part=kind.part,
+        cards=cards,
+        repelled=repelled,
+        holds=facts.asks[shape],
+        card=facts.card[rows],
+        part_held=facts.on_card[shape],
+        repels=repels,
+        limit=limit,
+        meets=meets,
+        owner=owner,
+        queue=facts.queue[owner],
+        spares=kind.spares,
+        surplus=surplus,
+        minima=facts.minima,
+        have=fleet.have,
+        role=facts.role[rows],
+        subgroup=facts.subgroup[rows],
+        counts=kind.counts,
+        strict=kind.strict,
+        left=fleet.left,
+        entitled=kind.entitled,
+        asking=kind.asking,
+        covered=covered,
+        allowed=fleet.allowed,
+    )
     return rows, released, case
 
 
