@@ -47,15 +47,15 @@ class Withheld:
         return self._found.setdefault(kind, np.zeros(self._nodes, bool))
 
 
-def alike(snapshot: Snapshot, rows: Rows) -> tuple[int, ...]:
-    """What tasks of one kind have in common, for one of them; and how many of the leading ``rows`` are of its kind."""
+def alike(snapshot: Snapshot, rows: Rows) -> tuple[tuple[int, ...], int]:
+    """What the first of ``rows`` has in common with its kind; and how many of the leading ``rows`` are of that kind."""
     tasks = snapshot.tasks
     columns = tasks.shape, tasks.podgroup, tasks.priority, tasks.may_preempt, tasks.best_effort, tasks.label_set
     same = np.ones(len(rows), bool)
     for column in columns:
         same &= column[rows] == column[rows[0]]
     many = len(rows) if same.all() else int(np.argmin(same))
-    return (*(int(column[rows[0]]) for column in columns), many)
+    return tuple(int(column[rows[0]]) for column in columns), many
 
 
 def facts_of(snapshot: Snapshot) -> FixedColumns:
@@ -63,10 +63,23 @@ def facts_of(snapshot: Snapshot) -> FixedColumns:
     tasks, there, shapes = snapshot.tasks, snapshot.occupancy, snapshot.shapes
     groups, minima = snapshot.podgroups, Minima(*snapshot.once(towards_start)[0])
     return FixedColumns(
-        there.start, there.task, tasks.podgroup, tasks.shape, tasks.card, tasks.role, tasks.subgroup, tasks.priority,
-        tasks.created, tasks.label_set, groups.queue, groups.namespace, shapes.request, shapes.on_card, minima,
-        snapshot.nodes.allocatable,
-    )  # fmt: skip
+        start=there.start,
+        resident=there.task,
+        podgroup=tasks.podgroup,
+        shape=tasks.shape,
+        card=tasks.card,
+        role=tasks.role,
+        subgroup=tasks.subgroup,
+        priority=tasks.priority,
+        created=tasks.created,
+        label_set=tasks.label_set,
+        queue=groups.queue,
+        namespace=groups.namespace,
+        asks=shapes.request,
+        on_card=shapes.on_card,
+        minima=minima,
+        allocatable=snapshot.nodes.allocatable,
+    )
 
 
 def fleet_of(host: Host, quota: TaskQuota | None, limits: QueueLimits | None) -> Fleet:
@@ -75,21 +88,33 @@ def fleet_of(host: Host, quota: TaskQuota | None, limits: QueueLimits | None) ->
     follows = [one.JOB_ORDER_FOLLOWS is Follows.READINESS for one in host.job_orders]
     counted, bound = quota or task_quota(), limits or _no_limits()
     return Fleet(
-        snapshot.room.future.copy(), snapshot.room.idle, snapshot.card_room.future.copy(), snapshot.card_room.idle,
-        np.zeros(len(snapshot.tasks), bool), snapshot.counts.ready.copy(),
-        Have(*(column.copy() for column in snapshot.once(towards_start)[1])),
-        counted.queues.allocated.copy(), bound.held.copy(), counted.allowed.copy(), np.array([*follows, False]),
-    )  # fmt: skip
+        future=snapshot.room.future.copy(),
+        idle=snapshot.room.idle,
+        cards=snapshot.card_room.future.copy(),
+        idle_cards=snapshot.card_room.idle,
+        gone=np.zeros(len(snapshot.tasks), bool),
+        ready=snapshot.counts.ready.copy(),
+        have=Have(*(column.copy() for column in snapshot.once(towards_start)[1])),
+        left=counted.queues.allocated.copy(),
+        held=bound.held.copy(),
+        allowed=counted.allowed.copy(),
+        says_ready=np.array([*follows, False]),
+    )
 
 
 def no_decisions(snapshot: Snapshot, tasks: int) -> Decisions:
     """Room for as many decisions as there are tasks, and for all victims that there can be."""
     victims, released = len(snapshot.occupancy.task), int((snapshot.tasks.nominated != NONE).sum())
     return Decisions(
-        np.zeros(2, np.int64), np.empty(tasks, np.int64), np.empty(tasks, np.int64), np.empty(tasks, np.int64),
-        np.zeros(tasks + 1, np.int64), np.empty(victims, np.int64),
-        np.zeros(tasks + 1, np.int64), np.empty(released, np.int64),
-    )  # fmt: skip
+        many=np.zeros(2, np.int64),
+        task=np.empty(tasks, np.int64),
+        node=np.empty(tasks, np.int64),
+        card=np.empty(tasks, np.int64),
+        first_victim=np.zeros(tasks + 1, np.int64),
+        victims=np.empty(victims, np.int64),
+        first_released=np.zeros(tasks + 1, np.int64),
+        released=np.empty(released, np.int64),
+    )
 
 
 def _no_limits() -> QueueLimits:

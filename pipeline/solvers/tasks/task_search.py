@@ -81,7 +81,7 @@ class TaskSearch:
         return 1 if alone else self._missing - first
 
     def find(self, first: int, last: int) -> bool:
-        """Search for the tasks at positions ``first:last``; whether none that a required level binds has no place."""
+        """Search for the tasks at positions ``first:last``; False once one that a required level binds has no place."""
         before, at = self._present.many, first
         while at < last:
             found, first_of_these = self._present.many, at
@@ -96,24 +96,25 @@ class TaskSearch:
         """Search for the next tasks that can be decided on together; how many."""
         if self._changing:
             self._reorder()
-        key = alike(self._snapshot, self._tasks[at:last])
+        key, of_kind = alike(self._snapshot, self._tasks[at:last])
         if self._hard or len(self._rules) > 1:
-            return self._place(at, key)
-        kind = self._kind(int(self._tasks[at]), self._rules[0], key[:-1])
-        many = 1 if self._changing else kind.together(key[-1])
+            return self._place(at, key, of_kind)
+        kind = self._kind(int(self._tasks[at]), self._rules[0], key)
+        many = 1 if self._changing else kind.together(of_kind)
         kind.place(self._tasks[at : at + many], (0, len(self._snapshot.nodes)))
         return many
 
-    def _place(self, at: int, key: tuple[int, ...]) -> int:
+    def _place(self, at: int, key: tuple[int, ...], of_kind: int) -> int:
         """The first place for a task, by one rule after the other, each over all regions that are open to it.
 
         If only one region is, it is the only one for those that follow in the same part of the gang, and those like it
-        are searched for with it. Returns how many were searched for.
+        are searched for with it: of the next ``of_kind`` tasks, which are of one kind (``key``). Returns how many were
+        searched for.
         """
         waiting, found = self._tasks[at : max(self._missing, at + 1)], self._present.many
-        part = self._snapshot.tasks.subgroup[waiting[: key[-1]]]
+        part = self._snapshot.tasks.subgroup[waiting[:of_kind]]
         for rule in self._rules:
-            kind = self._kind(int(waiting[0]), rule, key[:-1])
+            kind = self._kind(int(waiting[0]), rule, key)
             if int(part[0]) in self._pinned:
                 in_part = int(np.argmin(np.append(part == part[0], False)))
                 many = 1 if self._changing else kind.together(in_part)
@@ -126,10 +127,10 @@ class TaskSearch:
         return 1
 
     def _regions(self, kind: KindSearch, waiting: Rows) -> list[Region]:
-        """Regions that are open to the next task; if there is only one, no place that is taken opens another.
+        """Regions that are open to the next task. A single one is pinned for those behind it: no place opens another.
 
-        Unless the gang's own tasks go for it, which may be what keeps it where it is. That of the last task may be more
-        than what is open to others once it has its place.
+        It is not pinned where tasks of the gang may go for others of it: they may be what ties the gang to that region.
+        Nor is that of the last task, since less may be open to others once this one has its place.
         """
         host, state, task = self._present.host, self._present.state, int(waiting[0])
         found = list(regions(self._attempt, host, state, task, RegionCapacity(kind.slots, waiting)))
