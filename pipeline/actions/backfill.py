@@ -25,7 +25,7 @@ def backfill(progress: Progress) -> Progress:
     ready = host.valid & host.ready
     may = ready.copy()
     may[list(progress.held)] = False
-    for podgroup, gang_group in snapshot.once(gang_groups).unit.items():
+    for podgroup, gang_group in snapshot.once(gang_groups).gang_group.items():
         may[podgroup] &= ready[list(gang_group)].all()
     rows = np.flatnonzero(waits & may[tasks.podgroup])
     if len(rows) == 0:

@@ -1,8 +1,8 @@
 """Promises of podgroups of lower priority: a gang of higher priority may take their room; they are then served anew.
 
 After "Preempt Action Support Topology", where a preemptor clears the nominations of lower priority on its node. Here
-this holds for gangs: the promises of one unit are withdrawn together, by the plan that needs their room, and only where
-that saves running work.
+this holds for gangs: the promises of a gang group are withdrawn together, by the plan that needs their room, and only
+where that saves running work.
 """
 
 import numpy as np
@@ -63,14 +63,14 @@ def without(attempt: Attempt, rows: Rows) -> Attempt:
 def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: Rows) -> Plan:
     """The plan, found on ``freed``, as a plan of the attempt: it withdraws the promises that cannot be kept beside it.
 
-    Units are looked at in the policy's order; each keeps all its promises or none.
+    Gang groups are looked at in the policy's order; each keeps all its promises or none.
     """
     snapshot, tasks = carried_out(plan.statement, freed.snapshot, attempt.now), attempt.snapshot.tasks
     holders = np.zeros(len(snapshot.podgroups), bool)
     holders[tasks.podgroup[rows]] = True
     lost = []
-    for unit in in_order(host, holders):
-        mine = rows[is_among(tasks.podgroup[rows], unit)]
+    for gang_group in in_order(host, holders):
+        mine = rows[is_among(tasks.podgroup[rows], gang_group)]
         node, card = tasks.nominated[mine].astype(np.int64), tasks.card[mine].astype(np.int64)
         if kept(on(host, snapshot), mine, node, card).all():
             again = statement("kept", nominated=mine, nominated_node=node, nominated_card=card)

@@ -15,7 +15,7 @@ QUEUE_DEPTH = "queue_depth"
 
 
 def in_order(host: Host, wanted: Bools) -> list[tuple[int, ...]]:
-    """The ``wanted`` podgroups (bool[G]) as units that start together, by the order of queues, then of podgroups.
+    """The ``wanted`` podgroups (bool[G]) as gang groups, by the order of queues, then of podgroups.
 
     A gang group has the place of its first member and is complete: it includes members that are not wanted.
     """
@@ -26,15 +26,15 @@ def served(host: Host, wanted: Bools) -> Iterator[tuple[int, ...]]:
     """The same as an iterator, for callers that may need the first few only."""
     snapshot, rows = host.context.snapshot, wanted.nonzero()[0]
     ranked = _ranked(host, rows) if len(rows) > 1 else rows.tolist()
-    if not snapshot.once(gang_groups).unit:
+    if not snapshot.once(gang_groups).gang_group:
         yield from ((row,) for row in ranked)
         return
     seen: set[tuple[int, ...]] = set()
     for row in ranked:
-        unit = together(snapshot, row)
-        if unit not in seen:
-            seen.add(unit)
-            yield unit
+        gang_group = together(snapshot, row)
+        if gang_group not in seen:
+            seen.add(gang_group)
+            yield gang_group
 
 
 def queue_depth(policy: Policy, action: str) -> int:

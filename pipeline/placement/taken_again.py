@@ -42,8 +42,8 @@ def taken_again(attempt: Attempt, host: Host, plan: Plan, propose: Propose) -> b
     again = replace(attempt, snapshot=later, purpose=Purpose.RECLAIM, action=_RECLAIM, domains=None, among=None)
     then = Host(replace(host.context, snapshot=later, among=None))
     asking = then.starving & then.valid & is_among(later.podgroups.queue, np.array(queues))
-    for unit in _one_of_each_kind(later, np.flatnonzero(asking)):
-        found = propose(replace(again, podgroups=unit), then)
+    for gang_group in _one_of_each_kind(later, np.flatnonzero(asking)):
+        found = propose(replace(again, podgroups=gang_group), then)
         if isinstance(found, Plan) and is_among(made.placed, found.statement.evictions).any():
             return True
     return False
@@ -51,8 +51,8 @@ def taken_again(attempt: Attempt, host: Host, plan: Plan, propose: Propose) -> b
 
 def _one_of_each_kind(snapshot: Snapshot, podgroups: Rows) -> Iterable[tuple[int, ...]]:
     """The gang groups of some podgroups, without those of the kind of another."""
-    units = dict.fromkeys(together(snapshot, row) for row in podgroups.tolist())
-    return {kind_of(snapshot, unit) or unit: unit for unit in units}.values()
+    gang_groups = dict.fromkeys(together(snapshot, row) for row in podgroups.tolist())
+    return {kind_of(snapshot, one) or one: one for one in gang_groups}.values()
 
 
 def _rivals(snapshot: Snapshot, host: Host, made: Statement) -> Iterator[int]:

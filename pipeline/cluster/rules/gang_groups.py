@@ -17,25 +17,25 @@ class Together(NamedTuple):
 
     Attributes
     ----------
-    unit
+    gang_group
         By row, with which podgroups each starts, itself included; only those that name others. First come those that
         wait for all of them, then the others, each by age and name.
     complete: bool[G]
         False for one that starts only with a podgroup that is not there.
     """
 
-    unit: dict[int, tuple[int, ...]]
+    gang_group: dict[int, tuple[int, ...]]
     complete: Bools
 
 
 def together(snapshot: Snapshot, podgroup: int) -> tuple[int, ...]:
     """The podgroups that start together with this one, itself included: the first speaks for all."""
-    return snapshot.once(gang_groups).unit.get(podgroup, (podgroup,))
+    return snapshot.once(gang_groups).gang_group.get(podgroup, (podgroup,))
 
 
-def asking(snapshot: Snapshot, unit: tuple[int, ...]) -> list[int]:
-    """Those of some podgroups that wait for all the others."""
-    return [podgroup for podgroup in unit if together(snapshot, podgroup) == unit]
+def asking(snapshot: Snapshot, gang_group: tuple[int, ...]) -> list[int]:
+    """Those podgroups of a gang group that wait for all the others."""
+    return [podgroup for podgroup in gang_group if together(snapshot, podgroup) == gang_group]
 
 
 def gang_groups(snapshot: Snapshot) -> Together:
@@ -48,15 +48,15 @@ def gang_groups(snapshot: Snapshot) -> Together:
     row_of = dict(zip(groups.gang[named].tolist(), named.tolist(), strict=True))
     reached = {number: _reached(snapshot, number, row_of) for number in np.unique(groups.gang_group[listed]).tolist()}
     members = {row: reached[int(groups.gang_group[row])] for row in listed.tolist()}
-    unit: dict[int, tuple[int, ...]] = {}
+    gang_group: dict[int, tuple[int, ...]] = {}
     ordered: dict[frozenset[int], tuple[int, ...]] = {}
     for row, found in members.items():
         complete[row] = NONE not in found
         if found not in ordered:
             there = sorted(found - {NONE}, key=lambda one: (members.get(one) != found, int(groups.order[one])))
             ordered[found] = tuple(there)
-        unit[row] = ordered[found]
-    return Together(unit, complete)
+        gang_group[row] = ordered[found]
+    return Together(gang_group, complete)
 
 
 def _reached(snapshot: Snapshot, number: int, row_of: dict[int, int]) -> frozenset[int]:

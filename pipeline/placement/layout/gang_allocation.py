@@ -29,7 +29,7 @@ from pipeline.records import replace
 
 @dataclass(frozen=True)
 class _Layout:
-    """One way to place a unit: where its tasks went, and how good the nodes are together."""
+    """One way to place a gang group: where its tasks went, and how good the nodes are together."""
 
     laid: Laid
     score: float
@@ -40,14 +40,14 @@ def allocate(
 ) -> Statement | None:
     """Place the waiting tasks of podgroups that start together.
 
+    Domains are tried tier by tier, narrowest first; within a tier the best-scored one is taken. Room that is promised
+    to other tasks is not free; room that is coming free may be promised.
+
     Parameters
     ----------
     surplus_limit
         At most this many tasks beyond the minimum, so that other podgroups get room too; None: all that fit. Subgroups
         are not cut.
-
-    Domains are tried tier by tier, narrowest first; within a tier the best-scored one is taken. Room that is promised
-    to other tasks is not free; room that is coming free may be promised.
 
     Returns
     -------

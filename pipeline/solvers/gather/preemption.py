@@ -162,19 +162,19 @@ def _still_ending(snapshot: Snapshot, waiting: Rows) -> bool:
 
 def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> GatherSearch:
     snapshot = attempt.snapshot
-    unit, queue = attempt.podgroups, int(snapshot.podgroups.queue[attempt.podgroups[0]])
+    gang_group, queue = attempt.podgroups, int(snapshot.podgroups.queue[attempt.podgroups[0]])
     return GatherSearch(
         host=host,
         need=need,
         preemptor=preemptor,
         allowed=host.allowed(need.shapes),
-        existing=existing_of(snapshot, unit, need.tasks[: need.minimum]),
+        existing=existing_of(snapshot, gang_group, need.tasks[: need.minimum]),
         candidate=_candidates(host, preemptor),
         short=np.maximum(preemptor.request - host.headroom[queue], 0),
         frees=np.arange(len(snapshot.queues)) == queue,
-        steps=steps_of(snapshot, unit, need.tasks[: need.minimum]),
+        steps=steps_of(snapshot, gang_group, need.tasks[: need.minimum]),
         lost=lost_work(snapshot, attempt.now),
-        queue_rank=host.price_rank(attempt.purpose, unit[0]),
+        queue_rank=host.price_rank(attempt.purpose, gang_group[0]),
     )
 
 
@@ -231,8 +231,8 @@ def _on_its_nodes(snapshot: Snapshot, outdone: Rows, made: Statement) -> Rows:
     tasks = snapshot.tasks
     nodes = np.concatenate([made.nominated_node, tasks.node[made.evictions]])
     losers = distinct(tasks.podgroup[outdone[is_among(tasks.nominated[outdone], nodes)]])
-    units = {podgroup for loser in losers.tolist() for podgroup in together(snapshot, loser)}
-    return outdone[is_among(tasks.podgroup[outdone], sorted(units))]
+    members = {podgroup for loser in losers.tolist() for podgroup in together(snapshot, loser)}
+    return outdone[is_among(tasks.podgroup[outdone], sorted(members))]
 
 
 def _explained(attempt: Attempt, need: Need, reason: Reason) -> Explanation:
