@@ -122,7 +122,7 @@ def in_one_region_each(groups: list[Group]) -> InOneRegionEach | None:
 
 
 def nodes_of(part: Part, snapshot: Snapshot, leaving: Rows) -> Rows:
-    """Nodes of the part's tasks that run or are promised a node, without those that leave."""
+    """int64[K]: the nodes of the part's tasks that run or are promised a node; ``leaving`` int64[V] do not count."""
     have = snapshot.counts
     if have.running[part.podgroup] == have.waiting[part.podgroup] == 0:  # the usual gang: all of it is to be placed
         return NO_ROWS
@@ -168,6 +168,6 @@ def regions_at(snapshot: Snapshot, level: int) -> Ids:
 
 
 def in_order(topology: Topology, domains: Rows) -> Rows:
-    """Those of some domains that have nodes, in the order of these."""
+    """int64[K]: those of some domains (int64[D]) that have nodes, in the order of their nodes."""
     domains = domains[topology.start[domains] < topology.stop[domains]]
     return domains[topology.start[domains].argsort(kind="stable")]

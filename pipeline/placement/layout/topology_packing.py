@@ -8,6 +8,7 @@ part moves once, so that the search ends.
 
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,6 +56,43 @@ class _Slice:
         return found[found[:, 0].argsort(kind="stable")]
 
 
+class _GroupCounts(NamedTuple):
+    """What is counted of the groups of a gang.
+
+    Attributes
+    ----------
+    own, total: int64[P, M]
+        Tasks of each kind that are in the group and in no inner one, and all in it.
+    inside
+        The groups right inside each.
+    depth
+        How many groups lie in each other at most.
+    """
+
+    own: Longs
+    total: Longs
+    inside: list[list[int]]
+    depth: int
+
+
+class _TaskKinds(NamedTuple):
+    """The kinds of tasks of a minimum: tasks of one kind are interchangeable.
+
+    Attributes
+    ----------
+    of_task: int64[K]
+        The kind of each task of the minimum.
+    shape: int64[M]
+        The row in ``Need.shapes`` of each kind.
+    label_set: int32[M]
+        The label set of each kind; only if anti-affinity matters.
+    """
+
+    of_task: Rows
+    shape: Rows
+    label_set: Ids
+
+
 @dataclass(frozen=True)
 class _Outline:
     """What is known about a search for places before its room: the groups of a gang in one slice, and their tasks.
@@ -81,34 +119,34 @@ class _Outline:
     @cached_property
     def classes(self) -> list[tuple[Rows, int, int]]:
         """Positions of the tasks of one group and kind, with both."""
-        pairs = np.argwhere(self._counted[0]).tolist()
+        pairs = np.argwhere(self._counted.own).tolist()
         return [(np.flatnonzero((self.group == g) & (self.kind == k)), g, k) for g, k in pairs]
 
     def tree(self, room: RoomLeft) -> GroupTree:
         """The groups; of siblings, the one that asks for the largest part of the room comes first."""
-        own, total, inside, depth = self._counted
+        counted = self._counted
         of_room = share(room.request, room.left)
-        size = [-float(each @ of_room) for each in total]
+        size = [-float(each @ of_room) for each in counted.total]
         one_list = list[int]()
-        for inner, alone in zip(inside, self._has_own, strict=True):
+        for inner, alone in zip(counted.inside, self._has_own, strict=True):
             one_list += sorted(inner, key=lambda g: (size[g], g))
             one_list += [OWN] if alone else []
-        return GroupTree(own, total, np.array(one_list, np.int64), self._begin, *self._regions, depth)
+        todo = np.array(one_list, np.int64)
+        return GroupTree(counted.own, counted.total, todo, self._begin, *self._regions, counted.depth)
 
     @cached_property
     def _has_own(self) -> list[bool]:
         """Of each group, whether it has tasks that are in no inner group."""
-        return [bool(each.any()) for each in self._counted[0]]
+        return [bool(each.any()) for each in self._counted.own]
 
     @cached_property
     def _begin(self) -> Rows:
         """Where what is to be placed inside each group begins."""
-        many = [len(inner) + alone for inner, alone in zip(self._counted[2], self._has_own, strict=True)]
+        many = [len(inner) + alone for inner, alone in zip(self._counted.inside, self._has_own, strict=True)]
         return np.append(0, np.cumsum(many))
 
     @cached_property
-    def _counted(self) -> tuple[Longs, Longs, list[list[int]], int]:
-        """The tasks of each group and kind, own ones and all; the groups inside each; how deep they lie."""
+    def _counted(self) -> _GroupCounts:
         own = np.zeros((len(self.groups), self.kinds), np.int64)
         np.add.at(own, (self.group, self.kind), 1)
         total, inside = own.copy(), list[list[int]]([] for _ in self.groups)
@@ -118,7 +156,7 @@ class _Outline:
         depth = [1] * len(self.groups)
         for g, group in enumerate(self.groups[1:], 1):
             depth[g] += depth[group.parent]
-        return own, total, inside, max(depth)
+        return _GroupCounts(own, total, inside, max(depth))
 
     @cached_property
     def _regions(self) -> tuple[Longs, Rows]:
@@ -182,7 +220,7 @@ class Packing:
 
     def _open_after(self, leaving: Rows) -> Bools:
         """bool[S, n]: nodes that each shape may use beside tasks that stay, if any of its kinds may."""
-        usable, shape = np.zeros_like(self.allowed), self._kinds[1]
+        usable, shape = np.zeros_like(self.allowed), self._kinds.shape
         np.logical_or.at(usable, shape, self.allowed[shape] & ~self._denials.after(leaving))
         return sealed(usable)
 
@@ -193,7 +231,7 @@ class Packing:
     @cached_property
     def _said(self) -> tuple[Ids, Ids]:
         """int32[M], int32[M]: the constraint and the label set of each kind."""
-        return self.snapshot.shapes.constraint[self.need.shapes[self._kinds[1]]], self._kinds[2]
+        return self.snapshot.shapes.constraint[self.need.shapes[self._kinds.shape]], self._kinds.label_set
 
     @cached_property
     def _among(self) -> Exclusions:
@@ -260,7 +298,7 @@ class Packing:
         one_kind = len(self.need.shapes) == 1 and not self._repels and not any(self._on_card.tolist())
         each = in_one_region_each(groups) if one_kind else None
         alike = each is not None and len(each.around) == 0
-        return _Outline(groups, group, self._kinds[0], len(self._kinds[1]), alike, self._slice)
+        return _Outline(groups, group, self._kinds.of_task, len(self._kinds.shape), alike, self._slice)
 
     @cached_property
     def _slice(self) -> _Slice:
@@ -271,24 +309,23 @@ class Packing:
         return not self.counted and concerns(self.snapshot, self.need.tasks[: self.need.minimum])
 
     @cached_property
-    def _kinds(self) -> tuple[Rows, Rows, Ids]:
-        """The kind of each task of the minimum; the shape of each kind, in the need, and its label set."""
+    def _kinds(self) -> _TaskKinds:
         shape = self.need.shape[: self.need.minimum].astype(np.int64)
         if not self._repels:
             shapes = np.arange(len(self.need.shapes))
-            return shape, shapes, shapes.astype(np.int32)
+            return _TaskKinds(shape, shapes, shapes.astype(np.int32))
         pairs = np.stack([shape, self.snapshot.tasks.label_set[self.need.tasks[: self.need.minimum]]], axis=1)
         kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
-        return kind.reshape(-1), kinds[:, 0], kinds[:, 1]
+        return _TaskKinds(kind.reshape(-1), kinds[:, 0], kinds[:, 1])
 
     @cached_property
     def _on_card(self) -> Longs:
         """int64[M]: what tasks of each kind ask of a card."""
-        return self.snapshot.shapes.on_card[self.need.shapes[self._kinds[1]]]
+        return self.snapshot.shapes.on_card[self.need.shapes[self._kinds.shape]]
 
     def _room(self, room: Longs, leaving: Rows) -> RoomLeft:
         """The room for each kind of task, cards and what is repelled included."""
-        snapshot, shape = self.snapshot, self._kinds[1]
+        snapshot, shape = self.snapshot, self._kinds.shape
         usable, among, free = self.allowed[shape], None, np.zeros((len(room), 0), np.int64)
         if self._repels:
             usable, among = usable & ~self._denials.after(leaving), self._among

@@ -85,7 +85,7 @@ class FreeRoom:
         leave(some, self.ground)
 
     def arranged(self, leaving: Rows) -> Rows | None:
-        """A node row for every task of the minimum at present, or None; ``leaving``: rows of all victims."""
+        """int64[minimum]: at present a node row for each task of the minimum; ``leaving`` int64[V]: all victims."""
         return self._packing.places(self.ground.room, leaving)
 
     @cached_property
