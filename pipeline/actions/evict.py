@@ -14,6 +14,7 @@ Gang groups of one kind that follow each other share one search: for room (`evic
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import dropwhile, islice, takewhile
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from pipeline.actions.backoff import GangGroup
 from pipeline.actions.claims import closed_to
 from pipeline.actions.evicting.dealing import can_be_dealt, dealt
 from pipeline.actions.evicting.leftovers import in_turn, resting, waits
-from pipeline.actions.evicting.one_kind import TASKS, as_one, of_another, of_one_kind, rigid_of_one_kind
+from pipeline.actions.evicting.one_kind import MOST_TASKS, as_one, of_another, of_one_kind, rigid_of_one_kind
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
 from pipeline.cluster.arrays import NO_ROWS, Bools, Rows
@@ -41,6 +42,9 @@ from pipeline.solvers.registry import DEALING, solver_of
 _AHEAD = 4
 #: Reasons that say something of a podgroup itself, and not of all podgroups of its kind.
 _OWN = (Reason.NOTHING_MISSING, Reason.DELAY)
+#: What decides the answer of a search on one state: the kind that asks, and the rows (bytes of int64) of the nodes that
+#: are closed to it.
+_KindAndClosed: TypeAlias = tuple[PodgroupKind, bytes]
 
 
 def evict(progress: Progress, action: str, purpose: Purpose) -> Progress:
@@ -79,17 +83,17 @@ class _SinceLastPlan:
         Outcomes that were searched for ahead, by position.
     ahead
         Positions that were searched for ahead, or would have been if it paid.
-    without
+    cordoned
         The snapshot without some closed nodes, by their rows.
-    without_room
-        Kinds that no room was found for, with the nodes that were closed to them, and why.
+    unplaced
+        Why no room was found, by what was asked.
     """
 
     host: Host | None = None
     found: dict[int, Outcome] = field(default_factory=dict)
     ahead: set[int] = field(default_factory=set)
-    without: dict[bytes, Snapshot] = field(default_factory=dict)
-    without_room: dict[tuple[PodgroupKind, bytes] | None, Explanation] = field(default_factory=dict)
+    cordoned: dict[bytes, Snapshot] = field(default_factory=dict)
+    unplaced: dict[_KindAndClosed | None, Explanation] = field(default_factory=dict)
 
 
 class _Pass:
@@ -107,7 +111,7 @@ class _Pass:
         self._known = _SinceLastPlan(host)
         self._window = _AHEAD
         #: How many podgroups are served at once at most.
-        self._together = TASKS
+        self._together = MOST_TASKS
         #: Gang groups, and the victims that were found for all of their kind at once.
         self._victims: dict[GangGroup, Rows] = {}
 
@@ -139,11 +143,11 @@ class _Pass:
                 self._progress = replace(self._progress, retaken=back, taker=gang_group[0])
                 return 1
             self._planned([outcome], [gang_group])
-            self._again(at)
+            self._give_another_turn(at)
         else:
             self._progress = self._progress.without_plan(gang_group, self._action, outcome.explanation)
             if key is not None and isinstance(outcome, NoPlan) and outcome.explanation.reason not in _OWN:
-                self._known.without_room[key] = outcome.explanation
+                self._known.unplaced[key] = outcome.explanation
         return 1
 
     def _dealt(self, at: int) -> int:
@@ -188,7 +192,7 @@ class _Pass:
         snapshot, policy, first = self._progress.snapshot, self._progress.policy, self._gang_groups[at][0]
         dealing = DEALING.get(policy.solver(self._action))
         most = 0 if dealing is None or self._together == 1 else dealing.widest_dealt(policy)
-        if len(snapshot.tasks_of(first)) > most or self._key(at) in self._known.without_room:
+        if len(snapshot.tasks_of(first)) > most or self._key(at) in self._known.unplaced:
             return []
         alike = rigid_of_one_kind(snapshot, islice(self._next(at), self._together))
         return alike if alike and can_be_dealt(snapshot, first) else []
@@ -211,7 +215,7 @@ class _Pass:
         self._progress = self._progress.planned(plans, gang_groups)
         self._known, self._window = _SinceLastPlan(), 1
 
-    def _again(self, at: int) -> None:
+    def _give_another_turn(self, at: int) -> None:
         """Give the gang group that just got its plan another turn, if it asks for more, before those behind it."""
         gang_group, snapshot = self._gang_groups[at], self._progress.snapshot
         if not snapshot.counts.pending[list(gang_group)].any() or not self._host.starving[list(gang_group)].all():
@@ -224,9 +228,9 @@ class _Pass:
         self._gang_groups.insert(place, gang_group)
         self._shut = closed_to(self._host, self._progress.setup.closed, self._gang_groups)
 
-    def _none_of_its_kind(self, key: tuple[PodgroupKind, bytes] | None, podgroup: int) -> NoPlan | None:
+    def _none_of_its_kind(self, key: _KindAndClosed | None, podgroup: int) -> NoPlan | None:
         """Why there is no room for a podgroup, if another one of its kind found none on the same state."""
-        why = self._known.without_room.get(key)
+        why = self._known.unplaced.get(key)
         return None if why is None else NoPlan(of_another(why, self._progress.snapshot, podgroup))
 
     def _outcome(self, at: int) -> Outcome:
@@ -265,7 +269,7 @@ class _Pass:
         """Search for the next gang groups on one snapshot at once: those with the same closed nodes, one of a kind."""
         same = (one for one in range(at, len(self._gang_groups)) if self._as_open(one, at))
         window, self._window = list(islice(same, self._window)), self._window * 2
-        first: dict[tuple[PodgroupKind, bytes] | int, int] = {}
+        first: dict[_KindAndClosed | int, int] = {}
         for one in window:
             first.setdefault(self._key(one) or one, one)
         ahead = list(first.values())
@@ -275,7 +279,7 @@ class _Pass:
             found = self._progress.setup.search.ahead(attempts, self._host_of(attempts[0]))
             self._known.found.update(zip(ahead, found, strict=False))
 
-    def _key(self, at: int) -> tuple[PodgroupKind, bytes] | None:
+    def _key(self, at: int) -> _KindAndClosed | None:
         """What gang groups have in common that are answered alike; None for one that is of no kind, or the only one."""
         if len(self._gang_groups) == 1:
             return None
@@ -290,7 +294,7 @@ class _Pass:
 
     def _closed_to(self, at: int) -> Snapshot:
         """The snapshot as it is by now without the nodes closed to a gang group; the same one for the same nodes."""
-        key, known = self._shut[at].tobytes(), self._known.without
+        key, known = self._shut[at].tobytes(), self._known.cordoned
         if key not in known:
             known[key] = without(self._progress.snapshot, self._shut[at])
         return known[key]

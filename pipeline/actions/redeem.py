@@ -33,10 +33,8 @@ def redeem(progress: Progress) -> Progress:
     promised = _holds_promise(snapshot)
     if not promised.any():
         return progress
-    holders = np.zeros(len(snapshot.podgroups), bool)
-    holders[snapshot.tasks.podgroup[promised]] = True
     host = progress.host()
-    rows_of = {gang_group: _promised_of(snapshot, gang_group) for gang_group in in_order(host, holders)}
+    rows_of = {one: _promised_of(snapshot, one) for one in in_order(host, _holders(snapshot, promised))}
     broken = _broken(progress, np.concatenate(list(rows_of.values())), host)
     for gang_group, rows in rows_of.items():
         if broken[rows].any():  # another promise may take its room: looked at again, after those before it
@@ -53,6 +51,13 @@ def _holds_promise(snapshot: Snapshot) -> Bools:
     result = np.zeros(len(snapshot.tasks), bool)
     rows = snapshot.tasks_of_all(snapshot.counts.waiting.nonzero()[0])[0]
     result[rows] = _promised_among(snapshot, rows)
+    return result
+
+
+def _holders(snapshot: Snapshot, promised: Bools) -> Bools:
+    """bool[G]: podgroups with tasks where ``promised`` (bool[T])."""
+    result = np.zeros(len(snapshot.podgroups), bool)
+    result[snapshot.tasks.podgroup[promised]] = True
     return result
 
 
@@ -160,10 +165,8 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
     promised = _holds_promise(snapshot)
     if not promised.any():
         return progress
-    holders = np.zeros(len(snapshot.podgroups), bool)
-    holders[snapshot.tasks.podgroup[promised]] = True
     whole = is_pipelined(to_start(snapshot, progress.policy.match_policy))
-    torn = holders & (~whole | (snapshot.podgroups.gang_group != NONE))
+    torn = _holders(snapshot, promised) & (~whole | (snapshot.podgroups.gang_group != NONE))
     if not torn.any():
         return progress
     for gang_group in in_order(progress.host(), torn):

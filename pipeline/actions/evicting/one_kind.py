@@ -16,8 +16,8 @@ from pipeline.decision.explanation import Explanation
 from pipeline.placement.kinds import PodgroupKind, kinds_in_turn
 from pipeline.records import replace
 
-#: For at most this many gangs; and for this many tasks of podgroups that need every task.
-LIMIT, TASKS = 64, 512
+#: For at most this many gangs at once; and for at most this many tasks of podgroups that need every task.
+MOST_GANGS, MOST_TASKS = 64, 512
 
 
 def of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
@@ -25,18 +25,18 @@ def of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup
 
     They have the same queue, priority and rights, no topology or subgroups of their own, and ask for the same.
     """
-    found, kind = _leading(snapshot, islice(some, LIMIT))
+    found, kind = _leading(snapshot, islice(some, MOST_GANGS))
     return found if kind is not None and kind.minimum > 1 else []  # a single task breaks little
 
 
 def rigid_of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
     """The leading gang groups that are podgroups of one kind which need all of their tasks; all of those wait."""
-    found, kind = _leading(snapshot, islice(some, TASKS))
+    found, kind = _leading(snapshot, islice(some, MOST_TASKS))
     if kind is None or kind.minimum != kind.waiting:
         return []
     rows, start = np.array(found)[:, 0], snapshot.by_podgroup[0]
     others = np.flatnonzero(start[rows + 1] - start[rows] != kind.waiting)
-    return found[: min(max(1, TASKS // kind.waiting), *others[:1].tolist(), len(found))]
+    return found[: min(max(1, MOST_TASKS // kind.waiting), *others[:1].tolist(), len(found))]
 
 
 def of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanation:
