@@ -11,7 +11,7 @@ Derived = TypeVar("Derived")
 _ITSELF, _NOT_MADE = object(), object()
 
 
-class CachedProperty(functools.cached_property[Derived]):
+class _WithoutLock(functools.cached_property[Derived]):
     """``functools.cached_property`` without a lock, as from Python 3.12 on: two threads may make a value twice."""
 
     @overload
@@ -27,7 +27,8 @@ class CachedProperty(functools.cached_property[Derived]):
         return made
 
 
-cached_property = CachedProperty
+#: Under the name of the one in whose place it is used.
+cached_property = _WithoutLock
 
 
 class Keeping:

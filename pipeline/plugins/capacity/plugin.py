@@ -17,7 +17,7 @@ from pipeline.cluster.rules.quota import LosingOrder, QueueLimits, committed, le
 from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, TaskQuota, quota_of, spared, task_quota
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.arguments import COUNT, SWITCH
-from pipeline.plugins.capacity.reclaim import ancestors, answering, keep_bounds, related
+from pipeline.plugins.capacity.reclaim import ancestors, answering, related, sets_within_bounds
 from pipeline.plugins.capacity.shares import shares_of
 from pipeline.plugins.extension_points import (
     AdmitsJobs,
@@ -236,7 +236,7 @@ class Capacity(
         columns = snapshot.tasks.podgroup, snapshot.tasks.shape, snapshot.podgroups.queue, snapshot.shapes.request
         bounds = shares.parent, shares.ceiling, shares.deserved, shares.stated, self._queues.guarantee
         keeps_shares = self._strict and preemptor.purpose is Purpose.RECLAIM
-        return keep_bounds(
+        return sets_within_bounds(
             queue, preemptor.request, *in_a_row(sets), keeps_shares, columns, self._allocated, bounds
         )  # fmt: skip
 

@@ -52,7 +52,7 @@ def related(parent: Ids, mine: int, level: int) -> Bools:
 
 
 @kernel
-def keep_bounds(
+def sets_within_bounds(
     queue: int, request: Longs, rows: Rows, start: Longs, keeps_shares: bool, columns: Plain, allocated: Longs,
     bounds: Plain,
 ) -> Bools:  # fmt: skip
@@ -78,13 +78,15 @@ def keep_bounds(
         for row in rows[start[one] : start[one + 1]]:
             for r in range(allocated.shape[1]):
                 lost[queue_of[podgroup[row]], r] += held[shape[row], r]
-        result[one] = _keeps_bounds(queue, request, lost, keeps_shares, allocated, bounds)
+        result[one] = _within_bounds(queue, request, lost, keeps_shares, allocated, bounds)
     return result
 
 
 @linked
-def _keeps_bounds(queue: int, request: Longs, lost: Longs, keeps_shares: bool, allocated: Longs, bounds: Plain) -> bool:
-    """The same once queues have lost ``lost`` int64[Q, R]."""
+def _within_bounds(
+    queue: int, request: Longs, lost: Longs, keeps_shares: bool, allocated: Longs, bounds: Plain
+) -> bool:  # fmt: skip
+    """``sets_within_bounds`` of one set, by which queues lose ``lost`` int64[Q, R]."""
     (parent, ceiling, deserved, stated, guarantee), taken = bounds, np.zeros(allocated.shape, np.int64)
     taken[queue] = request
     lost, taken = with_descendants(parent, lost), with_descendants(parent, taken)

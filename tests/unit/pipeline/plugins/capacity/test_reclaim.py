@@ -6,7 +6,7 @@ import pytest
 from pipeline.cluster.arrays import NONE, Rows, in_a_row
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.resources import PODS
-from pipeline.plugins.capacity.reclaim import keep_bounds
+from pipeline.plugins.capacity.reclaim import sets_within_bounds
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -35,5 +35,5 @@ def test_ceilings_and_shares_are_kept_or_not_as_counted_queue_by_queue(seed: int
         return under and not (keeps_shares and (protected & (after < deserved)).any())
 
     bounds, sets = (parent, ceiling, deserved, stated, guarantee), [rows, rows[:0], rows[::2]]
-    found = keep_bounds(3, request, *in_a_row(sets), keeps_shares, columns, allocated, bounds)
+    found = sets_within_bounds(3, request, *in_a_row(sets), keeps_shares, columns, allocated, bounds)
     assert found.tolist() == [*map(kept, sets)]
