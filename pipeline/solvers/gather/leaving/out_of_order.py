@@ -32,7 +32,7 @@ def permitted(search: GatherSearch, pool: Pool) -> Bools:
     """bool[C]: the candidates that quotas and budgets permit, asked about in the reverse of the order of return."""
     if not search.host.has_quota(search.preemptor) or len(pool.rows) == 0:
         return np.ones(len(pool.rows), bool)
-    return _asked(search, pool, pool.orders[0][::-1])
+    return _asked(search, pool, pool.usual[::-1])
 
 
 def differs_by_order(search: GatherSearch) -> bool:
@@ -64,7 +64,7 @@ def _needed(search: GatherSearch, area: GatherArea, pool: Pool) -> Iterator[Bool
 
 def _task_by_task(search: GatherSearch, pool: Pool) -> Bools:
     """bool[C]: what is permitted in the usual order where a queue may lose a part of a unit, though not all of it."""
-    may, order = np.zeros(len(pool.rows), bool), pool.orders[0][::-1]
+    may, order = np.zeros(len(pool.rows), bool), pool.usual[::-1]
     may[order] = search.host.bundle_quota_filter(search.preemptor, pool.rows[order])
     return may
 
@@ -121,7 +121,7 @@ def _asked(search: GatherSearch, pool: Pool, order: Rows) -> Bools:
 
 def _places(pool: Pool) -> Longs:
     """int64[C]: where in the usual order of return the unit of each candidate begins."""
-    order = pool.orders[0]
+    order = pool.usual
     place, unit = np.empty(len(order), np.int64), pool.unit[order]
     begins = np.ones(len(order), bool)
     begins[1:] = (unit[1:] != unit[:-1]) | (unit[1:] < 0)

@@ -48,6 +48,11 @@ class Pool:
     top: Longs
     orders: tuple[Rows, ...]
 
+    @property
+    def usual(self) -> Rows:
+        """int64[C]: the first of the orders, the usual one."""
+        return self.orders[0]
+
 
 def rows_in(snapshot: Snapshot, candidate: Bools, start: int, stop: int, highest: int) -> Rows:
     """The candidates (bool[T]) on nodes ``start:stop`` whose podgroups' priority is at most ``highest``."""
@@ -73,7 +78,7 @@ def levelled(pool: Pool, level: int, slots: Longs) -> Iterator[Rows]:
     Of these what breaks nothing goes first; then what comes last in the usual order, or brings most ``slots`` int64[C].
     """
     place = np.empty(len(pool.rows), np.int64)
-    place[pool.orders[0]] = np.arange(len(place))
+    place[pool.usual] = np.arange(len(place))
     for keys in ((place,), (place, slots)):
         yield _together(np.lexsort((*keys, pool.part, -np.maximum(pool.top, level))), _whole(pool.unit))
 

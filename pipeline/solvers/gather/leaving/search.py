@@ -149,7 +149,7 @@ def slots_suffice(search: GatherSearch, area: GatherArea, pool: Pool, leaves: Bo
 
 def slots_brought(search: GatherSearch, area: GatherArea, pool: Pool) -> Brought:
     """The slots that each unit of the candidates brings if it alone leaves, and how many are missing."""
-    left, order = _room(search, area), np.ascontiguousarray(pool.orders[0])
+    left, order = _room(search, area), np.ascontiguousarray(pool.usual)
     return brought(area.wanted, left, pool.node - area.start, pool.held, pool.unit, order)
 
 
