@@ -206,8 +206,12 @@ def _obstacle(one: Mapping[str, Any]) -> str:
     by = f" (plugin {one['plugin']})" if "plugin" in one else ""
     said["amount"] = f": {one['what']} {said['wanted']:.15g} against {said['found']:.15g}" if "what" in one else ""
     said["like"] = f" ({said['task']} is one of it)" if said["task"] else ""
-    for key, count in (("tasks", said["found"]), ("nodes", said["found"]), ("covered", said["wanted"])):
-        said[key] = {"tasks": "task", "nodes": "node", "covered": "running task"}[key] + ("" if count == 1 else "s")
+    for key, word, of in (
+        ("tasks", "task", "found"),
+        ("nodes", "node", "found"),
+        ("covered", "running task", "wanted"),
+    ):
+        said[key] = word if said[of] == 1 else f"{word}s"
     deserved = f"the {said['wanted']:.15g} of {said['what']} that it deserves" if "what" in one else "it deserves"
     said["kept"] = f"queue {said['queue']} would hold less than {deserved}"
     said["because"] = f": {said['kept']}" if said["queue"] else ""

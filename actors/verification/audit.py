@@ -211,19 +211,12 @@ class Audit:
             room = self.facts.nodes.get(node)
             if room is None:
                 continue  # it was lost while the plan was judged
-            now: Amounts = {}
-            later: Amounts = {}
-            asked: set[str] = set()
-            for name in self.facts.on_node.get(node, ()):
-                task = self.facts.tasks[name]
-                asked |= {one for one, amount in task.holds.items() if amount} if name in placed else set()
-                for resource, amount in task.holds.items():
-                    if task.node == node and task.status in (RUNNING, ENDING):
-                        now[resource] = now.get(resource, 0) + amount
-                    if task.node != node or task.status != ENDING:
-                        later[resource] = later.get(resource, 0) + amount
+            there = {name: self.facts.tasks[name] for name in self.facts.on_node.get(node, ())}
+            now = _held(one for one in there.values() if one.node == node and one.status in (RUNNING, ENDING))
+            later = _held(one for one in there.values() if one.node != node or one.status != ENDING)
+            # A spared victim may hold the room of a nomination; only resources that the placed tasks ask for count.
+            asked = {one for name in there.keys() & placed for one, amount in there[name].holds.items() if amount}
             for when, used in (("has", now), ("will have", later)):
-                # A spared victim may hold the room of a nomination; only resources that the placed tasks ask for count.
                 over = [
                     f"{used[one]} {one} of {room.get(one, 0)}"
                     for one in sorted(asked)
@@ -282,6 +275,15 @@ class Audit:
                 del self._evicted[victim.task, victim.incarnation]
             if task is not None and task.status == ENDING and task.incarnation == victim.incarnation:
                 self.facts.spare(victim.task)
+
+
+def _held(tasks: Iterable[TaskFact]) -> Amounts:
+    """What tasks hold together of their node."""
+    total: Amounts = {}
+    for task in tasks:
+        for resource, amount in task.holds.items():
+            total[resource] = total.get(resource, 0) + amount
+    return total
 
 
 def _placed(made: PlanCommitted) -> list[str]:
