@@ -2,8 +2,9 @@
 
 Numba optimizes a compiled function together with all that it calls, and makes machine code of each: a loop five calls
 deep is optimized six times. Here what only kernels call (`Linked`) is optimized with the kernels that call it, and only
-what Python calls (`MachineCode`) is made machine code of. On disk Numba keeps bitcode beside machine code, so that
-others can be linked with it. Nothing is linked with what Python calls: it is left out, and no process has to parse it.
+what Python calls (`MachineCode`) gets machine code of its own. On disk Numba keeps bitcode beside machine code, so that
+others can be linked with it. Nothing is linked with what Python calls, so its bitcode is left out, and no process
+has to parse it.
 """
 
 from __future__ import annotations

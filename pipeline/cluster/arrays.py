@@ -23,6 +23,9 @@ Whole = TypeVar("Whole", bound=np.signedinteger[Any])
 NONE = -1
 #: No bound. Far below the int64 maximum, so that sums and differences of a few such values cannot overflow.
 UNLIMITED = 1 << 60
+#: Nothing was stated (a quantity column of queues and podgroups).
+UNSET = -(1 << 60)
+
 #: Bits of a packed sort key, the sign left out.
 _KEY_BITS = 63
 #: Up to this many numbers are sorted: to count them would take longer.
@@ -35,8 +38,6 @@ _SPREAD = 4
 _MANY = 4_096
 #: Bits of the second number of a pair.
 _SECOND_BITS = 32
-#: Nothing was stated (a quantity column of queues and podgroups).
-UNSET = -(1 << 60)
 
 
 def frozen(values: Any, dtype: Any) -> NDArray[Any]:

@@ -43,7 +43,7 @@ __all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point", "wides
 
 #: A scenario in which victims find other places is as much work as this many that are only counted.
 _MOVING = 8
-#: For each wider gang it is weighed whether one wide podgroup goes in place of several.
+#: Wider gangs are searched for one by one: for each it is weighed whether one wide podgroup goes in place of several.
 _WIDEST = 16
 
 
