@@ -43,9 +43,9 @@ class Cycled:
     Attributes
     ----------
     starving
-        Units that were searched for or paused.
+        How many gang groups were searched for or paused.
     unplaced
-        Units without a plan.
+        How many gang groups have no plan.
     again
         Whether there is more to do even without news.
     sequence
