@@ -43,7 +43,9 @@ def _note_podgroups(pool: VictimPool, shut: Bools, stays: Bools, terms: Terms) -
             pool.amount[g] = quota.held[group]
         else:
             for entry in pool.entry[pool.start[g] : pool.start[g + 1]]:
-                pool.amount[g] += terms.worth.request[terms.entries.shape[entry]]
+                shape = terms.entries.shape[entry]
+                for r in range(pool.amount.shape[1]):  # slices take five times as long
+                    pool.amount[g, r] += terms.worth.request[shape, r]
 
 
 @linked
