@@ -4,11 +4,10 @@ import numpy as np
 
 from pipeline.cluster.arrays import Rows, is_among
 from pipeline.decision.price import Price
-from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Outcome
-from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
+from pipeline.solvers.bundles.covering.chosen import Selection, price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
-from pipeline.solvers.bundles.covering.every_set import saves, voted
+from pipeline.solvers.bundles.covering.every_set import saves, selected_of
 from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.local_search.cheaper_sets import cheaper_sets
@@ -80,15 +79,3 @@ def searched(
         breaking, highest, budget, slack,
     )  # fmt: skip
     return [outcome_of_set(sets, at, terms, search.seats()) for at in range(len(sets.gone))]
-
-
-def selected_of(here: DomainBundles, found: Outcome, leaving: Rows) -> Selection | None:
-    """The set as a selection, if the gang places and the law and the quotas allow it."""
-    search, free = here.search, FreeRoom(here.search, here.domain)
-    chosen = left_by(search, here.domain, found)
-    free.leave(chosen.entry)
-    if not (free.places(chosen) and chosen.lawful() and voted(search, here.domain, found.bundles)):
-        return None
-    selected = placed(found, chosen, free)
-    given_back = int((~is_among(leaving, chosen.entry)).sum())
-    return None if selected is None else replace(selected, given_back=given_back)

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
 from pipeline.decision.price import Price
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of, within_quota
@@ -41,16 +41,27 @@ def of_all_sets(here: DomainBundles, best: Selection | None) -> Selection | None
             return None
         if best is not None and not saves(price, best.price, terms.rules.tolerance):
             continue
-        chosen, free = left_by(search, domain, found), FreeRoom(search, domain)
-        free.leave(chosen.entry)
-        if free.places(chosen) and chosen.lawful() and voted(search, domain, found.bundles):
-            selected = placed(found, chosen, free)
-            if selected is not None:
-                bundles = here.permitted[0]
-                count = FreeRoom(search, domain).cover(bundles, None)
-                leading = first(bundles, max(count, 0)).entry
-                return replace(selected, given_back=int((~is_among(leading, chosen.entry)).sum()))
+        selected = selected_of(here, found, NO_ROWS)
+        if selected is not None:
+            bundles = here.permitted[0]
+            leading = first(bundles, max(FreeRoom(search, domain).cover(bundles, None), 0)).entry
+            return replace(selected, given_back=int((~is_among(leading, selected.entry)).sum()))
     return None
+
+
+def selected_of(here: DomainBundles, found: Outcome, leaving: Rows) -> Selection | None:
+    """The set as a selection, if the gang places and the law and the quotas allow it.
+
+    ``leaving`` int64[C]: entries that were to leave before; those that stay count as given back.
+    """
+    search, free = here.search, FreeRoom(here.search, here.domain)
+    chosen = left_by(search, here.domain, found)
+    free.leave(chosen.entry)
+    if not (free.places(chosen) and chosen.lawful() and voted(search, here.domain, found.bundles)):
+        return None
+    selected = placed(found, chosen, free)
+    given_back = int((~is_among(leaving, chosen.entry)).sum())
+    return None if selected is None else replace(selected, given_back=given_back)
 
 
 def saves(price: Price, other: Price, tolerance: float) -> bool:

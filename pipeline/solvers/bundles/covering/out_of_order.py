@@ -1,9 +1,10 @@
 """Other victims, where those in the policy's order are too few within the quotas, or are refused together."""
 
 from pipeline.cluster.arrays import NO_ROWS
-from pipeline.solvers.bundles.covering.cheaper import ANY, searched, selected_of
+from pipeline.solvers.bundles.covering.cheaper import ANY, searched
 from pipeline.solvers.bundles.covering.chosen import Selection, all_of, price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
+from pipeline.solvers.bundles.covering.every_set import selected_of
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.local_search.step_budget import budget_of
 

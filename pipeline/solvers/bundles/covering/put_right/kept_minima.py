@@ -16,10 +16,10 @@ from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Ground, 
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.surplus import UNBOUND, stays_whole
 from pipeline.solvers.bundles.bundling.worth import RANK_BITS
-from pipeline.solvers.bundles.covering.cheaper import selected_of
 from pipeline.solvers.bundles.covering.chosen import Chosen, Selection
 from pipeline.solvers.bundles.covering.cover import move, try_return, units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
+from pipeline.solvers.bundles.covering.every_set import selected_of
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.put_right.effort import tries
 
