@@ -1,5 +1,8 @@
 """The law of victims, and of statements that clear or consolidate, which make room for no podgroup.
 
+What solvers that take whole gangs answer alike (`passes`, `victim_point`, `still_lawful`, `lawful`) is here as well:
+they do not know each other.
+
 Clearing ends what is left of gangs that have fallen below their minimum; consolidation moves tasks so that scattered
 room comes together. Both ask the plugins which tasks are protected, as every eviction does.
 """
