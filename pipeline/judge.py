@@ -14,7 +14,7 @@ from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.cluster.what_if import WhatIf
-from pipeline.decision.headroom import takes
+from pipeline.decision.headroom import takes, takes_after
 from pipeline.decision.law import UPKEEP, why_unlawful
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
@@ -146,7 +146,10 @@ def _still_needed(made: Statement, left: Leftover, host: Host) -> Rows:
     owner = snapshot.tasks.podgroup[made.evictions]
     groups, sizes = counted_off(owner)
 
-    kept = _Kept(host, made, left, lambda victims: solver.lawful(host, preemptor, victims))
+    def lawful(victims: Rows) -> bool:
+        return solver.lawful(host, preemptor, victims) and takes_after(host, preemptor, made, victims)
+
+    kept = _Kept(host, made, left, lawful)
     for group in groups[np.lexsort((groups, -sizes))]:
         kept.reprieve(owner == group)
     singles = kept.fitting()

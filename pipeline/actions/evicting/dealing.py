@@ -1,7 +1,8 @@
 """Room for podgroups alike, which need all of their tasks, is sought at once and then dealt out: to each its own plan.
 
 The search is that for one gang of all of them, so that together they do not break more than one after the other. Each
-plan takes what its nodes still lack when its turn comes; so it can be carried out if those before it were.
+plan takes what its nodes still lack when its turn comes; so it can be carried out if those before it were. Where a
+queue's limit is what victims are needed for, each podgroup is searched for alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,16 +11,21 @@ from itertools import pairwise
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, first_of, kinds_of, offsets, sealed
+from pipeline.cluster.resources import fits
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import VictimBundle
+from pipeline.decision.headroom import room_of, takes
 from pipeline.decision.plan import Plan, assumptions_of
 from pipeline.decision.price import lost_work, prices_of
 from pipeline.decision.statement import Statement
 from pipeline.kernels import inlined, writing
 from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
+from pipeline.policy import Purpose
 from pipeline.records import replace
 
 
@@ -32,7 +38,8 @@ def can_be_dealt(snapshot: Snapshot, podgroup: int) -> bool:
 def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
     """A plan for each of the attempt's podgroups, in order, from the plan for all of them.
 
-    There are none where that plan does more than evict and promise each of their tasks a node.
+    There are none where that plan does more than evict and promise each of their tasks a node. They end before one that
+    would not be lawful in its turn: victims that make no room on a node, but below a limit, are not dealt.
 
     Parameters
     ----------
@@ -66,7 +73,34 @@ def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
         )
         for row, (first, last), (begin, end) in spans
     ]
-    return _plans(attempt, host, whole, statements)
+    statements = statements[: _lawful_in_turn(attempt, host, statements)]
+    return _plans(attempt, host, whole, statements) if statements else ()
+
+
+def _lawful_in_turn(attempt: Attempt, host: Host, statements: Sequence[Statement]) -> int:
+    """How many leading statements are lawful each after those before it, as all are together.
+
+    All of them may fit a queue that none fits before the others' victims have gone; and an ancestor of both queues may
+    fall below what it deserves until the last of them holds its room.
+    """
+    snapshot, queues, groups = attempt.snapshot, attempt.snapshot.queues, attempt.snapshot.podgroups
+    below = queues.parent[groups.queue[attempt.podgroups[0]]] != NONE
+    judges = (
+        below and attempt.purpose is Purpose.RECLAIM and not attempt.policy.leaves_rest_to_allocate
+    )  # see `in_turn`
+    if not judges and takes(host, np.concatenate([made.nominated for made in statements])):
+        return len(statements)
+    after, gone = WhatIf.of(snapshot), NO_ROWS
+    for at, made in enumerate(statements):
+        request: Longs = snapshot.shapes.request[snapshot.tasks.shape[made.nominated]].sum(axis=0)
+        preemptor = Preemptor((made.preemptor,), request, made.purpose)
+        if judges and not host.on(after, gone).validate_set(preemptor, made.evictions):
+            return at
+        after, gone = after.evicting(made.evictions), np.concatenate([gone, made.evictions])
+        if not fits(request, room_of(host.on(after, gone), snapshot, made.preemptor)):
+            return at
+        after = after.nominating(made.nominated, made.nominated_node)
+    return len(statements)
 
 
 def _dealt_victims(snapshot: Snapshot, rows: Rows, nodes: Rows, start: Longs, asked: Longs) -> tuple[Rows, Longs]:

@@ -14,6 +14,7 @@ from pipeline.cluster.cards import cards_for
 from pipeline.cluster.resources import fits
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
+from pipeline.decision.headroom import takes_after
 from pipeline.decision.law import lawful, passes, victim_point, why_not_taken
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work, price_of
@@ -232,4 +233,6 @@ def _explained(attempt: Attempt, need: Need, reason: Reason, domain: int = NONE)
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, _unchanged: bool) -> str | None:
     """Why the victims may not be taken, or None; asked even if nothing changed."""
-    return why_not_taken(host, preemptor, made.evictions, taken(host.context.policy, made))
+    refused = why_not_taken(host, preemptor, made.evictions, taken(host.context.policy, made))
+    within = refused is not None or takes_after(host, preemptor, made, made.evictions)
+    return refused if within else "the queue may not take more"

@@ -5,13 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from actors.cli.simulate import open_case
 from actors.configuration.profiles import load_profile
 from pipeline.actions.progress import Progress, Setup
 from pipeline.actions.searching import InPlace
+from pipeline.cluster.arrays import sealed
 from pipeline.cycle import cycle
 from pipeline.decision.decided import carried_out
 from pipeline.decision.plan import assumptions, assumptions_of
-from pipeline.decision.verdict import Accepted
+from pipeline.decision.verdict import Accepted, Stale
 from pipeline.judge import judge
 from pipeline.policy import Purpose
 from tests.support.asking import DEFAULT, VOLCANO, with_groups
@@ -19,6 +21,7 @@ from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.twins import uncompiled
 
 PREEMPTING = replace(DEFAULT, actions=("preempt",))
+GPU = "nvidia.com/gpu"
 SCENARIOS = replace(load_profile("kai"), actions=("preempt",))
 
 
@@ -159,3 +162,58 @@ def test_what_each_of_several_plans_assumes_is_what_it_would_alone():
     assert [one.nodes.tolist() for one in assumptions_of(attempt, some)] == [
         sorted({*state.tasks.node[made.evictions].tolist(), *made.nominated_node.tolist()}) for made in some
     ]
+
+
+def at_its_limit(profile, purpose, alike, each):
+    """A queue at its limit of four devices on a node of eight; podgroups alike wait there, or in its sibling."""
+    all_of_it, preempts = {"cpu": "unlimited", "memory": "unlimited"}, purpose == "preempt"
+    deserved = {"a": 4 if preempts else 0, "b": 0 if preempts else 4}
+    low = [{"name": f"low{at}", "request": {GPU: 1}, "status": "Running", "node": "n0"} for at in range(4)]
+    waiting = [[{"name": f"high{at}-{n}", "request": {GPU: 1}} for n in range(each)] for at in range(alike)]
+    return {
+        "version": 1,
+        "policy": {"profile": profile, "actions": ["allocate", purpose]},
+        "nodes": [{"name": "n0", "allocatable": {GPU: 8, "pods": 99}}],
+        "queues": [
+            {"name": "top", "capability": {GPU: 4}, "deserved": {GPU: 4, **all_of_it}},
+            *(
+                {"name": name, "parent": "top", "capability": {GPU: 4}, "deserved": {GPU: own, **all_of_it}}
+                for name, own in deserved.items()
+            ),
+        ],
+        "podgroups": [
+            *({"name": one["name"], "queue": "a", "priority": 1, "min_available": 1, "phase": "Running", "tasks": [one]}
+              for one in low),
+            *({"name": f"high{at}", "queue": "a" if preempts else "b", "priority": 9, "min_available": each,
+               "phase": "Inqueue", "tasks": tasks} for at, tasks in enumerate(waiting)),
+        ],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("alike", "each"), [(2, 1), (3, 1), (2, 2)])
+@pytest.mark.parametrize("purpose", ["preempt", "reclaim"])
+@pytest.mark.parametrize("profile", ["default", "kai"])
+def test_podgroups_alike_whose_queue_is_at_its_limit_make_room_although_nodes_have_some(profile, purpose, alike, each):
+    case = open_case(at_its_limit(profile, purpose, alike, each))
+    first = cycle(case.snapshot, case.policy, case.now)
+    assert [len(plan.statement.evictions) for plan in first.plans] == [each] * alike
+    for plan in first.plans:
+        assert isinstance(judge(plan, case.snapshot, case.policy, case.now), Accepted)
+
+
+@pytest.mark.parametrize("profile", ["default", "kai"])
+def test_a_victim_that_only_makes_room_below_a_limit_is_not_given_back(profile):
+    case = open_case(at_its_limit(profile, "preempt", 1, 2))
+    (plan,) = cycle(case.snapshot, case.policy, case.now).plans
+    verdict = judge(plan, case.snapshot, case.policy, case.now)
+    assert isinstance(verdict, Accepted)
+    assert verdict.statement.evictions.tolist() == plan.statement.evictions.tolist()
+
+
+@pytest.mark.parametrize("profile", ["default", "kai"])
+def test_a_plan_is_stale_once_others_hold_what_its_victims_would_leave_below_a_limit(profile):
+    case = open_case(at_its_limit(profile, "preempt", 1, 1))
+    (plan,) = cycle(case.snapshot, case.policy, case.now).plans
+    queues = case.snapshot.queues
+    less = replace(case.snapshot, queues=replace(queues, capability=sealed(np.minimum(queues.capability, 3))))
+    assert isinstance(judge(plan, replace(less, revision=less.revision + 1), case.policy, case.now), Stale)

@@ -1,0 +1,97 @@
+"""Podgroups alike whose queue is full, while nodes have room: served at once, they are served as one after the other.
+
+More seeds by
+
+    python -m tests.property.test_dealing_below_limits 0 2000
+"""
+
+import random
+import sys
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from actors.cli.simulate import open_case
+from pipeline.cycle import cycle
+from pipeline.decision.decided import carried_out
+from pipeline.decision.verdict import Accepted
+from pipeline.judge import judge
+from tests.support.seeds import compare
+
+GPU = "nvidia.com/gpu"
+SEEDS = range(60)
+
+
+def below_limits(seed: int) -> dict[str, Any]:
+    """Two queues under one limit, nodes that may have more room than that, and two to four podgroups alike."""
+    rng = random.Random(seed)
+    purpose, profile = rng.choice(["preempt", "reclaim"]), rng.choice(["default", "kai"])
+    limit, nodes = rng.randint(3, 8), rng.randint(1, 3)
+    rest, held = [rng.randint(3, 6) for _ in range(nodes)], 0
+    podgroups: list[dict[str, Any]] = []
+    for at in range(rng.randint(2, 6)):
+        size, node = rng.randint(1, 3), rng.randrange(nodes)
+        many = min(rng.randint(1, 2), rest[node] // size, (limit - held) // size)
+        if many > 0:
+            rest[node] -= many * size
+            held += many * size
+            runs = {"request": {GPU: size}, "status": "Running", "node": f"n{node}"}
+            tasks = [{"name": f"low{at}-{n}", **runs} for n in range(many)]
+            podgroups.append({"name": f"low{at}", "queue": "a", "priority": rng.randint(1, 3), "tasks": tasks})
+            podgroups[-1] |= {"min_available": rng.randint(1, many), "phase": "Running"}
+    room = [left + sum(_held(one, f"n{at}") for one in podgroups) for at, left in enumerate(rest)]
+    asks, each = rng.randint(1, 2), rng.randint(1, 2)
+    for at in range(rng.randint(2, 4)):
+        tasks = [{"name": f"hi{at}-{n}", "request": {GPU: asks}} for n in range(each)]
+        queue = "a" if purpose == "preempt" else "b"
+        podgroups.append({"name": f"hi{at}", "queue": queue, "priority": 9, "tasks": tasks})
+        podgroups[-1] |= {"min_available": each, "phase": "Inqueue"}
+    all_of_it = {"cpu": "unlimited", "memory": "unlimited"}
+    deserved = {"a": limit, "b": 0} if purpose == "preempt" else {"a": 0, "b": limit}
+    return {
+        "version": 1,
+        "policy": {"profile": profile, "actions": [purpose]},
+        "nodes": [{"name": f"n{at}", "allocatable": {GPU: gpus, "pods": 99}} for at, gpus in enumerate(room)],
+        "queues": [
+            {"name": "top", "capability": {GPU: limit}, "deserved": {GPU: limit, **all_of_it}},
+            *({"name": name, "parent": "top", "deserved": {GPU: own, **all_of_it}, "capability": {GPU: limit}}
+              for name, own in deserved.items()),
+        ],
+        "podgroups": podgroups,
+    }  # fmt: skip
+
+
+def _held(podgroup: dict[str, Any], node: str) -> int:
+    return sum(task["request"][GPU] for task in podgroup["tasks"] if task["node"] == node)
+
+
+def defect_of(seed: int) -> str | None:
+    """What is wrong with the plans for one cluster; None if nothing is."""
+    case = open_case(below_limits(seed))
+    at_once = cycle(case.snapshot, case.policy, case.now)
+    with patch("pipeline.actions.evict.TASKS", 1):
+        in_turn = cycle(case.snapshot, case.policy, case.now)
+    state = case.snapshot
+    for plan in at_once.plans:
+        verdict = judge(plan, state, case.policy, case.now)
+        if not isinstance(verdict, Accepted) or len(verdict.statement.evictions) < len(plan.statement.evictions):
+            return f"{plan.statement.preemptor}: {verdict}"
+        state = replace(carried_out(plan.statement, state, case.now), revision=state.revision)
+    if len(at_once.plans) < len(in_turn.plans):
+        return f"{len(at_once.plans)} plans, {len(in_turn.plans)} one after the other"
+    return None
+
+
+def test_each_plan_is_lawful_after_those_before_it_and_none_is_missed() -> None:
+    wrong = {seed: found for seed in SEEDS if (found := defect_of(seed))}
+    assert not wrong
+
+
+def test_in_some_of_the_clusters_podgroups_alike_get_plans_with_victims() -> None:
+    cases = [open_case(below_limits(seed)) for seed in SEEDS]
+    done = [cycle(case.snapshot, case.policy, case.now).plans for case in cases]
+    assert sum(len(plans) > 1 and any(len(one.statement.evictions) for one in plans) for plans in done) > 10
+
+
+if __name__ == "__main__":
+    sys.exit(compare(defect_of, int(sys.argv[1]), int(sys.argv[2])))
