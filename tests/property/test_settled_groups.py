@@ -11,6 +11,7 @@ from pipeline.cluster.tables import Nodes
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint
 from pipeline.placement.layout import topology_packing
 from pipeline.placement.layout.regions_of_parts import asked_of_regions
+from pipeline.placement.layout.room_left import share
 from pipeline.placement.need import need_of
 from pipeline.records import replace
 from tests.support.placing import BLOCK, NOWHERE, RACK, Work, placed
@@ -73,13 +74,14 @@ def crowded(draw):
 def test_they_go_where_trying_it_out_in_python_puts_them(snapshot):
     need, nodes = need_of(snapshot, (0,)), len(snapshot.nodes)
     packing = topology_packing.Packing(need, allowed(snapshot, need.shapes), 0, nodes, snapshot)
-    room, outline = packing._room(snapshot.room.future, NOWHERE), packing._outline
+    of_room = share(packing._asked_of_room.request, snapshot.room.future)
+    room, outline = packing._room(snapshot.room.future, NOWHERE, of_room), packing._outline
     assert outline is not None
-    tree = outline.tree(room)
+    tree = outline.tree(of_room)
     oracle = tried_out(snapshot.topology, 0, outline.groups, tree.own, room)
     trials = topology_packing.TRIALS_A_PART * len(outline.groups)
     with uncompiled():
-        again = topology_packing.settled(tree, packing._room(snapshot.room.future, NOWHERE), trials)
+        again = topology_packing.settled(tree, packing._room(snapshot.room.future, NOWHERE, of_room), trials)
     found = topology_packing.settled(tree, room, trials)
     assert found.tolist() == again.tolist() == ([] if oracle is None else oracle.tolist())
 

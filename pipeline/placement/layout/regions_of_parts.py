@@ -207,14 +207,20 @@ def may_find_regions(asked: AskedOfRegions, allowed: Bools, room: Longs, first: 
     have, there = np.zeros((levels, rows, widest), np.int64), np.zeros((levels, rows), np.int64)
     at = np.zeros(levels, np.int64)
     for n in range(len(room)):
-        _offer(asked, allowed, room, n, there)
+        offer(asked, allowed, room, n, there)
         for level in range(levels):
             region = asked.region[level, first + n]
             at[level] += int(n > 0 and region != asked.region[level, first + n - 1])
             if region != NONE:
                 have[level, :, at[level]] += there[level]
-    for level in range(levels):
-        for row in range(rows):
+    return may_hold_all(asked, have)
+
+
+@linked
+def may_hold_all(asked: AskedOfRegions, have: Longs) -> bool:
+    """Whether regions that ``have`` so much, int64[L, S + 1, Q], may hold all parts: see ``may_find_regions``."""
+    for level in range(len(have)):
+        for row in range(have.shape[1]):
             if not hold(have[level, row], asked.amount[level, row]):
                 return False
         if not _may_hold_together(have[level], asked.part[level]):
@@ -273,7 +279,7 @@ def _may_hold_together(have: Longs, part: Longs) -> bool:
 
 
 @linked
-def _offer(asked: AskedOfRegions, allowed: Bools, room: Longs, node: int, there: Longs) -> None:
+def offer(asked: AskedOfRegions, allowed: Bools, room: Longs, node: int, there: Longs) -> None:
     """What a node has for the parts of each level at most: slots of each shape, and of the scarcest resource."""
     shapes = len(asked.request)
     for level in range(len(there)):

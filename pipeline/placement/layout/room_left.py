@@ -10,6 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.cluster.cards import best_card
+from pipeline.cluster.counted.counting import free
 from pipeline.cluster.rules.anti_affinity import Exclusions
 from pipeline.kernels import linked, writing
 from pipeline.placement.layout.packing import placed_classes, slots_at
@@ -61,31 +62,56 @@ class RoomLeft(NamedTuple):
     slots: Longs
 
 
-def room_left(
-    request: Longs, usable: Bools, left: Longs, on_card: Longs, cards: Longs, among: Exclusions | None = None
-) -> RoomLeft:
+class AskedOfRoom(NamedTuple):
+    """Kinds of tasks before there is room for them, see ``RoomLeft``."""
+
+    request: Longs
+    on_card: Longs
+    carded: Rows
+    conflict: Longs
+    domains: Longs
+
+
+def asked_of_room(request: Longs, on_card: Longs, nodes: int, among: Exclusions | None = None) -> AskedOfRoom:
+    """What tasks of some kinds ask of ``nodes`` nodes.
+
+    Parameters
+    ----------
+    request, on_card
+        See ``RoomLeft``.
+    among
+        How tasks of the kinds repel each other, on the nodes of the slice; None if they do not.
+    """
+    kinds, carded, repels = len(request), np.flatnonzero(on_card), among is not None and len(among.keys) > 0
+    conflict = among.conflict if among is not None else np.zeros((kinds, kinds), np.int64)
+    domains = among.domains if among is not None and repels else np.zeros((0, nodes), np.int64)
+    # Memory of one layout and type, so that one compiled specialisation serves all calls.
+    return AskedOfRoom(
+        np.array(request, np.int64, order="C"), np.array(on_card, np.int64),
+        carded[np.argsort(-on_card[carded], kind="stable")], np.array(conflict, np.int64, order="C"),
+        np.array(domains, np.int64, order="C"),
+    )  # fmt: skip
+
+
+def room_left(asked: AskedOfRoom, usable: Bools, left: Longs, cards: Longs, size: Floats) -> RoomLeft:
     """The room before any task is placed; its slots are counted by ``count_slots``.
 
     Parameters
     ----------
-    request, usable, left, on_card, cards
+    usable, left, cards
         See ``RoomLeft``; a slice without cards has none (D = 0).
-    among
-        How tasks of the kinds repel each other, on the nodes of the slice; None if they do not.
+    size
+        The ``share`` of each kind.
     """
     kinds, nodes = usable.shape
-    size, repels = share(request, left), among is not None and len(among.keys) > 0
-    conflict = among.conflict if among is not None else np.zeros((kinds, kinds), np.int64)
-    domains = among.domains if among is not None and repels else np.zeros((0, nodes), np.int64)
-    carded = np.flatnonzero(on_card)
-    # Memory of one layout and type, so that one compiled specialisation serves all calls.
+    request, on_card, carded, conflict, domains = asked
     return RoomLeft(
-        request=np.array(request, np.int64, order="C"),
-        on_card=np.array(on_card, np.int64),
+        request=request,
+        on_card=on_card,
         biggest=np.argsort(-size, kind="stable"),
-        carded=carded[np.argsort(-on_card[carded], kind="stable")],
-        conflict=np.array(conflict, np.int64, order="C"),
-        domains=np.array(domains, np.int64, order="C"),
+        carded=carded,
+        conflict=conflict,
+        domains=domains,
         cards=np.array(cards, np.int64, order="C"),
         left=np.array(left, np.int64, order="C"),
         usable=np.array(usable, np.bool_, order="C"),
@@ -97,8 +123,7 @@ def room_left(
 
 def share(request: Longs, left: Longs) -> Floats:
     """float64[M]: the largest share of the room that one task of each kind takes."""
-    total = np.maximum(np.maximum(left, 0).sum(axis=0), 1)
-    return np.asarray((request / total).max(axis=1, initial=0.0))
+    return np.asarray((request / np.maximum(free(left), 1)).max(axis=1, initial=0.0))
 
 
 @linked

@@ -6,13 +6,14 @@ to the front and its siblings are placed anew: squeaky wheel optimisation (Josli
 part moves once, so that the search ends.
 """
 
-from collections.abc import Sequence, Sized
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, frozen, sealed
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Rows, frozen, sealed
 from pipeline.cluster.cards import freed_on_cards
 from pipeline.cluster.rules.anti_affinity import Denials, Exclusions, concerns, denials, exclusions
 from pipeline.cluster.snapshot import Snapshot
@@ -27,7 +28,7 @@ from pipeline.placement.layout.regions_of_parts import (
     may_find_regions,
     placed_in_regions,
 )
-from pipeline.placement.layout.room_left import RoomLeft, room_left, share
+from pipeline.placement.layout.room_left import AskedOfRoom, RoomLeft, asked_of_room, room_left, share
 from pipeline.placement.layout.settled_groups import OWN, GroupTree, settled
 from pipeline.placement.need import Need
 from pipeline.records import replace
@@ -122,17 +123,34 @@ class _Outline:
         pairs = np.argwhere(self._counted.own).tolist()
         return [(np.flatnonzero((self.group == g) & (self.kind == k)), g, k) for g, k in pairs]
 
-    def tree(self, room: RoomLeft) -> GroupTree:
-        """The groups; of siblings, the one that asks for the largest part of the room comes first."""
+    def nodes(self, taken: Longs) -> Rows:
+        """int64[K]: the node of each task, given how many of each group and kind go to each node, int64[G, M, n]."""
+        nodes, each = np.empty(len(self.group), np.int64), np.arange(self.within.start, self.within.stop)
+        for at, g, k in self.classes:
+            nodes[at] = each.repeat(taken[g, k])
+        return nodes
+
+    def tree(self, of_room: Floats) -> GroupTree:
+        """The groups; of siblings, the one that asks for the largest part of the room comes first.
+
+        ``of_room``: the ``share`` of each kind.
+        """
         counted = self._counted
-        of_room = share(room.request, room.left)
-        size = [-float(each @ of_room) for each in counted.total]
+        different, which = self._amounts
+        of_each = [-float(each @ of_room) for each in different]
+        size = [of_each[one] for one in which]
         one_list = list[int]()
         for inner, alone in zip(counted.inside, self._has_own, strict=True):
             one_list += sorted(inner, key=lambda g: (size[g], g))
             one_list += [OWN] if alone else []
         todo = np.array(one_list, np.int64)
         return GroupTree(counted.own, counted.total, todo, self._begin, *self._regions, counted.depth)
+
+    @cached_property
+    def _amounts(self) -> tuple[Floats, list[int]]:
+        """The different ``total`` of groups, and which of them is that of each group."""
+        different, which = np.unique(self._counted.total, axis=0, return_inverse=True)
+        return different.astype(np.float64), which.reshape(-1).tolist()
 
     @cached_property
     def _has_own(self) -> list[bool]:
@@ -253,28 +271,33 @@ class Packing:
         -------
         int64[minimum]: node rows for ``need.tasks[:minimum]``; None if none was found.
         """
-        if not self.may_fit(room, leaving):
-            return None
+        found = self._found(room, leaving) if self.may_fit(room, leaving) else None
+        return None if found is None else found()
+
+    def finds(self, room: Longs, leaving: Rows) -> bool:
+        """Whether ``places`` finds a node for each task of the minimum, in room that regions do not refuse."""
+        return not (self._repels and not self.may_fit(room, leaving)) and self._found(room, leaving) is not None
+
+    def _found(self, room: Longs, leaving: Rows) -> Callable[[], Rows] | None:
+        """What gives the nodes of the tasks; None if none were found."""
         need, start, stop, outline = self.need, self.start, self.stop, self._outline_after(leaving)
         if outline is None:
             return None
         if outline.alike:
             if len(outline.groups) == 1:  # the usual gang: all its tasks are alike, and only resources decide
                 taken = place_classes(need.request, need.count, self.allowed, room)[0]
-                return np.arange(start, stop).repeat(taken) if taken.sum() == need.minimum else None
+                return partial(np.arange(start, stop).repeat, taken) if taken.sum() == need.minimum else None
             group, topology = outline.group, self.snapshot.topology
             found = _in_regions(need, outline.groups, group, self.allowed, room, start, topology)
             if found is not None or not few_enough(need.minimum, stop - start):
-                return found
-        there = self._room(room, leaving)
-        taken = settled(outline.tree(there), there, TRIALS_A_PART * len(outline.groups))
-        if len(taken) == 0:
-            found = one_by_one(self.snapshot.topology, start, outline.groups, outline.group, outline.kind, there)
-            return start + found if len(found) else None
-        nodes, each = np.empty(need.minimum, np.int64), np.arange(start, stop)
-        for at, g, k in outline.classes:
-            nodes[at] = each.repeat(taken[g, k])
-        return nodes
+                return found.copy if found is not None else None
+        of_room = share(self._asked_of_room.request, room)
+        there = self._room(room, leaving, of_room)
+        taken = settled(outline.tree(of_room), there, TRIALS_A_PART * len(outline.groups))
+        if len(taken):
+            return partial(outline.nodes, taken)
+        found = one_by_one(self.snapshot.topology, start, outline.groups, outline.group, outline.kind, there)
+        return partial(np.add, start, found) if len(found) else None
 
     def _outline_after(self, leaving: Rows) -> _Outline | None:
         """The groups and their tasks; None if a part has tasks outside the slice."""
@@ -314,25 +337,35 @@ class Packing:
         if not self._repels:
             shapes = np.arange(len(self.need.shapes))
             return _TaskKinds(shape, shapes, shapes.astype(np.int32))
-        pairs = np.stack([shape, self.snapshot.tasks.label_set[self.need.tasks[: self.need.minimum]]], axis=1)
-        kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
-        return _TaskKinds(kind.reshape(-1), kinds[:, 0], kinds[:, 1])
+        labels, many = self.snapshot.tasks.label_set, len(self.snapshot.vocabulary.label_sets)
+        pairs = shape * many + labels[self.need.tasks[: self.need.minimum]]
+        kinds, kind = np.unique(pairs, return_inverse=True)
+        return _TaskKinds(kind, kinds // many, (kinds % many).astype(np.int32))
 
     @cached_property
     def _on_card(self) -> Longs:
         """int64[M]: what tasks of each kind ask of a card."""
         return self.snapshot.shapes.on_card[self.need.shapes[self._kinds.shape]]
 
-    def _room(self, room: Longs, leaving: Rows) -> RoomLeft:
+    @cached_property
+    def _asked_of_room(self) -> AskedOfRoom:
+        among = self._among if self._repels else None
+        return asked_of_room(self.need.request[self._kinds.shape], self._on_card, self.stop - self.start, among)
+
+    @cached_property
+    def _allowed_to_kinds(self) -> Bools:
+        """bool[M, n]: nodes that each kind may use."""
+        return self.allowed[self._kinds.shape]
+
+    def _room(self, room: Longs, leaving: Rows, of_room: Floats) -> RoomLeft:
         """The room for each kind of task, cards and what is repelled included."""
-        snapshot, shape = self.snapshot, self._kinds.shape
-        usable, among, free = self.allowed[shape], None, np.zeros((len(room), 0), np.int64)
+        snapshot, usable, free = self.snapshot, self._allowed_to_kinds, np.zeros((len(room), 0), np.int64)
         if self._repels:
-            usable, among = usable & ~self._denials.after(leaving), self._among
-        if self._on_card.any():
+            usable = usable & ~self._denials.after(leaving)
+        if len(self._asked_of_room.carded):
             free = snapshot.card_room.future[self.start : self.stop].copy()
             freed_on_cards(snapshot.tasks, snapshot.shapes, leaving, self.start, free)
-        return room_left(self.need.request[shape], usable, room, self._on_card, free, among)
+        return room_left(self._asked_of_room, usable, room, free, of_room)
 
 
 def _in_regions(

@@ -9,6 +9,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.keeping import cached_property
 from pipeline.kernels import kernel
 from pipeline.placement.domains import domains_of
+from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions
 from pipeline.placement.need import Need
 from pipeline.solvers.scenarios.accumulating import Scenario
 from pipeline.solvers.scenarios.law import Law
@@ -47,9 +48,13 @@ class Grounds:
         """All units that are of use in one domain."""
         snapshot, units = self.law.host.context.snapshot, self.units
         start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
-        ground = NodeSlice(snapshot, self.need, self.allowed, domain, start, stop)
+        ground = NodeSlice(snapshot, self.need, self.allowed, domain, start, stop, self._asked)
         useful = _useful(*self._by_node, start, stop, self.allowed, units.podgroup, units.whole)
         return Scenario(ground, self.law, units.only(useful))
+
+    @cached_property
+    def _asked(self) -> AskedOfRegions | None:
+        return asked_of_regions(self.need, self.need.request, self.law.host.context.snapshot)
 
     @cached_property
     def _by_node(self) -> tuple[Rows, Longs]:

@@ -178,21 +178,21 @@ def _back_in_order(scenario: Scenario, groups: VictimUnits, leaving: Rows) -> Bo
 
 def _back_by_halves(scenario: Scenario, groups: VictimUnits, leaving: Rows, order: Rows, most: int | None) -> Bools:
     """The same where slots do not decide: the units of the first half return, or of half of those, and so on."""
-    result, gone = np.ones(len(groups), bool), 0
-    result[order] = False
-    todo = [order]
-    while todo and (most is None or gone <= most):
-        some = todo.pop()
-        tried = result.copy()
-        tried[some] = True
-        rest = _less(leaving, groups, tried)
-        if len(rest) and scenario.law.takes(rest) and scenario.ground.fits(rest):
-            result = tried
-        elif len(some) > 1:
-            todo += [some[len(some) // 2 :], some[: len(some) // 2]]
-        else:
-            gone += 1
-    return result
+    ground, law = scenario.ground, scenario.law
+    walk, kept, most = ground.by_halves(groups, leaving, order), True, len(order) if most is None else most
+    unit = _unit_of(leaving, groups)
+    while ground.some_return(groups, order, walk, most, kept=kept):
+        rest = leaving[~np.append(walk.back, False)[unit]]
+        kept = len(rest) > 0 and law.takes(rest) and ground.fits_in(walk.room, rest)
+    return walk.back
+
+
+def _unit_of(leaving: Rows, groups: VictimUnits) -> Rows:
+    """int64[V]: the unit of each task that leaves; NONE if it is in none of them."""
+    order = groups.rows.argsort(kind="stable")
+    rows, unit = groups.rows[order], np.arange(len(groups)).repeat(np.diff(groups.start))[order]
+    at = rows.searchsorted(leaving)
+    return np.where(np.append(rows, NONE)[at] == leaving, np.append(unit, NONE)[at], NONE)
 
 
 def _less(leaving: Rows, groups: VictimUnits, back: Bools) -> Rows:

@@ -8,9 +8,10 @@ from pipeline.cluster.arrays import Bools, Longs, Rows, sizes
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
-from pipeline.placement.layout.regions_of_parts import asked_of_regions
+from pipeline.placement.layout.regions_of_parts import NOT_ASKED, AskedOfRegions
 from pipeline.placement.layout.topology_packing import Packing
 from pipeline.placement.need import Need
+from pipeline.solvers.scenarios.slices.halves import Asked, Halves, halves, some_return
 from pipeline.solvers.scenarios.slices.limiting import limits_of
 from pipeline.solvers.scenarios.slices.slots_kernels import (
     CountedSlice,
@@ -34,6 +35,8 @@ class NodeSlice:
         Nodes that each of the need's shapes may use, of all nodes.
     domain, start, stop
         The slice is that of the domain: node rows ``start:stop``.
+    asked
+        What parts of the need ask of regions; None: not known.
     """
 
     snapshot: Snapshot
@@ -42,6 +45,7 @@ class NodeSlice:
     domain: int
     start: int
     stop: int
+    asked: AskedOfRegions | None = None
 
     @cached_property
     def _loose(self) -> bool:
@@ -64,8 +68,7 @@ class NodeSlice:
 
     @cached_property
     def _packing(self) -> Packing:
-        asked = asked_of_regions(self.need, self.need.request, self.snapshot)
-        return Packing(self.need, self._here, self.start, self.stop, self.snapshot, asked=asked)
+        return Packing(self.need, self._here, self.start, self.stop, self.snapshot, asked=self.asked)
 
     @cached_property
     def _ground(self) -> CountedSlice:
@@ -104,7 +107,8 @@ class NodeSlice:
             return bool(suffices(self._ground, self.need.total, leaving))
         known, asked = self._fitting, leaving.tobytes()
         if asked not in known:
-            known[asked] = bool(suffices(self._ground, self.need.total, leaving)) and self.place(leaving) is not None
+            enough = bool(suffices(self._ground, self.need.total, leaving))
+            known[asked] = enough and self._finds(self.room(leaving), leaving)
         return known[asked]
 
     @cached_property
@@ -112,13 +116,42 @@ class NodeSlice:
         """What ``fits`` said; orders of return ask about the same tasks again and again."""
         return {}
 
+    def by_halves(self, units: VictimUnits, leaving: Rows, order: Rows) -> Halves:
+        """The slice after ``leaving`` have gone, as units return to it in an order (int64[K])."""
+        return halves(self._ground, self._asked, len(units), leaving, order)
+
+    def some_return(self, units: VictimUnits, order: Rows, walk: Halves, most: int, *, kept: bool) -> bool:
+        """Whether other units may return, see `halves.some_return`."""
+        return bool(some_return(self._ground, self._asked, units.start, units.rows, order, walk, most, kept))
+
+    @cached_property
+    def _asked(self) -> Asked:
+        return Asked(self.need.total, self.asked or NOT_ASKED, self._here)
+
+    def fits_in(self, room: Longs, leaving: Rows) -> bool:
+        """What ``fits`` says where `halves` has not refused it; ``room`` is that once ``leaving`` have gone."""
+        if self.plain:
+            return True
+        known, asked = self._fitting, leaving.tobytes()
+        if asked not in known:
+            known[asked] = self._finds(room.copy(), leaving, regions=True)
+        return known[asked]
+
+    def _finds(self, room: Longs, leaving: Rows, *, regions: bool = False) -> bool:
+        """Whether there are places; ``regions``: as far as other tasks repel none, those do not refuse the room."""
+        if self._loose:
+            return self._placed(room, leaving) is not None
+        return (regions or self._packing.may_fit(room)) and self._packing.finds(room, leaving)
+
     def place(self, leaving: Rows, *, emptiest: bool = False) -> Rows | None:
         """int64[K]: a node for each task once ``leaving`` have gone, or None.
 
         Of nodes with equally many slots, the one with the least idle room now comes first, so that idle room stays in
         one piece; with ``emptiest`` the one with the most, so that as few tasks as possible have to move.
         """
-        room = self.room(leaving)
+        return self._placed(self.room(leaving), leaving, emptiest)
+
+    def _placed(self, room: Longs, leaving: Rows, emptiest: bool = False) -> Rows | None:
         found = self._biggest_first(room.copy(), emptiest) if self._loose else None
         if found is None and not (self._loose and self.plain):
             return self._packing.places(room, leaving)

@@ -74,7 +74,7 @@ class CountedSlice(NamedTuple):
     regions: Longs
 
 
-class _State(NamedTuple):
+class SlotState(NamedTuple):
     """A slice while tasks go and return: as in ``CountedSlice`` and ``SlotLimits``."""
 
     room: Longs
@@ -94,27 +94,27 @@ def counted(ground: CountedSlice) -> CountedSlice:
 
 @kernel
 def _counted(ground: CountedSlice) -> tuple[Longs, Longs, Longs]:
-    state = _as_it_is(ground)
+    state = as_it_is(ground)
     for s in range(len(state.total)):
         for at in range(len(ground.room)):
             if ground.allowed[s, at]:
                 now = slots_at(ground.request, s, state.room, at, ground.wanted[s])
-                _count(ground, state, s, at, _limited(ground, state, at, now))
+                set_slots(ground, state, s, at, _limited(ground, state, at, now))
     return state.slots, state.total, state.regions
 
 
 @inlined
-def _as_it_is(ground: CountedSlice) -> _State:
+def as_it_is(ground: CountedSlice) -> SlotState:
     """The slice before any task goes."""
     limits = ground.limits
-    return _State(
+    return SlotState(
         ground.room.copy(), ground.slots.copy(), ground.total.copy(), limits.blocked.copy(), limits.cards.copy(),
         ground.regions.copy(),
     )  # fmt: skip
 
 
 @inlined
-def _limited(ground: CountedSlice, state: _State, at: int, now: int) -> int:
+def _limited(ground: CountedSlice, state: SlotState, at: int, now: int) -> int:
     """How many of a node's slots can be used."""
     if len(state.blocked) and state.blocked[at] > 0:
         return 0
@@ -127,7 +127,7 @@ def _limited(ground: CountedSlice, state: _State, at: int, now: int) -> int:
 
 
 @inlined
-def _count(ground: CountedSlice, state: _State, s: int, at: int, now: int) -> None:
+def set_slots(ground: CountedSlice, state: SlotState, s: int, at: int, now: int) -> None:
     """Set the slots of a node to ``now``."""
     more, each = now - state.slots[s, at], ground.limits.each
     state.slots[s, at] = now
@@ -141,7 +141,7 @@ def _count(ground: CountedSlice, state: _State, s: int, at: int, now: int) -> No
 
 
 @inlined
-def _let(sign: int, row: int, at: int, ground: CountedSlice, state: _State) -> None:
+def let(sign: int, row: int, at: int, ground: CountedSlice, state: SlotState) -> None:
     """Let what a task holds be free (1) or taken (-1)."""
     limits = ground.limits
     for r in range(state.room.shape[1]):
@@ -153,7 +153,7 @@ def _let(sign: int, row: int, at: int, ground: CountedSlice, state: _State) -> N
 
 
 @inlined
-def _slots_now(sign: int, s: int, at: int, ground: CountedSlice, state: _State) -> int:
+def slots_now(sign: int, s: int, at: int, ground: CountedSlice, state: SlotState) -> int:
     """Slots of a node for a shape after a task has left it (1) or come back to it (-1)."""
     if len(state.blocked) > 0 or ground.limits.asks > 0:
         now = slots_at(ground.request, s, state.room, at, ground.wanted[s])
@@ -164,35 +164,35 @@ def _slots_now(sign: int, s: int, at: int, ground: CountedSlice, state: _State) 
 
 
 @inlined
-def _leave(rows: Rows, ground: CountedSlice, state: _State) -> None:
+def leave(rows: Rows, ground: CountedSlice, state: SlotState) -> None:
     """Add what some tasks hold to the room of their nodes, and count the slots of those nodes anew."""
     for row in rows:
         at = ground.node[row] - ground.first
         if at < 0 or at >= len(state.room):
             continue
-        _let(1, row, at, ground, state)
+        let(1, row, at, ground, state)
         for s in range(len(state.total)):
             if not ground.allowed[s, at]:
                 continue
-            _count(ground, state, s, at, _slots_now(1, s, at, ground, state))
+            set_slots(ground, state, s, at, slots_now(1, s, at, ground, state))
 
 
 @inlined
-def _come_back(rows: Rows, ground: CountedSlice, state: _State) -> bool:
+def _come_back(rows: Rows, ground: CountedSlice, state: SlotState) -> bool:
     """The reverse, if every shape keeps the slots that it wants; if not, nothing is changed."""
     for i in range(len(rows)):
         at = ground.node[rows[i]] - ground.first
         if at < 0 or at >= len(state.room):
             continue
-        _let(-1, rows[i], at, ground, state)
+        let(-1, rows[i], at, ground, state)
         enough = True
         for s in range(len(state.total)):
             if not ground.allowed[s, at]:
                 continue
-            _count(ground, state, s, at, _slots_now(-1, s, at, ground, state))
+            set_slots(ground, state, s, at, slots_now(-1, s, at, ground, state))
             enough &= state.total[s] >= ground.wanted[s]
         if not enough:
-            _leave(rows[: i + 1], ground, state)
+            leave(rows[: i + 1], ground, state)
             return False
     return True
 
@@ -206,7 +206,7 @@ def _add(rows: Rows, ground: CountedSlice, amounts: Longs) -> None:
 
 
 @inlined
-def _within(some: Longs, most: Longs) -> bool:
+def within(some: Longs, most: Longs) -> bool:
     """Whether no amount is more than ``most`` of it; NumPy would make an array of the answers."""
     holds = True
     for at in range(len(some)):
@@ -243,12 +243,12 @@ def leading(ground: CountedSlice, start: Longs, rows: Rows) -> int:
 
     Unit ``u`` is ``rows[start[u]:start[u + 1]]``.
     """
-    state = _as_it_is(ground)
-    if _within(ground.wanted, state.total):
+    state = as_it_is(ground)
+    if within(ground.wanted, state.total):
         return 0
     for unit in range(len(start) - 1):
-        _leave(rows[start[unit] : start[unit + 1]], ground, state)
-        if _within(ground.wanted, state.total):
+        leave(rows[start[unit] : start[unit + 1]], ground, state)
+        if within(ground.wanted, state.total):
             return unit + 1
     return NONE
 
@@ -269,11 +269,11 @@ def suffices(ground: CountedSlice, asked: Longs, leaving: Rows) -> bool:
         if ground.allowed[:, at].any():
             for r in range(len(asked)):
                 free[r] += max(room[at, r], 0)
-    if not _within(asked, free):  # sooner known than slots
+    if not within(asked, free):  # sooner known than slots
         return False
-    state = _as_it_is(ground)
-    _leave(leaving, ground, state)
-    return _within(ground.wanted, state.total)
+    state = as_it_is(ground)
+    leave(leaving, ground, state)
+    return within(ground.wanted, state.total)
 
 
 @kernel
@@ -296,23 +296,23 @@ def returned(
         In each only the leading ``many`` units and the leading ``upto`` of ``leaving`` go, no fewer than in the one
         before; units that stay count as returned.
     """
-    state = _as_it_is(ground)
+    state = as_it_is(ground)
     result, holds = np.ones(orders.shape, np.bool_), np.zeros((len(start) - 1, len(quota)), np.int64)
     left, may, gone = quota.copy(), np.empty(len(quota), np.int64), 0
     for unit in range(len(holds)):
         _add(rows[start[unit] : start[unit + 1]], ground, holds[unit])
     for number in range(len(orders)):
-        _leave(leaving[gone : upto[number]], ground, state)
+        leave(leaving[gone : upto[number]], ground, state)
         _add(leaving[gone : upto[number]], ground, left)
         may[:], gone = left, upto[number]
         result[number, : many[number]] = False
         for unit in orders[number]:
-            if unit >= many[number] or not (_within(holds[unit], may) and _within(ground.wanted, state.total)):
+            if unit >= many[number] or not (within(holds[unit], may) and within(ground.wanted, state.total)):
                 continue
             if _come_back(rows[start[unit] : start[unit + 1]], ground, state):
                 result[number, unit] = True
                 for r in range(len(may)):
                     may[r] -= holds[unit, r]
         for back in np.flatnonzero(result[number, : many[number]]):
-            _leave(rows[start[back] : start[back + 1]], ground, state)
+            leave(rows[start[back] : start[back + 1]], ground, state)
     return result

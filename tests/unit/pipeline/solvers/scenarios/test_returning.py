@@ -9,38 +9,69 @@ from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.rules.constraints import allowed
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.layout.regions_of_parts import asked_of_regions
 from pipeline.placement.layout.topology_packing import Packing
 from pipeline.placement.need import need_of
+from pipeline.records import replace
 from pipeline.solvers.scenarios.returning import _back_by_halves
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import VictimUnits
+from tests.property.test_settled_groups import crowded
 from tests.support.placing import NOWHERE, RACK, Work, placed
+from tests.support.twins import uncompiled
 
 
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.integers(0, 20), st.data())
-def test_units_are_given_up_only_where_more_stay_gone_than_may(
-    sizes: list[int], asked: int, data: st.DataObject
+def by_halves(scenario: Any, units: VictimUnits, leaving: Rows, order: Rows, most: int) -> list[bool]:
+    """The same search, which asks about every return."""
+    back, gone, todo = np.ones(len(units), bool), 0, [order]
+    back[order] = False
+    while todo and gone <= most:
+        some = todo.pop()
+        tried = back.copy()
+        tried[some] = True
+        rest = leaving[~np.isin(leaving, units.rows_of(tried))]
+        if len(rest) and scenario.law.takes(rest) and scenario.ground.fits(rest):
+            back = tried
+        elif len(some) > 1:
+            todo += [some[len(some) // 2 :], some[: len(some) // 2]]
+        else:
+            gone += 1
+    answer: list[bool] = back.tolist()
+    return answer
+
+
+@given(crowded(), st.data())
+def test_units_return_as_if_every_return_were_asked_about(
+    given_snapshot: tuple[Snapshot, Rows], data: st.DataObject
 ) -> None:
-    """Each unit is a task that holds so much, and the preemptor fits if those that go hold what it asks for."""
-    each = np.arange(len(sizes))
-    units = VictimUnits(each, np.arange(len(sizes) + 1), each, each >= 0, each)
-    tested = list[bytes]()
-
-    def fits(rows: Rows) -> bool:
-        tested.append(rows.tobytes())
-        return int(np.array(sizes)[rows].sum()) >= asked
-
-    scenario: Any = SimpleNamespace(law=SimpleNamespace(takes=lambda _: True), ground=SimpleNamespace(fits=fits))
-    order, most = np.array(data.draw(st.permutations(range(len(sizes))))), data.draw(st.integers(0, len(sizes)))
-    whole = _back_by_halves(scenario, units, each, order, None)
-    many = len(tested)
-    tested.clear()
-    some = _back_by_halves(scenario, units, each, order, most)
-    assert len(tested) <= many
-    if (~whole).sum() <= most:
-        assert some.tolist() == whole.tolist()
-    else:
-        assert (~some).sum() > most
+    """Also where the queue may not take all, where others leave as well, and where few may stay gone."""
+    snapshot, _ = given_snapshot
+    runs = np.flatnonzero(snapshot.tasks.node != NONE)
+    need, nodes = need_of(snapshot, (0,)), len(snapshot.nodes)
+    first = data.draw(st.integers(0, nodes - 1))
+    asked_for = asked_of_regions(need, need.request, snapshot)
+    slices = NodeSlice(snapshot, need, allowed(snapshot, need.shapes), 0, first, nodes, asked_for)
+    rows = np.array(data.draw(st.permutations(runs.tolist())), np.int64)
+    apart = data.draw(st.integers(0, len(runs)))  # these leave, and are in no unit
+    own = rows[apart:]
+    ends = [at for at in range(1, len(own)) if data.draw(st.booleans())]
+    start = np.array([0, *ends, len(own)] if len(own) else [0], np.int64)
+    each = np.arange(len(start) - 1)
+    units = VictimUnits(own, start, each, each >= 0, each)
+    some = data.draw(st.integers(0, len(units)))
+    leaving = np.concatenate([rows[:apart], own[: start[some]]])
+    order = np.array(data.draw(st.permutations(range(some))), np.int64)
+    least, most = data.draw(st.integers(0, 3)), data.draw(st.integers(0, len(runs)))
+    law = SimpleNamespace(takes=lambda rest: len(rest) >= least)
+    asked: Any = SimpleNamespace(law=law, ground=slices)
+    expected = by_halves(asked, units, leaving, order, most)
+    with uncompiled():
+        anew: Any = SimpleNamespace(law=law, ground=replace(slices))
+        assert _back_by_halves(anew, units, leaving, order, most).tolist() == expected
+    anew = SimpleNamespace(law=law, ground=replace(slices))
+    assert _back_by_halves(anew, units, leaving, order, most).tolist() == expected
+    assert _back_by_halves(anew, units, leaving, order, None).tolist() == by_halves(asked, units, leaving, order, 99)
 
 
 def test_whether_it_fits_without_the_same_tasks_is_found_once(monkeypatch: Any) -> None:
@@ -51,14 +82,13 @@ def test_whether_it_fits_without_the_same_tasks_is_found_once(monkeypatch: Any) 
     need, found = need_of(snapshot, (0,)), list[bool]()
     ground = NodeSlice(snapshot, need, allowed(snapshot, need.shapes), 0, 0, 2)
     assert not ground.plain
-    places = Packing.places
+    finds = Packing.finds
 
-    def counted(self: Packing, *given_to: Any) -> Rows | None:
-        made = places(self, *given_to)
-        found.append(made is not None)
-        return made
+    def counted(self: Packing, *given_to: Any) -> bool:
+        found.append(finds(self, *given_to))
+        return found[-1]
 
-    monkeypatch.setattr(Packing, "places", counted)
+    monkeypatch.setattr(Packing, "finds", counted)
     runs = np.flatnonzero(snapshot.tasks.node != NONE)
     assert [ground.fits(runs), ground.fits(runs), ground.fits(NOWHERE), ground.fits(runs)] == [True, True, False, True]
     assert found == [True]  # without any the slots do not suffice
