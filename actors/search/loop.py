@@ -15,6 +15,9 @@ from pipeline.cluster.snapshot import Snapshot
 
 #: After this time, plans that were refused or not judged are tried again even without news.
 AGAIN_S = 0.2
+#: Seconds for which a cycle waits for the decisions of the one before. Later the broker has lost them, or nothing is
+#: read. The committer judges plans on all that it recorded, whatever they were made on.
+FOLDED_WITHIN_S = 5.0
 #: Seconds within which news is taken, unless it gathers for longer or another service leads.
 _TAKEN_S = 0.02
 
@@ -81,10 +84,10 @@ class CycleLoop:
             self._lock.wait_for(lambda: not self._cycling, limit_s)
 
     def run(self) -> None:
-        """Run until the wake-up is closed. A cycle waits for a snapshot with the decisions of the one before."""
+        """Run until the wake-up is closed. A cycle waits a while for the decisions of the one before."""
         snapshot: Snapshot | None = None
         closed = _OPEN
-        sequence, until = 0, None
+        sequence, until, folded_by = 0, None, 0.0
         while self._wait(until) and self._await_lead():
             until = None
             with self._lock:
@@ -100,10 +103,14 @@ class CycleLoop:
                         self._heard = -1  # the same revision is news again
                     continue
                 snapshot, closed = fetched, now_closed
-            if snapshot is None or snapshot.decided < sequence:
+            if snapshot is None:
+                continue
+            left_s = folded_by - time.monotonic() if snapshot.decided < sequence else 0.0
+            if left_s > 0:
+                until = time.time() + left_s
                 continue
             done = self._dispatcher.cycle(SnapshotUpdate(snapshot, links, closed, took))
-            sequence = max(sequence, done.sequence)
+            sequence, folded_by = done.sequence, time.monotonic() + FOLDED_WITHIN_S
             until = self._next(done, snapshot)
 
     def _wait(self, until: float | None) -> bool:
@@ -130,9 +137,9 @@ class CycleLoop:
                 self._heard = -1  # the same revision is news again
 
     def _next(self, done: Cycled, snapshot: Snapshot) -> float | None:
-        """When to run again without news; not before the last decisions are folded."""
+        """When to run again without news; not before the last decisions are folded, or should have been."""
         if done.sequence:
-            return None
+            return time.time() + FOLDED_WITHIN_S
         pause = time.time() + AGAIN_S if done.again else None
         timer = self._dispatcher.next_at(snapshot)
         return min((at for at in (pause, timer) if at is not None), default=None)

@@ -5,7 +5,10 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from actors.contracts import SnapshotUpdate
+from actors.search import loop as loops
 from actors.search.dispatcher import Cycled
 from actors.search.loop import CycleLoop
 from actors.search.wakeup import WakeUp
@@ -121,6 +124,19 @@ def test_a_cycle_waits_for_a_snapshot_with_the_decisions_of_the_one_before() -> 
     loop.run()
     assert fetched == ["first", "lacks", "has"]
     assert dispatcher.seen == [states["first"], states["has"]]
+
+
+def test_a_cycle_does_not_wait_without_end_for_decisions_that_the_broker_has_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loops, "FOLDED_WITHIN_S", 0.05)
+    dispatcher, loop, states, fetched = scripted(Cycled(sequence=7), Cycled(sequence=8), Cycled())
+    states |= {"first": SimpleNamespace(decided=6), "older": SimpleNamespace(decided=4)}
+    dispatcher.meanwhile = lambda: loop.hear("older", (), 1)
+    loop.hear("first", (), 2)
+    loop.run()
+    assert fetched[:2] == ["first", "older"]
+    assert dispatcher.seen == [states["first"], states["older"], states["older"]]
 
 
 def test_a_snapshot_that_was_lost_is_fetched_when_it_is_told_again() -> None:
