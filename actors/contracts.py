@@ -128,11 +128,14 @@ class Ack:
         Whether it knows the names of all rows, and the state that the news follows.
     leadership
         Which service leads.
+    lost_behind
+        Number of the ledger's last record, if a state that was heard contains later decisions: the broker lost them.
     """
 
     named: bool
     known: bool
     leadership: Leadership
+    lost_behind: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,11 @@ class Committer:
         Name of the lease's owner; different for every process, and different after a restart.
     now_s
         The clock, in seconds since the epoch.
+
+    Attributes
+    ----------
+    lost_behind
+        Number of the ledger's last record, if the newest snapshot contains later decisions: the broker lost them.
     """
 
     def __init__(
@@ -87,6 +92,7 @@ class Committer:
         self._book = DecisionBook(self._terms.eviction_deadline_s, policy.reservation_ttl_s, now_s)
         self._writer = RecordWriter(ledger, self._lease, self._state, telemetry, now_s)
         self._claims = ClaimRecords(self._book, self._writer, policy, naming, telemetry.figures)
+        self.lost_behind: int | None = None
         count_from_zero(telemetry.figures)
 
     # -- the right to write ------------------------------------------------------------------------------------
@@ -103,7 +109,11 @@ class Committer:
 
     def lead(self) -> bool:
         """Take or renew the lease; whether it is ours. After taking it, the recorded decisions are read first."""
-        return self._lease.keep() or self._lease.take(self._begin)
+        leads, newest, recorded = self._lease.keep() or self._lease.take(self._begin), self._state.snapshot, None
+        if leads and newest is not None and newest.decided > self._writer.recorded:  # none else wrote
+            recorded = self._writer.recorded
+        self.lost_behind = recorded
+        return leads
 
     def resign(self) -> None:
         """Give the lease back."""
@@ -118,6 +128,7 @@ class Committer:
 
     def hear(self, snapshot: Snapshot) -> None:
         """Take a newer snapshot."""
+        self.lost_behind = None
         self._state.hear(snapshot)
 
     def unlisted(self) -> None:

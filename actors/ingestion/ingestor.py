@@ -23,6 +23,7 @@ from actors.broker import checkpoints
 from actors.broker.bus import DECISIONS, EVENTS, Bus, Entry, id_order
 from actors.documents.safe_msgpack import WIRE_LIMITS, WireLimits, whole_number
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
+from actors.ingestion.by_kind.decision_events import pass_over
 from actors.ingestion.checkpointing import Checkpointing, Packs, at_once
 from actors.ingestion.fleet_counts import entry_again, part_again, wrong_with_entry, wrong_with_list
 from actors.ingestion.interpreter import Interpreter, as_sent
@@ -138,20 +139,28 @@ class Ingestor:
 
     # -- starting ----------------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Recover, and ask for a full list if what is left does not make a state."""
+    def start(self, recorded: int | None = None) -> None:
+        """Recover, and ask for a full list if what is left does not make a state.
+
+        ``recorded``: the ledger's last record, if the broker lost later ones; no checkpoint that contains these counts.
+        """
         self._bus.join(EVENTS, GROUP)
         found = checkpoints.newest(self._bus, schema=SCHEMA)
         if found is not None:
             manifest, state = found
             try:
-                self._interpreter = Interpreter.decode(state, self._most)
+                decoded = Interpreter.decode(state, self._most)
+                if recorded is not None and decoded.snapshot.decided > recorded:
+                    raise StateRefused(f"expected no decision behind {recorded}, found {decoded.snapshot.decided}")
             except StateRefused as refusal:
                 log.warning("checkpoint %s cannot be read: %s", manifest.entry, refusal)
             else:
+                self._interpreter = decoded
                 self._reading.begin_at(manifest.covers)
                 self._checkpoints.follow(manifest)
                 log.info("recovered from checkpoint %s, revision %d", manifest.entry, self.snapshot.revision)
+        if recorded is not None and not self.state.listed:
+            pass_over(self.state, recorded)
         gaps = list(self._reading.gaps())
         self._whole = not gaps
         while self._turn():

@@ -76,6 +76,7 @@ class IngestLoop:
         self._settings, self._bus, self._telemetry, self._now_s = settings, bus, telemetry, now_s
         self._ingestor = self._begun()
         self._started, self._states = False, 1
+        self._recorded: int | None = None
         self._told_at = self._lag_at = self._folded_ms = 0.0
         self._untold = self._owed = False
         self._leads_until, self._unlisted_since = math.inf, math.inf
@@ -153,8 +154,8 @@ class IngestLoop:
             self._told_at = 0.0
             self._ingestor.leads = False
         if not self._started:
-            self._ingestor.start()
-            self._started = True
+            self._ingestor.start(self._recorded)
+            self._started, self._recorded = True, None
 
     def _look(self, now: float) -> None:
         """Report figures from time to time."""
@@ -194,6 +195,15 @@ class IngestLoop:
     def repeat(self) -> None:
         """Send the newest state again with the next turn: a reader lacks what the news follows."""
         self._told_at = -math.inf
+
+    def lost_behind(self, recorded: int | None) -> None:
+        """Begin anew if the state contains decisions behind this record, the ledger's last; None: none are known lost.
+
+        The broker may have new entries in their place already, so the streams need not show it.
+        """
+        if recorded is not None and self.snapshot.decided > recorded:
+            log.warning("decisions %d to %d are lost", recorded + 1, self.snapshot.decided)
+            self._ingestor.overtaken, self._recorded = True, recorded
 
     def leads_until(self, at: float) -> None:
         """Our committer leads until ``at`` (seconds since the epoch); until then this service writes checkpoints."""

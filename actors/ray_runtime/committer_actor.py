@@ -66,10 +66,11 @@ class CommitterActor(RoleProcess):
         with self._lock:
             self._heard_at = time.time()
             named, known = self._directory.take(more), self._reader.hear(told)
+            lost_behind = self._committer.lost_behind
             if named and known:
                 self._newest = told.mark
         self._wake_up.wake()
-        return Ack(named, known, self._committer.leadership)
+        return Ack(named, known, self._committer.leadership, lost_behind)
 
     def unlisted(self) -> None:
         """Note that a list must come first. If that takes long, the lease is given back: a standby may know more."""

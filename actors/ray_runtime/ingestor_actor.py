@@ -104,3 +104,4 @@ class IngestorActor(RoleProcess):
         self._said = self._loop.counted() if answer.named else None
         self._heard("committer", told, known=answer.named and answer.known)
         self._loop.leads_until(asked_at + answer.leadership.leads_s)
+        self._loop.lost_behind(answer.lost_behind)

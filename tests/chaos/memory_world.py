@@ -26,7 +26,7 @@ from actors.ingestion.loop import Counted, IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from actors.search.batched_search import Spread
 from actors.search.dispatcher import Dispatcher
-from actors.search.loop import AGAIN_S
+from actors.search.loop import AGAIN_S, FOLDED_WITHIN_S
 from actors.search.searcher import Searcher
 from pipeline.actions.backoff import Backoff
 from pipeline.cluster.snapshot import Snapshot
@@ -239,7 +239,9 @@ class World:
             known = seat.directory.take(self.ingest.additions(seat.said))
             seat.said = self.ingest.counted() if known else None
             if known:
+                behind = seat.committer.lost_behind
                 seat.committer.hear(seat.follower.take(self.ingest.ingestor.state))
+                self.ingest.lost_behind(behind)
         if self.dispatcher_behind:
             self.dispatcher_behind -= 1
         else:
@@ -262,7 +264,7 @@ class World:
     def _cycle(self) -> None:
         """A cycle where the dispatcher's loop would run one: after news, or when it is time (see `CycleLoop`)."""
         news = self.news
-        if news is None or news.snapshot.decided < self._sequence:
+        if news is None or (news.snapshot.decided < self._sequence and self.clock.now < self._again_at):
             return
         if self._cycled == news.snapshot.revision and not self.due():
             return
@@ -275,8 +277,9 @@ class World:
             return
         if self.search.losing == losing:
             self.noted.cycles.note(news, now, backoff, offers)
-        self._cycled, self._sequence = news.snapshot.revision, max(self._sequence, done.sequence)
-        self._again_at = self.clock.now + AGAIN_S if done.again and not done.sequence else math.inf
+        self._cycled, self._sequence = news.snapshot.revision, done.sequence
+        pause_s = FOLDED_WITHIN_S if done.sequence else AGAIN_S if done.again else math.inf
+        self._again_at = self.clock.now + pause_s
 
     def due(self, within_s: float = 0.0) -> bool:
         """Whether it is time for a cycle without news."""

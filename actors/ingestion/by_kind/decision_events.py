@@ -67,6 +67,12 @@ def _take(state: LiveState, message: Message) -> None:
         decisions.overdue = _still_overdue(decisions.overdue, decided_at) | late
 
 
+def pass_over(state: LiveState, recorded: int) -> None:
+    """Count on from this record of the ledger: of what was decided up to it the next list tells."""
+    if recorded > state.snapshot.decided:
+        state.fold(Changes(decided=_decided(recorded, 0.0, [], [], [], [])))
+
+
 def _decided_of(state: LiveState, made: PlanCommitted, replaced: ActivePlan | None, seq: int, at: float) -> Decided:
     """A decision in rows. Names that are not known any more are left out: those things are gone.
 

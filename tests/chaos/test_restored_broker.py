@@ -1,0 +1,83 @@
+"""A broker that is restored from an older copy while all roles run: the system decides again, on what the fleet has."""
+
+from __future__ import annotations
+
+import random
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from tests.chaos.memory_checks import _lively, _rest, _truth, come_to_rest
+from tests.chaos.memory_world import KAI, Parts, World
+from tests.chaos.schedule import Schedule, drawn
+from tests.support.assembly import Assembly, gang, rack_cluster
+
+#: What a copy of the broker has of the ledger.
+_LEDGER = ("_held", "_epoch", "_revision", "_recorded")
+#: In the last two the ingestor reads on before it notices: it asks for a list, or writes a checkpoint.
+SEEDS = (2, 5, 4, 10)
+
+
+class Restored(World):
+    """A world whose broker is copied at one turn, and is that copy from a later turn on."""
+
+    def __init__(self, schedule: Schedule, parts: Parts) -> None:
+        draw = random.Random(schedule.seed * 13 + 5)
+        self._copied_at = draw.randrange(3, 25)
+        self._restored_at = self._copied_at + draw.randrange(1, 10)
+        self._lists = draw.random() < 0.7
+        self._turns, self._copy = 0, dict[str, Any]()
+        super().__init__(schedule, parts)
+
+    def turn(self, seconds: float = 1.0, *, dispatch: bool = True) -> None:
+        super().turn(seconds, dispatch=dispatch)
+        if self._nested:
+            return
+        self._turns += 1
+        if self._turns == self._copied_at:
+            self._copy = copied(self)
+        if self._turns == self._restored_at:
+            restored(self, self._copy)
+            if self._lists:  # its connector notices as well
+                self.connector.list_fleet()
+
+
+def copied(world: World | Assembly) -> dict[str, Any]:
+    streams = deepcopy((world.bus._logs, world.bus._seen))
+    return {"streams": streams, **{name: deepcopy(getattr(world.ledger, name)) for name in _LEDGER}}
+
+
+def restored(world: World | Assembly, copy: dict[str, Any]) -> None:
+    world.bus._logs, world.bus._seen = copy["streams"]
+    for name in _LEDGER:
+        setattr(world.ledger, name, copy[name])
+
+
+@pytest.mark.parametrize("parts", [Parts(), Parts(policy=KAI)], ids=["default", "kai"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_whatever_copy_it_is_restored_from_the_system_comes_to_rest_with_the_state_of_the_fleet(
+    seed: int, parts: Parts
+) -> None:
+    world = Restored(drawn(seed, turns=36, most=4), parts)
+    world.play()
+    assert come_to_rest(world) == []
+    assert [*_truth(world), *_rest(world), *_lively(world)] == []
+
+
+def test_a_state_with_decisions_that_the_broker_lost_begins_anew_without_the_checkpoint_that_has_them() -> None:
+    assembly = Assembly(rack_cluster())
+    assembly.hear()
+    copy = copied(assembly)
+    assembly.say(assembly.fleet.submit(gang("big", 1, 8)))
+    assembly.cycle()
+    assembly.hear()
+    assert assembly.ingest.snapshot.decided > 0
+    restored(assembly, copy)
+    assembly.clock.now += 20.0  # its lease has run out
+    assembly.ingest.ingestor.checkpoint()
+    assembly.committer.lead()
+    assert assembly.committer.lost_behind == 0
+    assembly.ingest.lost_behind(0)
+    assembly.ingest.turn(0)
+    assert assembly.ingest.snapshot.decided == 0
