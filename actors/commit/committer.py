@@ -66,6 +66,8 @@ class Committer:
         Name of the lease's owner; different for every process, and different after a restart.
     now_s
         The clock, in seconds since the epoch.
+    elapsed_s
+        A clock that is never set, in seconds, for the lease; None: ``now_s``.
 
     Attributes
     ----------
@@ -83,11 +85,12 @@ class Committer:
         *,
         owner: str,
         now_s: Callable[[], float],
+        elapsed_s: Callable[[], float] | None = None,
         terms: TimeLimits | None = None,
     ) -> None:
         self._bus, self._policy, self._naming, self._telemetry = bus, policy, naming, telemetry
         self._now_s, self._terms = now_s, terms if terms is not None else TimeLimits()
-        self._lease = LeaseKeeper(ledger, owner, self._terms.lease_ttl_s, now_s)
+        self._lease = LeaseKeeper(ledger, owner, self._terms.lease_ttl_s, elapsed_s or now_s)
         self._state = NewestState()
         self._book = DecisionBook(self._terms.eviction_deadline_s, policy.reservation_ttl_s, now_s)
         self._writer = RecordWriter(ledger, self._lease, self._state, telemetry, now_s)

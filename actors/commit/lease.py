@@ -20,12 +20,12 @@ class LeaseKeeper:
         Name of the lease's owner; different for every process, and different after a restart.
     ttl_s
         How long a lease is good without being renewed.
-    now_s
-        The clock, in seconds since the epoch.
+    elapsed_s
+        A clock that is never set, in seconds: a lease must not seem good for longer because the time was put back.
     """
 
-    def __init__(self, ledger: Ledger, owner: str, ttl_s: float, now_s: Callable[[], float]) -> None:
-        self._ledger, self._owner, self._ttl_s, self._now_s = ledger, owner, ttl_s, now_s
+    def __init__(self, ledger: Ledger, owner: str, ttl_s: float, elapsed_s: Callable[[], float]) -> None:
+        self._ledger, self._owner, self._ttl_s, self._elapsed_s = ledger, owner, ttl_s, elapsed_s
         self._leader: Lease | Busy | None = None
         self._good_until = 0.0
         self.held: Lease | None = None
@@ -33,7 +33,7 @@ class LeaseKeeper:
     @property
     def leadership(self) -> Leadership:
         """Which service leads. Our lease counts from the time of asking, so it ends no earlier in the broker."""
-        left_s = max(0.0, self._good_until - self._now_s()) if self.held is not None else 0.0
+        left_s = max(0.0, self._good_until - self._elapsed_s()) if self.held is not None else 0.0
         if self._leader is None or (self.held is not None and not left_s):  # the last answer is too old
             return Leadership()
         return Leadership(left_s, self._leader.epoch, self._leader.owner)
@@ -42,7 +42,7 @@ class LeaseKeeper:
         """Renew the lease; False if there is none, or it is lost."""
         if self.held is None:
             return False
-        asked_at = self._now_s()
+        asked_at = self._elapsed_s()
         if self._ledger.renew(self.held, self._ttl_ms):
             self._good_until = asked_at + self._ttl_s
             return True
@@ -51,7 +51,7 @@ class LeaseKeeper:
 
     def take(self, begin: Callable[[Lease], None]) -> bool:
         """Ask for the lease; returns whether it is ours. It counts as ours once ``begin`` has run without an error."""
-        asked_at = self._now_s()
+        asked_at = self._elapsed_s()
         taken = self._ledger.acquire(self._owner, self._ttl_ms)
         if isinstance(taken, Busy):
             self._leader = taken

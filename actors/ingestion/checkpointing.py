@@ -44,11 +44,11 @@ class _UnderWay:
 class Checkpointing:
     """Counts what came since the last checkpoint, and makes the next. Not for several threads at once."""
 
-    def __init__(self, bus: Bus, group: str, pace: Pace, now_s: Callable[[], float], packs: Packs) -> None:
-        self._bus, self._group, self._pace, self._now_s, self._packs = bus, group, pace, now_s, packs
+    def __init__(self, bus: Bus, group: str, pace: Pace, elapsed_s: Callable[[], float], packs: Packs) -> None:
+        self._bus, self._group, self._pace, self._elapsed_s, self._packs = bus, group, pace, elapsed_s, packs
         self._before: CheckpointManifest | None = None
         self._under_way: _UnderWay | None = None
-        self._entries, self._bytes, self._begun_at = 0, 0, now_s()
+        self._entries, self._bytes, self._begun_at = 0, 0, elapsed_s()
 
     def follow(self, before: CheckpointManifest) -> None:
         """The next one comes after this one, which a recovery has read."""
@@ -64,13 +64,13 @@ class Checkpointing:
         """Whether it is time for the next one, and none is under way."""
         pace = self._pace
         much = self._entries >= pace.checkpoint_every_entries or self._bytes >= pace.checkpoint_every_bytes
-        late = self._now_s() - self._begun_at >= pace.checkpoint_every_s
+        late = self._elapsed_s() - self._begun_at >= pace.checkpoint_every_s
         return self._under_way is None and (much or late)
 
     def begin_anew(self) -> None:
         """Count from now on; one that is under way is not written."""
         self._under_way = None
-        self._entries, self._bytes, self._begun_at = 0, 0, self._now_s()
+        self._entries, self._bytes, self._begun_at = 0, 0, self._elapsed_s()
 
     def begin(self, state: State, covers: Mapping[str, str], needed: Iterable[str]) -> None:
         """Begin one of a state that is encoded.

@@ -63,7 +63,9 @@ class Ingestor:
     consumer
         This process's name in the group: unlike any other's.
     now_s
-        The clock, in seconds since the epoch; for pacing, and to refuse ids that lie ahead. Messages carry their times.
+        The clock, in seconds since the epoch, to refuse ids that lie ahead. Messages carry their times.
+    elapsed_s
+        A clock that is never set, in seconds, for pacing; None: ``now_s``.
     limits, most
         Limits of an entry, and of the state.
     buried
@@ -78,6 +80,7 @@ class Ingestor:
         *,
         consumer: str,
         now_s: Callable[[], float],
+        elapsed_s: Callable[[], float] | None = None,
         pace: Pace | None = None,
         limits: WireLimits = WIRE_LIMITS,
         most: StateLimits = STATE_LIMITS,
@@ -85,18 +88,19 @@ class Ingestor:
         packs: Packs = at_once,
     ) -> None:
         self._bus, self._consumer, self._now_s, self._limits, self._buried = bus, consumer, now_s, limits, buried
+        self._elapsed_s = elapsed_s or now_s
         self._pace = pace if pace is not None else Pace()
         self._most = most
         self._interpreter = Interpreter(most=most)
         self._reading = OrderedReading(bus, self._pace.entries, self._pace.read_bytes)
-        self._checkpoints = Checkpointing(bus, GROUP, self._pace, now_s, packs)
+        self._checkpoints = Checkpointing(bus, GROUP, self._pace, self._elapsed_s, packs)
         self._leads, self._whole = True, False
         self._new_to_lead, self._noted_at = False, -math.inf
         self._unnoted = deque[str](maxlen=_UNNOTED)
         self.overtaken = False
         """Entries were lost before they were read: the state stays wrong; begin with the newest checkpoint."""
         self._links: list[Mapping[str, str]] = []
-        self._requests = ListRequests(bus, consumer, now_s)
+        self._requests = ListRequests(bus, consumer, self._elapsed_s)
         self._asked_epoch = -1
 
     @property
@@ -282,10 +286,10 @@ class Ingestor:
         A fleet waits for the group where much is unread, so entries that were read before we led are noted as well.
         That is in no hurry: see `NOTE_EVERY_S`.
         """
-        due = len(self._unnoted) >= self._pace.entries or self._now_s() >= self._noted_at + NOTE_EVERY_S
+        due = len(self._unnoted) >= self._pace.entries or self._elapsed_s() >= self._noted_at + NOTE_EVERY_S
         if not self._leads or not self._unnoted or not due:
             return
-        self._noted_at = self._now_s()
+        self._noted_at = self._elapsed_s()
         if self._new_to_lead:
             reached = id_order(self._bus.reached(EVENTS, GROUP))  # the one that led before may have noted some
             self._unnoted = deque((one for one in self._unnoted if id_order(one) > reached), _UNNOTED)

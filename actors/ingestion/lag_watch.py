@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 
 from actors.broker.bus import DECISIONS, EVENTS, Bus, Lag
 from actors.ingestion.ingestor import GROUP
@@ -70,7 +71,7 @@ class Lags:
         if age_s <= self._warn_s:
             if self._named.pop((stream, group), None) is not None:
                 log.info("group %s of %s has caught up", group, stream)
-        elif now >= self._named.get((stream, group), 0.0):
+        elif now >= self._named.get((stream, group), -math.inf):
             self._named[stream, group] = now + _AGAIN_S
             log.warning(
                 "group %s of %s is %.0f s behind: %d entries not read, %d not acknowledged",

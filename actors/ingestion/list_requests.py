@@ -34,12 +34,12 @@ class ListRequests:
     ----------
     consumer
         Name of the reader that asks.
-    now_s
-        The clock, in seconds since the epoch.
+    elapsed_s
+        A clock that is never set, in seconds.
     """
 
-    def __init__(self, bus: Bus, consumer: str, now_s: Callable[[], float]) -> None:
-        self._bus, self._consumer, self._now_s = bus, consumer, now_s
+    def __init__(self, bus: Bus, consumer: str, elapsed_s: Callable[[], float]) -> None:
+        self._bus, self._consumer, self._elapsed_s = bus, consumer, elapsed_s
         self._owed: _Owed | None = None
 
     @property
@@ -66,14 +66,14 @@ class ListRequests:
 
     def repeat(self, known: int, read: str) -> None:
         """Ask again if time is over: the list or the request may be lost, and without it the state would stay wrong."""
-        if self._owed is None or self._now_s() < self._owed.asked_at + LIST_WITHIN_S:
+        if self._owed is None or self._elapsed_s() < self._owed.asked_at + LIST_WITHIN_S:
             return
         self._owed = None
         self.ask(f"no list came within {LIST_WITHIN_S:g} s", known, read)
 
     def coming(self, known: int) -> None:
         """A list is on its way: its time begins now."""
-        self._owed = _Owed(known, self._now_s())
+        self._owed = _Owed(known, self._elapsed_s())
 
     def answered(self, known: int, *, enough: bool) -> None:
         """The newest list is ``known`` now; if it is a new one and not ``enough``, another is still owed."""

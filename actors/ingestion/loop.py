@@ -56,6 +56,10 @@ class IngestLoop:
 
     Parameters
     ----------
+    now_s
+        The clock, in seconds since the epoch.
+    elapsed_s
+        A clock that is never set, in seconds, for all that is due after some time; None: ``now_s``.
     consumer
         Gives the reader a name, each time that it begins anew.
     packs
@@ -69,18 +73,19 @@ class IngestLoop:
         telemetry: Telemetry,
         *,
         now_s: Callable[[], float] = time.time,
+        elapsed_s: Callable[[], float] | None = None,
         consumer: Callable[[], str] = unlike_any_other,
         packs: Packs = at_once,
     ) -> None:
         self._consumer, self._packs = consumer, packs
         self._settings, self._bus, self._telemetry, self._now_s = settings, bus, telemetry, now_s
+        self._elapsed_s = elapsed_s or now_s
         self._ingestor = self._begun()
         self._started, self._states = False, 1
         self._recorded: int | None = None
-        self._told_at = self._lag_at = self._folded_ms = 0.0
+        self._folded_ms, self._told_at, self._lag_at, self._say_unlisted_at = 0.0, -math.inf, -math.inf, -math.inf
         self._untold = self._owed = False
         self._leads_until, self._unlisted_since = math.inf, math.inf
-        self._say_unlisted_at = 0.0
         self._lags = Lags(bus, telemetry, settings.lag_warn_s)
         for stream in (EVENTS, DECISIONS):  # a rise from nothing is none for Prometheus: the first letter is to be seen
             telemetry.figures.dead_letters.add(0, {"stream": stream})
@@ -91,6 +96,7 @@ class IngestLoop:
             self._bus,
             consumer=self._consumer(),
             now_s=self._now_s,
+            elapsed_s=self._elapsed_s,
             pace=Pace(entries=settings.entries_per_read, checkpoint_every_s=settings.checkpoint_every_s),
             limits=settings.limits.wire,
             most=settings.limits.state,
@@ -121,7 +127,7 @@ class IngestLoop:
     @property
     def intake(self) -> Intake:
         """What came in, as of the last turn."""
-        for_s = 0.0 if math.isinf(self._unlisted_since) else max(0.0, self._now_s() - self._unlisted_since)
+        for_s = 0.0 if math.isinf(self._unlisted_since) else max(0.0, self._elapsed_s() - self._unlisted_since)
         return Intake(self._started and not self.unlisted, for_s, self._lags.seen)
 
     def turn(self, block_ms: int = BLOCK_MS, busy: Callable[[], bool] = _never) -> TurnTold | None:
@@ -132,13 +138,13 @@ class IngestLoop:
         (`TurnTold.for_cycles`).
         """
         self._begin()
-        until, worked = self._now_s() + GATHER_S, time.thread_time()
+        until, worked = self._elapsed_s() + GATHER_S, time.thread_time()
         changed = self._ingestor.poll(min(block_ms, _WAITING_BLOCK_MS) if self._owed or self._untold else block_ms)
         if changed:  # what came meanwhile is told with it: every update is work for every role
             self._ingestor.poll()
-        while self._ingestor.behind and self._now_s() < until:
+        while self._ingestor.behind and self._elapsed_s() < until:
             changed |= self._ingestor.poll()
-        now = self._now_s()
+        now = self._elapsed_s()
         self._look(now)
         if changed:
             self._untold = True
@@ -147,11 +153,11 @@ class IngestLoop:
 
     def _begin(self) -> None:
         """Recover at the first turn, and where entries are gone that were not read here or that were read already."""
-        self._ingestor.leads = self._now_s() < self._leads_until
+        self._ingestor.leads = self._elapsed_s() < self._leads_until
         if self._ingestor.overtaken:
             log.warning("the leader trimmed entries not read here yet, or the broker lost some; beginning anew")
             self._ingestor, self._started, self._states = self._begun(), False, self._states + 1
-            self._told_at = 0.0
+            self._told_at = -math.inf
             self._ingestor.leads = False
         if not self._started:
             self._ingestor.start(self._recorded)
@@ -206,7 +212,7 @@ class IngestLoop:
             self._ingestor.overtaken, self._recorded = True, recorded
 
     def leads_until(self, at: float) -> None:
-        """Our committer leads until ``at`` (seconds since the epoch); until then this service writes checkpoints."""
+        """Our committer leads until ``at`` (seconds of ``elapsed_s``); until then this service writes checkpoints."""
         self._leads_until = at
 
     def counted(self) -> Counted:
@@ -235,5 +241,5 @@ class IngestLoop:
 
     def close(self) -> None:
         """Write a checkpoint if we lead, so that the next start has little to read."""
-        if self._ingestor.state.listed and self._now_s() < self._leads_until:
+        if self._ingestor.state.listed and self._elapsed_s() < self._leads_until:
             self._ingestor.checkpoint()

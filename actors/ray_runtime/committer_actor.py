@@ -50,13 +50,14 @@ class CommitterActor(RoleProcess):
             # A restarted actor is another owner: it must read what its predecessor recorded.
             owner=f"{wiring.owner}-{os.getpid()}-{time.time_ns()}",
             now_s=time.time,
+            elapsed_s=time.monotonic,
             terms=TimeLimits(settings.lease_ttl_s, settings.eviction_deadline_s),
         )
         self._reporting = threading.Lock()
         self._reports = Reports(self.bus)
         self._reasons = StarvingReasons(self.bus, self._directory, now_s=time.time)
         self._renew_s, self._silent_s = settings.lease_ttl_s / 3, 2 * settings.lease_ttl_s + REPEAT_S
-        self._heard_at = time.time()
+        self._heard_at = time.monotonic()
         self._served = False
         self._asked: Any = None
         self.begin("tend", self._tend)
@@ -64,7 +65,7 @@ class CommitterActor(RoleProcess):
     def hear(self, told: Told, more: Additions) -> Ack:
         """Take a newer state with its names; if earlier news or names are missing, the answer says so instead."""
         with self._lock:
-            self._heard_at = time.time()
+            self._heard_at = time.monotonic()
             named, known = self._directory.take(more), self._reader.hear(told)
             lost_behind = self._committer.lost_behind
             if named and known:
@@ -143,7 +144,7 @@ class CommitterActor(RoleProcess):
         If its raylet froze, this actor may live on although Ray has started another in its place. The other actors
         then talk to that one, and it must not have to wait until this one ends.
         """
-        if time.time() - self._heard_at < self._silent_s:
+        if time.monotonic() - self._heard_at < self._silent_s:
             self._committer.lead()
         elif self._committer.leads:
             log.warning("nothing was heard for %.0f s; the lease is given back", self._silent_s)
@@ -155,10 +156,10 @@ class CommitterActor(RoleProcess):
             with self._lock:
                 if self._wake_up.closed:  # the lease was given back and must not be taken again
                     return
-                if time.time() >= self._renew_at:
+                if time.monotonic() >= self._renew_at:
                     if self._is_served():
                         self._lead()
-                    self._renew_at = time.time() + (self._renew_s if self._committer.leads else STANDBY_S)
+                    self._renew_at = time.monotonic() + (self._renew_s if self._committer.leads else STANDBY_S)
                 self._fetch()
                 self._committer.tend()
                 deadline = self._committer.next_deadline()
@@ -166,4 +167,6 @@ class CommitterActor(RoleProcess):
             with self._turned:
                 self._turned.notify_all()
             self._reports.write(done)
-            until = min(self._renew_at, deadline) if deadline is not None else self._renew_at
+            # Waits end at a time of day; a renewal is due by a clock that is never set.
+            renew_at = time.time() + self._renew_at - time.monotonic()
+            until = min(renew_at, deadline) if deadline is not None else renew_at

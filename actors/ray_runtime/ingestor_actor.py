@@ -31,7 +31,11 @@ class IngestorActor(RoleProcess):
         # Nearly all of it runs without the GIL, so news is folded meanwhile.
         packer = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._loop = IngestLoop(
-            wiring.settings, self.bus, self.telemetry, packs=lambda state: packer.submit(packed, state)
+            wiring.settings,
+            self.bus,
+            self.telemetry,
+            elapsed_s=time.monotonic,
+            packs=lambda state: packer.submit(packed, state),
         )
         self._loop.leads_until(0.0)
         self._dispatcher: Any = ray.get_actor("dispatcher")
@@ -87,7 +91,7 @@ class IngestorActor(RoleProcess):
             self._loop.repeat()
 
     def _tell(self, news: TurnTold) -> None:
-        begun, asked_at, newest = time.perf_counter(), time.time(), self._loop.ingestor.state
+        begun, asked_at, newest = time.perf_counter(), time.monotonic(), self._loop.ingestor.state
         if news.for_cycles:
             told = self._feed.told("dispatcher", newest)
             took = replace(news.preparation, publish_ms=(time.perf_counter() - begun) * 1e3)

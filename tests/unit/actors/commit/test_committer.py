@@ -11,7 +11,7 @@ from actors.broker.ledger import Lease, Record, RecordOutcome
 from actors.commit.committer import Committer, TimeLimits
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from pipeline.cluster.arrays import NONE
-from tests.support.assembly import HeldBack, decisions, gang, offered_room
+from tests.support.assembly import Clock, HeldBack, decisions, gang, offered_room
 
 
 @pytest.fixture
@@ -133,6 +133,19 @@ def test_it_says_who_leads_and_for_how_long_it_is_sure_of_it(held: HeldBack) -> 
     assert other.lead()
     held.committer.lead()
     assert (held.committer.leadership.leads, held.committer.leadership.leader) == (False, "second")
+
+
+def test_a_lease_is_good_no_longer_because_the_clock_was_put_back(held: HeldBack) -> None:
+    elapsed = Clock(50.0)
+    committer = Committer(
+        held.ledger, held.bus, held.policy, held.directory, held.telemetry,
+        owner="other", now_s=held.clock, elapsed_s=elapsed,
+    )  # fmt: skip
+    held.committer.resign()
+    assert committer.lead()
+    held.clock.now -= 3_600
+    elapsed.now += TimeLimits().lease_ttl_s
+    assert not committer.leadership.leads
 
 
 def test_who_lost_the_lease_can_write_nothing(held: HeldBack) -> None:

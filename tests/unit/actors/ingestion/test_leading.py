@@ -5,7 +5,7 @@ import pytest
 from actors.broker.bus import EVENTS, SNAPSHOTS, START
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.ingestion.ingestor import GROUP, NOTE_EVERY_S
-from actors.ingestion.loop import IngestLoop
+from actors.ingestion.loop import REPEAT_S, IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from pipeline.cluster.tables import RUNNING
 from tests.support.told_world import CLUSTER, World, drained, state_of, task
@@ -98,6 +98,23 @@ def test_a_fleet_that_waits_to_be_read_goes_on_once_the_one_that_read_its_list_l
     one.leads_until(world.now + 10)
     one.turn(block_ms=0)
     assert world.bus.reached(EVENTS, GROUP) == world.bus.bounds(EVENTS).last
+
+
+def test_a_leader_whose_clock_is_put_back_leads_no_longer_for_that_and_tells_its_state_as_before(world: World) -> None:
+    elapsed = [0.0]
+    one = IngestLoop(
+        Settings(fleet="memory"), world.bus, start_telemetry(TelemetrySettings(spans_kept=0), "test"),
+        now_s=lambda: world.now, elapsed_s=lambda: elapsed[0],
+    )  # fmt: skip
+    one.leads_until(10.0)
+    assert one.turn(block_ms=0) is not None
+    assert one.ingestor.leads
+    world.now -= 3_600
+    elapsed[0] += REPEAT_S
+    assert one.turn(block_ms=0) is not None  # a reader may lack the state: it is told again
+    elapsed[0] = 10.0
+    one.turn(block_ms=0)
+    assert not one.ingestor.leads
 
 
 def test_who_is_overtaken_by_the_leaders_trimming_folds_nothing_behind_the_hole(world: World) -> None:
