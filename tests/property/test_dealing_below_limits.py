@@ -69,7 +69,7 @@ def defect_of(seed: int) -> str | None:
     """What is wrong with the plans for one cluster; None if nothing is."""
     case = open_case(below_limits(seed))
     at_once = cycle(case.snapshot, case.policy, case.now)
-    with patch("pipeline.actions.evict.TASKS", 1):
+    with patch("pipeline.actions.evict.MOST_TASKS", 1):
         in_turn = cycle(case.snapshot, case.policy, case.now)
     state = case.snapshot
     for plan in at_once.plans:

@@ -45,7 +45,7 @@ def served(seed: int, purpose: Purpose) -> tuple[Case, Cycle, Cycle]:
     """One cluster, its podgroups served at once, and one after the other."""
     case = open_case(several(seed, purpose))
     at_once = cycle(case.snapshot, case.policy, case.now)
-    with patch("pipeline.actions.evict.TASKS", 1):
+    with patch("pipeline.actions.evict.MOST_TASKS", 1):
         return case, at_once, cycle(case.snapshot, case.policy, case.now)
 
 
