@@ -7,15 +7,11 @@ More seeds by
 
 import random
 import sys
-from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
 
 from actors.cli.simulate import open_case
 from pipeline.cycle import cycle
-from pipeline.decision.decided import carried_out
-from pipeline.decision.verdict import Accepted
-from pipeline.judge import judge
+from tests.support.dealt_in_turn import defect_in, served
 from tests.support.seeds import compare
 
 GPU = "nvidia.com/gpu"
@@ -68,18 +64,7 @@ def _held(podgroup: dict[str, Any], node: str) -> int:
 def defect_of(seed: int) -> str | None:
     """What is wrong with the plans for one cluster; None if nothing is."""
     case = open_case(below_limits(seed))
-    at_once = cycle(case.snapshot, case.policy, case.now)
-    with patch("pipeline.actions.evict.MOST_TASKS", 1):
-        in_turn = cycle(case.snapshot, case.policy, case.now)
-    state = case.snapshot
-    for plan in at_once.plans:
-        verdict = judge(plan, state, case.policy, case.now)
-        if not isinstance(verdict, Accepted) or len(verdict.statement.evictions) < len(plan.statement.evictions):
-            return f"{plan.statement.preemptor}: {verdict}"
-        state = replace(carried_out(plan.statement, state, case.now), revision=state.revision)
-    if len(at_once.plans) < len(in_turn.plans):
-        return f"{len(at_once.plans)} plans, {len(in_turn.plans)} one after the other"
-    return None
+    return defect_in(case, *served(case))
 
 
 def test_each_plan_is_lawful_after_those_before_it_and_none_is_missed() -> None:

@@ -8,20 +8,15 @@ in reclaim on none); in sum they do not. More seeds by
 
 import random
 import sys
-from dataclasses import replace
-from itertools import repeat
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-from actors.cli.simulate import Case, open_case
-from pipeline.cycle import Cycle, cycle
-from pipeline.decision.decided import carried_out
-from pipeline.decision.verdict import Accepted
-from pipeline.judge import judge
+from actors.cli.simulate import open_case
+from pipeline.cycle import Cycle
 from pipeline.policy import Purpose
+from tests.support.dealt_in_turn import defect_in, served
 from tests.support.every_scenario import contended
 from tests.support.seeds import compare
 
@@ -41,30 +36,14 @@ def several(seed: int, purpose: Purpose) -> dict[str, Any]:
     return document
 
 
-def served(seed: int, purpose: Purpose) -> tuple[Case, Cycle, Cycle]:
-    """One cluster, its podgroups served at once, and one after the other."""
-    case = open_case(several(seed, purpose))
-    at_once = cycle(case.snapshot, case.policy, case.now)
-    with patch("pipeline.actions.evict.MOST_TASKS", 1):
-        return case, at_once, cycle(case.snapshot, case.policy, case.now)
-
-
 def broken(done: Cycle) -> int:
     return sum(plan.price.gangs_broken for plan in done.plans)
 
 
 def defect_of(seed: int, purpose: Purpose = Purpose.RECLAIM) -> str | None:
     """What is wrong with the plans for one cluster; None if nothing is."""
-    case, at_once, in_turn = served(seed, purpose)
-    state = case.snapshot
-    for plan in at_once.plans:
-        verdict = judge(plan, state, case.policy, case.now)
-        if not isinstance(verdict, Accepted) or len(verdict.statement.evictions) < len(plan.statement.evictions):
-            return f"{plan.statement.preemptor}: {verdict}"
-        state = replace(carried_out(plan.statement, state, case.now), revision=state.revision)
-    if len(at_once.plans) < len(in_turn.plans):
-        return f"{len(at_once.plans)} plans, {len(in_turn.plans)} one after the other"
-    return None
+    case = open_case(several(seed, purpose))
+    return defect_in(case, *served(case))
 
 
 @pytest.mark.parametrize("purpose", [Purpose.PREEMPT, Purpose.RECLAIM], ids=["preempt", "reclaim"])
@@ -75,9 +54,8 @@ def test_each_plan_is_lawful_after_those_before_it_and_none_is_missed(purpose: P
 
 @pytest.mark.parametrize("purpose", [Purpose.PREEMPT, Purpose.RECLAIM], ids=["preempt", "reclaim"])
 def test_together_they_break_no_more_podgroups_in_sum(purpose: Purpose) -> None:
-    counted = np.array(
-        [[broken(at_once), broken(in_turn)] for _, at_once, in_turn in map(served, SEEDS, repeat(purpose))]
-    )
+    done = [served(open_case(several(seed, purpose))) for seed in SEEDS]
+    counted = np.array([[broken(at_once), broken(in_turn)] for at_once, in_turn in done])
     together, alone = counted.sum(axis=0)
     assert 0 < together <= alone
 

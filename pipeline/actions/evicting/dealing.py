@@ -10,21 +10,19 @@ from itertools import pairwise
 
 import numpy as np
 
+from pipeline.actions.evicting.lawful_in_turn import lawful_in_turn
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, first_of, kinds_of, offsets, sealed
-from pipeline.cluster.resources import fits
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import VictimBundle
-from pipeline.decision.headroom import room_of, takes
+from pipeline.decision.headroom import takes
 from pipeline.decision.plan import Plan, assumptions_of
 from pipeline.decision.price import lost_work, prices_of
 from pipeline.decision.statement import Statement
 from pipeline.kernels import inlined, writing
 from pipeline.plugins.host import Host
-from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.records import replace
 
@@ -73,34 +71,23 @@ def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
         )
         for row, (first, last), (begin, end) in spans
     ]
-    statements = statements[: _lawful_in_turn(attempt, host, statements)]
+    statements = statements[: _lawful(attempt, host, statements)]
     return _plans(attempt, host, whole, statements) if statements else ()
 
 
-def _lawful_in_turn(attempt: Attempt, host: Host, statements: Sequence[Statement]) -> int:
+def _lawful(attempt: Attempt, host: Host, statements: Sequence[Statement]) -> int:
     """How many leading statements are lawful each after those before it, as all are together.
 
     All of them may fit a queue that none fits before the others' victims have gone; and an ancestor of both queues may
     fall below what it deserves until the last of them holds its room.
     """
-    snapshot, queues, groups = attempt.snapshot, attempt.snapshot.queues, attempt.snapshot.podgroups
-    below = queues.parent[groups.queue[attempt.podgroups[0]]] != NONE
-    judges = (
-        below and attempt.purpose is Purpose.RECLAIM and not attempt.policy.leaves_rest_to_allocate
-    )  # see `in_turn`
-    if not judges and takes(host, np.concatenate([made.nominated for made in statements])):
+    snapshot, groups = attempt.snapshot, attempt.snapshot.podgroups
+    has_parent = snapshot.queues.parent[groups.queue[attempt.podgroups[0]]] != NONE
+    # Under a policy that leaves the rest to allocate, `leftovers.in_turn` asks about the sets.
+    sets = bool(has_parent) and attempt.purpose is Purpose.RECLAIM and not attempt.policy.leaves_rest_to_allocate
+    if not sets and takes(host, np.concatenate([made.nominated for made in statements])):
         return len(statements)
-    after, gone = WhatIf.of(snapshot), NO_ROWS
-    for at, made in enumerate(statements):
-        request: Longs = snapshot.shapes.request[snapshot.tasks.shape[made.nominated]].sum(axis=0)
-        preemptor = Preemptor((made.preemptor,), request, made.purpose)
-        if judges and not host.on(after, gone).validate_set(preemptor, made.evictions):
-            return at
-        after, gone = after.evicting(made.evictions), np.concatenate([gone, made.evictions])
-        if not fits(request, room_of(host.on(after, gone), snapshot, made.preemptor)):
-            return at
-        after = after.nominating(made.nominated, made.nominated_node)
-    return len(statements)
+    return lawful_in_turn(snapshot, host, statements, sets=sets, rooms=True)
 
 
 def _dealt_victims(snapshot: Snapshot, rows: Rows, nodes: Rows, start: Longs, asked: Longs) -> tuple[Rows, Longs]:

@@ -10,11 +10,11 @@ from itertools import takewhile
 import numpy as np
 
 from pipeline.actions.backoff import GangGroup
+from pipeline.actions.evicting.lawful_in_turn import lawful_in_turn
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, kinds_of
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.plan import Plan
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -55,15 +55,8 @@ def in_turn(progress: Progress, host: Host, plans: Sequence[Plan]) -> Sequence[P
         plans = tuple(takewhile(lambda plan: len(plan.statement.evictions), plans))
     if not reclaims or _alike(progress.snapshot, plans):
         return plans
-    after, gone, tasks = WhatIf.of(progress.snapshot), NO_ROWS, plans[0].statement.nominated
-    request = progress.snapshot.shapes.request[progress.snapshot.tasks.shape[tasks]].sum(axis=0)
-    for at, made in enumerate(plan.statement for plan in plans):
-        now = host.on(after, gone)
-        if not now.validate_set(Preemptor((made.preemptor,), request, made.purpose), made.evictions):
-            return plans[:at]
-        after = after.evicting(made.evictions).nominating(made.nominated, made.nominated_node)
-        gone = np.concatenate([gone, made.evictions])
-    return plans
+    statements = [plan.statement for plan in plans]
+    return plans[: lawful_in_turn(progress.snapshot, host, statements, sets=True, rooms=False)]
 
 
 def _alike(snapshot: Snapshot, plans: Sequence[Plan]) -> bool:

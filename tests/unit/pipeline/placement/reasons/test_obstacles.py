@@ -11,7 +11,7 @@ NODES = [{"name": f"n{at}", "allocatable": {"cpu": 8, "gpu": 8, "pods": 10}} for
 
 def job(name: str, gpu: int, node: str | None = None, **more: object) -> dict[str, object]:
     placed = {"status": "Running", "node": node} if node else {}
-    return {"name": name, "queue": "a", "tasks": [{"name": name, "request": {"gpu": gpu}, **placed}], **more}
+    return {"name": name, "queue": "a", "tasks": [{"name": name, "request": {"gpu": gpu}, **placed}]} | more
 
 
 def told(*podgroups: dict[str, object], **more: object) -> dict[str, list[dict[str, object]]]:
@@ -233,10 +233,10 @@ def test_an_ancestor_that_a_gang_would_take_too_much_from_as_a_whole_is_named() 
 
 def test_tasks_that_a_share_of_cores_keeps_are_counted_as_tasks() -> None:
     queues = [{"name": "a", "deserved": {"cpu": 8}}, {"name": "b", "deserved": {"cpu": 16}}]
-    theirs = [job(f"theirs{at}", 0, f"n{at}", queue="b") for at in range(2)]
-    for one in (*theirs, want := job("want", 0)):
-        one["tasks"][0]["request"] = {"cpu": 8}  # type: ignore[index]
-    (kept,) = (one for one in told(*theirs, want, queues=queues)["reclaim"] if one["queue"] == "b")
+    asks = {"name": "one", "request": {"cpu": 8}}
+    runs = [asks | {"name": name, "status": "Running", "node": name} for name in ("n0", "n1")]
+    theirs, mine = job("theirs", 0, queue="b", min_available=0, tasks=runs), job("want", 0, tasks=[asks])
+    (kept,) = (one for one in told(theirs, mine, queues=queues)["reclaim"] if one["queue"] == "b")
     assert (kept["what"], kept["wanted"], kept["found"]) == ("cpu", 16.0, 2.0)
 
 
