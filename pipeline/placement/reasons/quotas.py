@@ -1,12 +1,11 @@
 """What the preemptor's own queue lacks: it is not open, may not hold so much, or deserves too little."""
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any  # the fields of a record by name
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Longs, Rows, counted_off
+from pipeline.cluster.arrays import UNLIMITED, UNSET, Longs
 from pipeline.cluster.queue_tree import chain, with_descendants
 from pipeline.cluster.resources import PODS, fits
 from pipeline.cluster.rules.quota import never_evicted
@@ -115,63 +114,3 @@ def _above_share(asked: Question, queue: int) -> list[tuple[Cause, dict[str, Any
         )
         for row in (rows if len(rows) else np.flatnonzero(above)).tolist()
     ]
-
-
-def kept_shares(asked: Question, plugin: str, refused: Rows, *, branches: bool) -> Iterator[Obstacle]:
-    """Queues that would hold less than they deserve without tasks that they may not lose, and what they deserve.
-
-    A task counts for the first queue of its line that would without this task alone, else without all of them.
-
-    Parameters
-    ----------
-    refused: int64[V]
-    branches
-        Whether queues are judged where their branches part from that of the preemptor, and not each by itself.
-    """
-    snapshot = asked.snapshot
-    parent, mine = snapshot.queues.parent, chain(snapshot.queues.parent, asked.queue)
-    of_task = snapshot.queue_of(refused).astype(np.int64)
-    kinds, count = counted_off(of_task * len(snapshot.shapes) + snapshot.tasks.shape[refused])
-    of_kind, held = kinds // len(snapshot.shapes), snapshot.shapes.request[kinds % len(snapshot.shapes)]
-    kept: Counter[tuple[int, int]] = Counter()
-    for queue in np.unique(of_kind).tolist():
-        line, here = chain(parent, queue), of_kind == queue
-        if branches:
-            line = [one for one in line if one not in mine][-1:] or line
-        lost, many = held[here], count[here]
-        for part in (lost, np.broadcast_to(many @ lost, lost.shape)):
-            for one, spare in zip(line, _to_spare(asked, line), strict=True):
-                short = (part > spare) & (part > 0) & (many > 0)[:, None]
-                if short.any():
-                    kept[one, _most_asked(asked, short.any(axis=0))] += int(many[short.any(axis=1)].sum())
-                    many = np.where(short.any(axis=1), 0, many)
-        kept[queue, NONE] += int(many.sum())
-    yield from (_kept(asked, plugin, queue, row, many) for (queue, row), many in kept.items() if many)
-
-
-def _to_spare(asked: Question, line: list[int]) -> Longs:
-    """int64[L, R]: what queues can lose and hold what they deserve; those of the preemptor's line gain its need."""
-    snapshot, share = asked.snapshot, asked.host.fair_share()
-    gains = np.isin(line, chain(snapshot.queues.parent, asked.queue))[:, None] * asked.preemptor.request
-    if share is None:
-        return np.full(gains.shape, UNLIMITED, np.int64)
-    spare = np.where(share[line] > 0, snapshot.allocated[line] + gains - share[line], UNLIMITED)
-    spare[:, PODS] = UNLIMITED
-    return np.asarray(spare)
-
-
-def _most_asked(asked: Question, among: Bools) -> int:
-    """Of some resources, the one that the need takes most of in parts of the cluster."""
-    parts = np.divide(
-        asked.need.total, asked.snapshot.capacity, where=asked.snapshot.capacity > 0, out=np.zeros(len(among))
-    )
-    return int(np.where(among, parts, -1.0).argmax())
-
-
-def _kept(asked: Question, plugin: str, queue: int, row: int, count: int) -> Obstacle:
-    """Tasks that a queue keeps for what it deserves of a resource; NONE: no amount says it."""
-    share = asked.host.fair_share()
-    if share is None or row == NONE or share[queue, row] >= UNLIMITED:
-        return Obstacle(Cause.QUOTA, plugin, queue, found=count)
-    what, deserved = asked.snapshot.vocabulary.resources[row], float(share[queue, row])
-    return Obstacle(Cause.QUOTA, plugin, queue, what=what, wanted=deserved, found=count)

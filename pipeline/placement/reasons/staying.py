@@ -7,8 +7,8 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Rows, counted_off
 from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
 from pipeline.decision.explanation import Cause, Obstacle, Reason
+from pipeline.placement.reasons.kept_shares import kept_shares
 from pipeline.placement.reasons.question import Question
-from pipeline.placement.reasons.quotas import kept_shares
 from pipeline.plugins.extensions import BUNDLE_QUOTA, PACE, SHIELD, TASK_QUOTA, VICTIM_SET
 from pipeline.plugins.plugin import OfPodgroups, Plugin, Protects
 from pipeline.policy import Purpose
