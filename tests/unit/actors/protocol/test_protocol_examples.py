@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from actors.broker.bus import DECISIONS, EVENTS, Entry
 from actors.cluster_file.documents import (
     CardDocument,
+    ClusterDocument,
     DisruptionBudgetDocument,
     DomainDocument,
     GatheredLevels,
@@ -65,6 +66,7 @@ def test_every_key_of_every_document_is_named() -> None:
     (section,) = re.findall(r"## Documents\n(.*?)\n## ", PAGE, re.S)
     rows = dict(re.findall(r"^\| ([a-z ]+) \| (.*) \|$", section, re.M))
     models = {
+        "cluster file": (ClusterDocument,),
         "node": (NodeDocument, TaintDocument, CardDocument), "topology": (TopologyDocument, DomainDocument),
         "queue": (QueueDocument,), "priority class": (PriorityClassDocument,), "budget": (DisruptionBudgetDocument,),
         "podgroup": (PodgroupDocument, RoleDocument, SubgroupDocument, GatheredLevels),
