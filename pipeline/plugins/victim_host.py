@@ -102,11 +102,13 @@ class VictimHost(AskedPlugins):
         return self._running_of(may, said, rows, clears=clears)
 
     def compares_queues(self, preemptor: Preemptor, point: ExtensionPoint = ExtensionPoint.EVICTABLE) -> bool:
-        """Whether some plugin says what queues are entitled to; task by task, whether one counts and orders them."""
-        if self._answering(FAIR_SHARE):
-            return True
-        by_task = point is not ExtensionPoint.EVICTABLE
-        return by_task and any(OrdersQueues in type(one).__mro__ for one in self._counting_tasks(preemptor, point))
+        """Whether some plugin says what queues are entitled to; task by task, whether one counts and orders them.
+
+        Task by task no final set is judged, so shares that are asked of one alone bind nothing there.
+        """
+        if point is ExtensionPoint.EVICTABLE:
+            return bool(self._answering(FAIR_SHARE))
+        return any(OrdersQueues in type(one).__mro__ for one in self._counting_tasks(preemptor, point))
 
     def _counting_tasks(self, preemptor: Preemptor, point: ExtensionPoint) -> list[FiltersTasks]:
         """The plugins with a quota for the preemptor that tasks use up one by one."""

@@ -121,6 +121,7 @@ def test_where_nobody_has_an_opinion_on_victims_nobody_goes(listed: list[str]) -
         ("drf", True, {"reclaim": 1}),
         ("capacity", False, {"reclaim": 1, "gangreclaim": 1}),
         ("proportion", False, {"reclaim": 1, "gangreclaim": 1}),
+        ("fairshare", False, {"gangreclaim": 1}),
     ],
 )
 @pytest.mark.parametrize("action", ["gangreclaim", "reclaim"])
