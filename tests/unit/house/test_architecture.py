@@ -61,3 +61,14 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
 def test_every_path_that_a_page_names_is_there(page: Path) -> None:
     paths = re.findall(r"`((?:pipeline|actors|tests|config|deploy|docs)/[\w./*-]+)`", page.read_text())
     assert [path for path in paths if not any(ROOT.glob(path.rstrip("/")))] == []
+
+
+def test_a_decision_names_the_later_ones_that_replace_change_or_complete_it() -> None:
+    heads = {
+        int(path.name[:4]): re.sub(r"\(.*?\)", "", path.read_text().partition("\n**")[0])
+        for path in (ROOT / "docs" / "decisions").glob("0*.md")
+    }
+    for number, head in heads.items():
+        for said in re.findall(r"(?:Replaces|replaces|Changes|Completes) ([^.;:]*)", head):
+            for earlier in re.findall(r"\d+", said):
+                assert re.search(rf"\b{number}\b", heads[int(earlier)]), f"{earlier} does not name {number}"
