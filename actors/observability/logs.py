@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
 import threading
 import time
@@ -27,6 +28,10 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 _KEPT = 5_000
 #: What a record may carry besides its message, in the order in which it is written.
 _SAID_WITH = ("plan", "podgroup")
+#: Where OpenTelemetry says that a collector is away, and for how many seconds one such line stands for those like it.
+_TELEMETRY, _SELDOM_S = "opentelemetry.", 60.0
+#: How many kinds of lines are remembered for that.
+_KINDS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,26 @@ class Line:
     role: str
     message: str
     said: Mapping[str, str] = field(default_factory=dict)
+
+
+class Seldom(logging.Filter):
+    """Lets the same complaint of OpenTelemetry pass once a minute: it makes one with each try, in every role."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._passed_at: dict[tuple[str, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is written."""
+        if not record.name.startswith(_TELEMETRY):
+            return True
+        kind = record.name, str(record.msg)
+        if 0 <= record.created - self._passed_at.get(kind, -math.inf) < _SELDOM_S:
+            return False
+        if len(self._passed_at) >= _KINDS:
+            self._passed_at.clear()
+        self._passed_at[kind] = record.created
+        return True
 
 
 @contextmanager
@@ -146,6 +171,7 @@ def write_log(role: str, fleet: str, shape: LogFormat, level: LogLevel, stream: 
     """Have this process write its log to standard error, or to ``stream``."""
     handler = Written(role, fleet, shape, stream)
     handler.setLevel(level.upper())
+    handler.addFilter(Seldom())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     return handler
 
@@ -155,5 +181,7 @@ def keep_log(role: str, level: LogLevel) -> KeptLines:
     kept = KeptLines(role)
     own = logging.StreamHandler()
     own.setFormatter(logging.Formatter(f"%(asctime)s {role} %(levelname)s %(message)s"))
+    for handler in (kept, own):
+        handler.addFilter(Seldom())
     logging.basicConfig(level=level.upper(), handlers=[kept, own], force=True)
     return kept

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from actors.configuration.settings import TelemetrySettings
-from actors.observability.logs import KeptLines, Line, Written, unsaid, write_log, written
+from actors.observability.logs import KeptLines, Line, Seldom, Written, keep_log, unsaid, write_log, written
 from actors.observability.telemetry import start
 
 LINE = Line(1_700_000_000.25, "INFO", "committer", "evict for ml/a: evicts 2", {"plan": "p1", "trace_id": "ab"})
@@ -117,3 +117,36 @@ def test_what_a_rehearsal_logs_is_not_said_and_what_others_log_meanwhile_is() ->
         "preempt for the fleet",
         "afterwards",
     ]
+
+
+def test_what_opentelemetry_complains_of_is_written_once_a_minute() -> None:
+    passes = Seldom()
+
+    def passed(name: str, at_s: float, message: str = "Failed to export %s") -> bool:
+        record = logging.LogRecord(name, logging.ERROR, "", 0, message, ("traces",), None)
+        record.created = at_s
+        return passes.filter(record)
+
+    exporter, ours = "opentelemetry.exporter.otlp.proto.grpc.exporter", "actors.commit.committer"
+    assert [passed(exporter, at_s) for at_s in (100.0, 108.0, 159.0, 161.0, 170.0)] == [True, False, False, True, False]
+    assert passed(exporter, 171.0, "another of %s")
+    assert passed(exporter, 90.0)  # a clock that was set back silences nothing
+    assert passed(ours, 171.0)
+    assert passed(ours, 171.0)
+
+
+def test_both_ways_to_log_leave_out_what_opentelemetry_repeats() -> None:
+    out, root = io.StringIO(), logging.getLogger()
+    before, level = root.handlers[:], root.level
+    try:
+        write_log("run", "prod", "text", "info", out)
+        for _ in range(3):
+            logging.getLogger("opentelemetry.exporter.test").error("away")
+        kept = keep_log("ingestor", "info")
+        for _ in range(3):
+            logging.getLogger("opentelemetry.exporter.test").error("away")
+    finally:
+        root.handlers[:] = before
+        root.setLevel(level)
+    assert out.getvalue().count("away") == 1
+    assert [line.message for line in kept.since(0)[1]] == ["away"]
