@@ -5,12 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from opentelemetry.sdk.metrics.export import (
-    ConsoleMetricExporter,
-    MetricExporter,
-    MetricReader,
-    PeriodicExportingMetricReader,
-)
+from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, MetricExporter, PeriodicExportingMetricReader
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter
 
 from actors.configuration.settings import TelemetrySettings
@@ -27,32 +22,30 @@ def batched(exporter: SpanExporter) -> BatchSpanProcessor:
     return BatchSpanProcessor(exporter, max_queue_size=_QUEUE_SPANS, schedule_delay_millis=_DELAY_MS)
 
 
-def exporters(settings: TelemetrySettings) -> tuple[SpanExporter | None, MetricReader | None]:
+def periodic(exporter: MetricExporter) -> PeriodicExportingMetricReader:
+    """A reader that sends metrics from time to time."""
+    return PeriodicExportingMetricReader(exporter, export_interval_millis=_METRIC_PERIOD_MS)
+
+
+def exporters(settings: TelemetrySettings) -> tuple[SpanExporter | None, MetricExporter | None]:
     """Exporters of spans and metrics. Those for the wire are imported only when used: they are slow to load."""
     chosen = settings.chosen_exporter
     if chosen == "none":
         return None, None
     if chosen == "console":  # to standard error: standard output belongs to results
-        return ConsoleSpanExporter(out=sys.stderr), _periodic(ConsoleMetricExporter(out=sys.stderr))
+        return ConsoleSpanExporter(out=sys.stderr), ConsoleMetricExporter(out=sys.stderr)
     endpoint = settings.endpoint
     if settings.protocol == "grpc":
         from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter as GrpcMetrics
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcSpans
 
         secure = endpoint is not None and endpoint.startswith("https:")
-        return (
-            GrpcSpans(endpoint=endpoint, insecure=not secure),
-            _periodic(GrpcMetrics(endpoint=endpoint, insecure=not secure)),
-        )
+        return GrpcSpans(endpoint=endpoint, insecure=not secure), GrpcMetrics(endpoint=endpoint, insecure=not secure)
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter as HttpMetrics
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpSpans
 
     base = endpoint.rstrip("/") if endpoint is not None else None
     return (
         HttpSpans(endpoint=f"{base}/v1/traces" if base else None),
-        _periodic(HttpMetrics(endpoint=f"{base}/v1/metrics" if base else None)),
+        HttpMetrics(endpoint=f"{base}/v1/metrics" if base else None),
     )
-
-
-def _periodic(exporter: MetricExporter) -> MetricReader:
-    return PeriodicExportingMetricReader(exporter, export_interval_millis=_METRIC_PERIOD_MS)

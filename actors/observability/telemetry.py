@@ -7,16 +7,24 @@ breaks streaming methods).
 
 from __future__ import annotations
 
+import logging
+import os
+import re
+import socket
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from typing import Final
+from uuid import uuid4
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import Link, get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -24,10 +32,16 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from actors.broker.bus import Outage
 from actors.broker.retry import report_outage
 from actors.configuration.settings import TelemetrySettings
-from actors.observability.exporters import batched, exporters
+from actors.observability.exporters import batched, exporters, periodic
 from actors.observability.exposition import Exposed
 from actors.observability.metrics import Figures
 from actors.observability.traces import AttributeValue, SpanRecord, SpanShipper, Work
+
+log = logging.getLogger(__name__)
+
+#: Seconds that the end of a role waits for what takes its spans and metrics. A service ends within 3 s, and three waits
+#: follow each other meanwhile; the library would wait for half a minute.
+STOP_S: Final = 0.5
 
 
 class Telemetry:
@@ -41,8 +55,16 @@ class Telemetry:
         What was recorded, read when it is asked for.
     """
 
-    def __init__(self, role: str, traces: TracerProvider, metrics: MeterProvider, exposed: Exposed) -> None:
-        self._traces, self._metrics = traces, metrics
+    def __init__(
+        self,
+        role: str,
+        traces: TracerProvider,
+        metrics: MeterProvider,
+        exposed: Exposed,
+        processors: Sequence[SpanProcessor] = (),
+        outlets: Sequence[SpanExporter | MetricExporter] = (),
+    ) -> None:
+        self._traces, self._metrics, self._processors, self._outlets = traces, metrics, processors, outlets
         self._tracer = traces.get_tracer("clearway")
         self._propagator = TraceContextTextMapPropagator()
         self.role, self.exposed = role, exposed
@@ -84,10 +106,19 @@ class Telemetry:
         self._traces.force_flush()
         self._metrics.force_flush()
 
-    def stop(self) -> None:
-        """Send waiting spans and metrics, and end."""
-        self._traces.shutdown()
-        self._metrics.shutdown()
+    def stop(self, limit_s: float = STOP_S) -> None:
+        """Send waiting spans and metrics, and end; what is not taken within ``limit_s`` seconds is lost."""
+        ends = [one.shutdown for one in self._processors]
+        threads = [threading.Thread(target=end, daemon=True) for end in (*ends, self._metrics.shutdown)]
+        until = time.monotonic() + limit_s
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        if any(thread.is_alive() for thread in threads):
+            log.warning("the last spans or metrics were not taken within %g s", limit_s)
+            for outlet in self._outlets:  # it gives up its tries, so that no thread is left
+                outlet.shutdown()
 
 
 def start(
@@ -110,26 +141,40 @@ def start(
     reader
         For tests: collects metrics in memory.
     """
-    resource = Resource.create(
+    resource = _resource(role, fleet)
+    # Not at the interpreter's exit: that has no limit, and every role is stopped before.
+    traces = TracerProvider(
+        sampler=ParentBased(TraceIdRatioBased(settings.sample_ratio)), resource=resource, shutdown_on_exit=False
+    )
+    spans_to, metrics_to = exporters(settings)
+    processors: list[SpanProcessor] = [] if spans_to is None else [batched(spans_to)]
+    if ship is not None:
+        shipper = SpanShipper(role, ship)
+        processors.append(SimpleSpanProcessor(shipper) if ship_at_once else batched(shipper))
+    for processor in processors:
+        traces.add_span_processor(processor)
+    exposed = Exposed()
+    sent = periodic(metrics_to) if metrics_to is not None else None
+    readers = [exposed.reader, *(found for found in (sent, reader) if found is not None)]
+    metrics = MeterProvider(metric_readers=readers, resource=resource, shutdown_on_exit=False)
+    outlets = [found for found in (spans_to, metrics_to) if found is not None]
+    return Telemetry(role, traces, metrics, exposed, processors, outlets)
+
+
+def _resource(role: str, fleet: str) -> Resource:
+    """Who reports. Searchers are one service; each process of it, also of a standby, is an instance of its own."""
+    return Resource.create(
         {
-            "service.name": f"clearway-{role}",
+            "service.name": f"clearway-{re.sub(r'-[0-9]+$', '', role)}",
             "service.namespace": "clearway",
             "service.version": version("clearway"),
+            "service.instance.id": str(uuid4()),
+            "host.name": socket.gethostname(),
+            "process.pid": os.getpid(),
+            "clearway.role": role,
             "clearway.fleet": fleet,
         }
     )
-    traces = TracerProvider(
-        sampler=ParentBased(TraceIdRatioBased(settings.sample_ratio)), resource=resource, shutdown_on_exit=True
-    )
-    exporter, metric_reader = exporters(settings)
-    if exporter is not None:
-        traces.add_span_processor(batched(exporter))
-    if ship is not None:
-        shipper = SpanShipper(role, ship)
-        traces.add_span_processor(SimpleSpanProcessor(shipper) if ship_at_once else batched(shipper))
-    exposed = Exposed()
-    readers = [exposed.reader, *(found for found in (metric_reader, reader) if found is not None)]
-    return Telemetry(role, traces, MeterProvider(metric_readers=readers, resource=resource), exposed)
 
 
 def counting_outages(telemetry: Telemetry) -> Callable[[Outage], None]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,7 +16,7 @@ from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2, metric
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 
 from actors.configuration.settings import TelemetrySettings
-from actors.observability.telemetry import start
+from actors.observability.telemetry import STOP_S, start
 from actors.observability.traces import SPAN_ATTEMPT, SPAN_CYCLE
 
 Received = list[Any]
@@ -98,6 +100,23 @@ def test_a_cycle_of_two_processes_arrives_as_one_trace(request: pytest.FixtureRe
         for metric in scope.metrics
     ]
     assert "clearway.cycle.duration" in metrics
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+@pytest.mark.parametrize("listens", [True, False])
+def test_a_collector_that_does_not_answer_holds_up_no_end(protocol: Any, listens: bool) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        if listens:  # and takes no connection
+            silent.listen()
+        telemetry = start(
+            TelemetrySettings(protocol=protocol, endpoint=f"http://127.0.0.1:{silent.getsockname()[1]}"), "committer"
+        )
+        with telemetry.span(SPAN_CYCLE):
+            telemetry.figures.cycle_s.record(1.0)
+        began = time.monotonic()
+        telemetry.stop()
+        assert time.monotonic() - began < 4 * STOP_S
 
 
 def test_the_console_is_standard_error(capsys: pytest.CaptureFixture[str]) -> None:

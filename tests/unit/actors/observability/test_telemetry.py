@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -88,6 +89,44 @@ def test_flushing_ships_what_is_waiting() -> None:
     assert [span["name"] for span in spans] == [SPAN_ATTEMPT]
     assert gathered(bus, after) == ([], after)
     telemetry.stop()
+
+
+def test_a_role_ends_although_its_spans_are_not_taken(caplog: pytest.LogCaptureFixture) -> None:
+    taken = threading.Event()
+    telemetry = start(NONE, "searcher", ship=lambda _: taken.wait(60.0))
+    with telemetry.span(SPAN_ATTEMPT):
+        pass
+    telemetry.stop(limit_s=0.0)
+    assert not taken.is_set()
+    assert caplog.messages == ["the last spans or metrics were not taken within 0 s"]
+    taken.set()
+
+
+def test_a_role_that_is_stopped_ships_its_last_spans(caplog: pytest.LogCaptureFixture) -> None:
+    spans: list[dict[str, Any]] = []
+    telemetry = start(NONE, "searcher", ship=spans.extend)
+    with telemetry.span(SPAN_ATTEMPT):
+        pass
+    telemetry.stop(limit_s=30.0)
+    assert [span["name"] for span in spans] == [SPAN_ATTEMPT]
+    assert caplog.messages == []
+
+
+def test_each_process_is_an_instance_and_all_searchers_are_one_service() -> None:
+    found = []
+    for role in ("searcher-0", "searcher-12", "searcher-12", "committer"):
+        reader = InMemoryMetricReader()
+        telemetry = start(NONE, role, fleet="prod", reader=reader)
+        telemetry.figures.starving.set(1)
+        data = reader.get_metrics_data()
+        assert data is not None
+        found.append(data.resource_metrics[0].resource.attributes)
+        telemetry.stop()
+    assert [one["service.name"] for one in found] == [*["clearway-searcher"] * 3, "clearway-committer"]
+    assert [one["clearway.role"] for one in found] == ["searcher-0", "searcher-12", "searcher-12", "committer"]
+    assert len({one["service.instance.id"] for one in found}) == 4
+    assert all(one["service.version"] and one["host.name"] for one in found)
+    assert {one["clearway.fleet"] for one in found} == {"prod"}
 
 
 def test_figures_are_recorded_with_what_they_are_split_by() -> None:
