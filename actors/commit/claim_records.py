@@ -9,7 +9,6 @@ from actors.columns.naming import Naming
 from actors.commit.decision_book import DecisionBook
 from actors.commit.judged import Judged
 from actors.commit.record_writer import RecordWriter
-from actors.observability.metrics import Figures
 from actors.protocol.bodies import DomainReleased, DomainReserved
 from actors.protocol.envelopes import Outgoing
 from pipeline.policy import Policy
@@ -26,10 +25,8 @@ class ClaimRecords:
         Its claims are begun and ended here.
     """
 
-    def __init__(
-        self, book: DecisionBook, writer: RecordWriter, policy: Policy, naming: Naming, figures: Figures
-    ) -> None:
-        self._book, self._writer, self._policy, self._naming, self._figures = book, writer, policy, naming, figures
+    def __init__(self, book: DecisionBook, writer: RecordWriter, policy: Policy, naming: Naming) -> None:
+        self._book, self._writer, self._policy, self._naming = book, writer, policy, naming
 
     def refused(self, judged: Judged, lease: Lease, now: float) -> None:
         """Count a plan that was refused; its gang gets its domain for a while if that was too often in a row."""
@@ -52,4 +49,3 @@ class ClaimRecords:
             return
         log.warning("%s for %s: %s", kind.replace("_", " "), body.podgroup, body.reason)
         self._book.claims.remember(body)
-        self._figures.domains_reserved.set(len(self._book.claims.active))

@@ -94,7 +94,7 @@ class Committer:
         self._state = NewestState()
         self._book = DecisionBook(self._terms.eviction_deadline_s, policy.reservation_ttl_s, now_s)
         self._writer = RecordWriter(ledger, self._lease, self._state, telemetry, now_s)
-        self._claims = ClaimRecords(self._book, self._writer, policy, naming, telemetry.figures)
+        self._claims = ClaimRecords(self._book, self._writer, policy, naming)
         self.lost_behind: int | None = None
         count_from_zero(telemetry.figures)
 
@@ -251,6 +251,9 @@ class Committer:
         """End, keep, replace or withdraw each reservation; returns the replaced and withdrawn plans."""
         given_up: list[str] = []
         if isinstance(self._ready(), str):
+            if not self.leads:  # another service's figures say this now
+                self._telemetry.figures.reservations_held.drop()
+                self._telemetry.figures.domains_reserved.drop()
             return given_up
         for held in self.reservations:
             ready = self._ready()
@@ -266,6 +269,7 @@ class Committer:
                 given_up.append(held.plan_id)
         self._telemetry.figures.reservations_held.set(len(self.reservations))
         self._release_claims()
+        self._telemetry.figures.domains_reserved.set(len(self._book.claims.active))
         self._writer.forget()
         return given_up
 

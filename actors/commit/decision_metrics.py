@@ -21,8 +21,10 @@ def count_decision(figures: Figures, body: PlanCommitted) -> None:
         figures.evicted_tasks.add(len(body.evictions), {"action": body.action})
         figures.gangs_broken.add(int(body.cost.get("gangs_broken", 0)))
         figures.lost_work.add(float(body.cost.get("lost_work", 0)))
-        for name, ratio in body.cost.items():
-            if name.startswith(EVICTED_TO_REQUESTED):
-                figures.evicted_to_requested.set(ratio, {"resource": name.removeprefix(EVICTED_TO_REQUESTED)})
+        figures.evicted_to_requested.only(
+            (ratio, {"resource": name.removeprefix(EVICTED_TO_REQUESTED)})
+            for name, ratio in body.cost.items()
+            if name.startswith(EVICTED_TO_REQUESTED)
+        )
     if body.nominations or body.bindings:
         figures.gangs_placed.add(1)

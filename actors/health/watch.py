@@ -84,6 +84,7 @@ class Watch:
         self._facts = Facts()
         self._others: Mapping[str, Presence] = {}
         self.health = ""
+        self._set_figures()
 
     @property
     def facts(self) -> Facts:
@@ -98,6 +99,7 @@ class Watch:
     def end(self) -> None:
         """Note that the roles are about to be ended."""
         self._facts = replace(self._facts, stopping=True)
+        self._set_figures()
 
     def look(self) -> bool:
         """Look once, for `LISTEN_S` or until the lease changes hands; returns whether the committer answers."""
@@ -112,6 +114,7 @@ class Watch:
             facts = replace(facts, intake=self._roles.intake(), roles=self._roles.places())
         self._facts = facts
         self._say_hindrance()
+        self._set_figures()
         return now is not None
 
     def live(self) -> tuple[bool, dict[str, Any]]:
@@ -129,6 +132,12 @@ class Watch:
 
     def metrics(self) -> bytes:
         """The figures of all roles that answer, and our own."""
+        self._set_figures()
+        theirs = self._roles.figures() if self._roles is not None else {}
+        return page({**theirs, self._telemetry.role: self._telemetry.exposed.families()})
+
+    def _set_figures(self) -> None:
+        """Say how the service is in our own figures, which also go where no page is asked for."""
         facts, figures = self.facts, self._telemetry.figures
         figures.leads.set(int(facts.state == "leads"))
         figures.ready.set(int(facts.ready))
@@ -136,8 +145,6 @@ class Watch:
         states = [facts.state, *(one.state for one in facts.others.values())]
         for state in STATES:
             figures.services.set(states.count(state), {"state": state})
-        theirs = self._roles.figures() if self._roles is not None else {}
-        return page({**theirs, self._telemetry.role: self._telemetry.exposed.families()})
 
     def _say_leadership(self, now: Leadership | None, at: float) -> None:
         if now is None:

@@ -55,19 +55,21 @@ class Lags:
 
     def look(self, now: float) -> None:
         """Report how far behind each group is, at ``now`` (seconds)."""
-        seen = {}
-        for stream in (EVENTS, DECISIONS):
-            for group, lag in self._bus.lags(stream).items():
-                self._report(stream, group, lag, now)
-                seen[f"{stream}/{group}"] = _left(stream, group, lag)
-        self.seen = seen
+        lags = [(stream, *one) for stream in (EVENTS, DECISIONS) for one in self._bus.lags(stream).items()]
+        self.seen = {f"{stream}/{group}": _left(stream, group, lag) for stream, group, lag in lags}
+        figures, where = self._figures, [{"stream": stream, "group": group} for stream, group, _ in lags]
+        left = list(self.seen.values())
+        unread = [lag.undelivered for _, _, lag in lags]
+        figures.stream_lag.only(zip(unread, where, strict=True))
+        figures.stream_lag_s.only(zip((age_s for _, age_s in left), where, strict=True))
+        held = (entries - new for (entries, _), new in zip(left, unread, strict=True))
+        figures.stream_unacknowledged.only(zip(held, where, strict=True))
+        self._named = {group: again for group, again in self._named.items() if f"{group[0]}/{group[1]}" in self.seen}
+        for stream, group, lag in lags:
+            self._warn(stream, group, lag, now)
 
-    def _report(self, stream: str, group: str, lag: Lag, now: float) -> None:
+    def _warn(self, stream: str, group: str, lag: Lag, now: float) -> None:
         left, age_s = _left(stream, group, lag)
-        where = {"stream": stream, "group": group}
-        self._figures.stream_lag.set(lag.undelivered, where)
-        self._figures.stream_lag_s.set(age_s, where)
-        self._figures.stream_unacknowledged.set(left - lag.undelivered, where)
         if age_s <= self._warn_s:
             if self._named.pop((stream, group), None) is not None:
                 log.info("group %s of %s has caught up", group, stream)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from actors.ingestion.known.state import LiveState
@@ -19,16 +21,21 @@ def set_figures(figures: Figures, state: LiveState) -> None:
     snapshot, names = state.snapshot, state.snapshot.vocabulary.resources
     capacity = snapshot.capacity
     idle = np.asarray(snapshot.room.idle.sum(axis=0), np.int64)
-    for at in np.flatnonzero(capacity > 0).tolist():
-        figures.used.set(1.0 - float(idle[at] / capacity[at]), {"resource": names[at]})
+    there = np.flatnonzero(capacity > 0).tolist()
+    figures.used.only((1.0 - float(idle[at] / capacity[at]), {"resource": names[at]}) for at in there)
     left = left_of(snapshot)
     waiting = np.bincount(snapshot.podgroups.queue[left.podgroup], minlength=len(snapshot.queues))
-    for row, queue in enumerate(state.names.queues[:QUEUES]):
-        figures.queue_waiting.set(int(waiting[row]), {"queue": queue})
-        for resource, amount in _amounts(names, snapshot.allocated[row]):
-            figures.queue_held.set(amount, {"queue": queue, "resource": resource})
-        for resource, amount in _amounts(names, snapshot.queues.deserved[row]):
-            figures.queue_deserved.set(amount, {"queue": queue, "resource": resource})
+    queues = state.names.queues[:QUEUES]
+    figures.queue_waiting.only((int(waiting[row]), {"queue": queue}) for row, queue in enumerate(queues))
+    figures.queue_held.only(_by_queue(queues, names, snapshot.allocated))
+    figures.queue_deserved.only(_by_queue(queues, names, snapshot.queues.deserved))
+
+
+def _by_queue(queues: Sequence[str], names: tuple[str, ...], columns: Longs) -> Iterator[tuple[float, dict[str, str]]]:
+    """What a row says for each of these queues, the first ones of the state."""
+    for row, queue in enumerate(queues):
+        for resource, amount in _amounts(names, columns[row]):
+            yield amount, {"queue": queue, "resource": resource}
 
 
 def _amounts(names: tuple[str, ...], column: Longs) -> list[tuple[str, float]]:

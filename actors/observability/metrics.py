@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opentelemetry.metrics import Counter, Histogram, Meter
-from opentelemetry.metrics import _Gauge as Gauge
+
+from actors.observability.gauge import Gauge
 
 #: Upper ends of the buckets of durations, in seconds.
 _SECONDS = (
@@ -59,12 +60,12 @@ class Figures:
             cycle_s=_duration(meter, "clearway.cycle.duration", "From news to verdicts"),
             attempt_s=_duration(meter, "clearway.attempt.duration", "One gang in one batch of domains"),
             decision_s=_duration(meter, "clearway.decision.duration", "From starving to recorded"),
-            starving=meter.create_gauge("clearway.gangs.starving", "{gang}", "Gangs that cannot start"),
-            unschedulable=meter.create_gauge(
-                "clearway.podgroups.unschedulable", "{podgroup}", "Podgroups without their minimum"
+            starving=Gauge(meter, "clearway.gangs.starving", "{gang}", "Gangs that cannot start"),
+            unschedulable=Gauge(
+                meter, "clearway.podgroups.unschedulable", "{podgroup}", "Podgroups without their minimum"
             ),
-            unschedulable_tasks=meter.create_gauge(
-                "clearway.tasks.unschedulable", "{task}", "Ready tasks that their minima lack"
+            unschedulable_tasks=Gauge(
+                meter, "clearway.tasks.unschedulable", "{task}", "Ready tasks that their minima lack"
             ),
             retries=meter.create_counter(
                 "clearway.podgroups.retries", "{podgroup}", "Podgroups left for the next cycle, once a cycle"
@@ -79,41 +80,42 @@ class Figures:
                 "{gang_hour}",
                 "Work that evictions threw away, in hours of what the gang that needed the room asks for",
             ),
-            evicted_to_requested=meter.create_gauge(
-                "clearway.evictions.ratio", "1", "Evicted resources over requested ones"
-            ),
-            reservations_held=meter.create_gauge("clearway.reservations.held", "{plan}", "Plans whose room is held"),
+            evicted_to_requested=Gauge(meter, "clearway.evictions.ratio", "1", "Evicted resources over requested ones"),
+            reservations_held=Gauge(meter, "clearway.reservations.held", "{plan}", "Plans whose room is held"),
             reservations_expired=meter.create_counter("clearway.reservations.expired", "{plan}", "Given up unbound"),
             reservations_substituted=meter.create_counter(
                 "clearway.reservations.substituted", "{plan}", "Plans replaced: victims did not end"
             ),
-            domains_reserved=meter.create_gauge("clearway.domains.reserved", "{domain}", "Domains kept for one gang"),
+            domains_reserved=Gauge(meter, "clearway.domains.reserved", "{domain}", "Domains kept for one gang"),
             victims_overdue=meter.create_counter(
                 "clearway.victims.overdue", "{task}", "Victims that did not end by the deadline"
             ),
-            stream_lag=meter.create_gauge("clearway.stream.lag", "{entry}", "Entries a group has not read"),
-            stream_lag_s=meter.create_gauge(
-                "clearway.stream.lag.age", "s", "Age of the oldest entry that a group has not finished"
+            stream_lag=Gauge(meter, "clearway.stream.lag", "{entry}", "Entries a group has not read"),
+            stream_lag_s=Gauge(
+                meter, "clearway.stream.lag.age", "s", "Age of the oldest entry that a group has not finished"
             ),
-            stream_unacknowledged=meter.create_gauge(
-                "clearway.stream.unacknowledged", "{entry}", "Entries that a group received and has not finished"
+            stream_unacknowledged=Gauge(
+                meter, "clearway.stream.unacknowledged", "{entry}", "Entries that a group received and has not finished"
             ),
-            unlisted_s=meter.create_gauge(
-                "clearway.state.unlisted", "s", "How long the fleet has not listed what it has; 0: it has"
+            unlisted_s=Gauge(
+                meter, "clearway.state.unlisted", "s", "How long the fleet has not listed what it has; 0: it has"
             ),
             dead_letters=meter.create_counter("clearway.dead_letters", "{message}", "Refused input"),
             broker_outages=meter.create_counter("clearway.broker.outages", "{try}", "Tries that found no broker"),
-            used=meter.create_gauge("clearway.fleet.used", "1", "Fraction of what the nodes have that tasks hold"),
-            queue_held=meter.create_gauge("clearway.queue.held", "", "What a queue holds, with the queues below it"),
-            queue_deserved=meter.create_gauge("clearway.queue.deserved", "", "What a queue deserves"),
-            queue_waiting=meter.create_gauge("clearway.queue.waiting", "{podgroup}", "Podgroups without their minimum"),
-            oldest_since=meter.create_gauge(
-                "clearway.podgroups.oldest", "s", "When the podgroup that has waited longest began to wait (Unix time)"
+            used=Gauge(meter, "clearway.fleet.used", "1", "Fraction of what the nodes have that tasks hold"),
+            queue_held=Gauge(meter, "clearway.queue.held", "", "What a queue holds, with the queues below it"),
+            queue_deserved=Gauge(meter, "clearway.queue.deserved", "", "What a queue deserves"),
+            queue_waiting=Gauge(meter, "clearway.queue.waiting", "{podgroup}", "Podgroups without their minimum"),
+            oldest_since=Gauge(
+                meter,
+                "clearway.podgroups.oldest",
+                "s",
+                "When the podgroup that has waited longest began to wait (Unix time)",
             ),
-            leads=meter.create_gauge("clearway.service.leads", "1", "Whether this service leads"),
-            ready=meter.create_gauge("clearway.service.ready", "1", "Whether this service leads or could at once"),
-            roles_silent=meter.create_gauge("clearway.roles.silent", "{role}", "Roles that do not answer"),
-            services=meter.create_gauge("clearway.services", "{service}", "Services of the fleet, by what they do"),
+            leads=Gauge(meter, "clearway.service.leads", "1", "Whether this service leads"),
+            ready=Gauge(meter, "clearway.service.ready", "1", "Whether this service leads or could at once"),
+            roles_silent=Gauge(meter, "clearway.roles.silent", "{role}", "Roles that do not answer"),
+            services=Gauge(meter, "clearway.services", "{service}", "Services of the fleet, by what they do"),
         )
 
 

@@ -160,6 +160,8 @@ class CommitterActor(RoleProcess):
                     if self._is_served():
                         self._lead()
                     self._renew_at = time.monotonic() + (self._renew_s if self._committer.leads else STANDBY_S)
+                if not self._committer.leads:
+                    self.telemetry.figures.oldest_since.drop()
                 self._fetch()
                 self._committer.tend()
                 deadline = self._committer.next_deadline()

@@ -152,6 +152,12 @@ class Dispatcher:
         unplaced = len({one.gang_group for one in done.unplaced})
         return Cycled(tuple(answers), len(done.starving), unplaced, done.more, sequence)
 
+    def stand_by(self) -> None:
+        """Report no more how many wait, since another service decides now."""
+        figures = self._telemetry.figures
+        for gauge in (figures.starving, figures.unschedulable, figures.unschedulable_tasks):
+            gauge.drop()
+
     def _offer(self, plan: Plan, began: Began) -> Offer:
         return Offer(plan_id(str(plan.statement.preemptor), plan), plan, began, self._telemetry.carrier())
 

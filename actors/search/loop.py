@@ -125,6 +125,7 @@ class CycleLoop:
         while not self._leads():
             if self._wake_up.closed:
                 return False
+            self._dispatcher.stand_by()
             self._keep_up()
         return True
 

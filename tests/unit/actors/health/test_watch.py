@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from actors.broker.memory_bus import MemoryBus
 from actors.configuration.settings import Settings, TelemetrySettings
@@ -17,6 +18,7 @@ from actors.health.watch import Beats, Watch
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.presence import EVERY_S, Presence, RolePlace, present, say
 from tests.support.assembly import Clock
+from tests.unit.actors.observability.test_metrics import recorded
 
 LEADS, STANDS_BY = Leadership(4.0, 3, "me"), Leadership(0.0, 3, "other")
 LISTED = Intake(listed=True)
@@ -161,6 +163,30 @@ def test_figures_of_all_roles_stand_on_one_page_with_their_role(watch: Watch, ro
     assert 'clearway_service_leads{role="run"} 1.0' in page
     assert 'clearway_services{role="run",state="leads"} 1.0' in page
     assert page.count("# TYPE clearway_attempt_duration_seconds histogram") == 1
+
+
+def test_a_service_says_how_it_is_where_nobody_asks_for_its_page(roles: Told, clock: Clock) -> None:
+    reader = InMemoryMetricReader()
+    telemetry = start_telemetry(TelemetrySettings(), "run", reader=reader)
+    watch = Watch(Settings(fleet="test"), "me", "p", telemetry, elapsed_s=clock)
+
+    def said() -> tuple[int, int, list[str]]:
+        found = recorded(reader)
+        states = [state for state, services in found["clearway.services"].items() if services]
+        return found["clearway.service.leads"][""], found["clearway.service.ready"][""], states
+
+    assert said() == (0, 0, ["starts"])
+    watch.begin(roles)
+    looked(watch, clock)
+    assert said() == (1, 1, ["leads"])
+    assert recorded(reader)["clearway.roles.silent"] == {"": 0}
+    roles.now = STANDS_BY
+    looked(watch, clock)
+    assert said() == (0, 1, ["stands by"])
+    roles.now = LEADS
+    looked(watch, clock)
+    watch.end()
+    assert said() == (0, 0, ["stops"])
 
 
 def test_a_standby_that_dies_is_seen_by_the_leader(

@@ -53,3 +53,17 @@ def test_every_group_is_measured_and_who_is_too_far_behind_is_named(caplog: pyte
         "group fleet of decisions is 101 s behind: 1 entries not read, 2 not acknowledged",
         "group fleet of decisions has caught up",
     ]
+
+
+def test_a_group_that_is_gone_has_no_figures_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, reader = Clock(), InMemoryMetricReader()
+    bus, later = MemoryBus("test", clock), MemoryBus("test", clock)
+    lags = Lags(bus, start_telemetry(TelemetrySettings(), "test", reader=reader), warn_s=30.0)
+    for group in ("fleet", "former"):
+        bus.join(DECISIONS, group)
+    later.join(DECISIONS, "fleet")
+    lags.look(clock.now)
+    assert {group for _, _, group in figures(reader)} == {"fleet", "former"}
+    monkeypatch.setattr(bus, "lags", later.lags)
+    lags.look(clock.now)
+    assert {group for _, _, group in figures(reader)} == {"fleet"}

@@ -24,3 +24,17 @@ def test_a_queue_says_what_it_deserves_holds_and_who_waits() -> None:
     assert found["clearway.queue.held"]["b,gpu"] == 0
     assert found["clearway.queue.deserved"] == {"a,gpu": 16, "b,gpu": 16}
     assert found["clearway.queue.waiting"] == {"a": 0, "b": 1}
+
+
+def test_a_queue_that_is_gone_has_no_figures_any_more() -> None:
+    reader = InMemoryMetricReader()
+    figures = start(TelemetrySettings(), "test", reader=reader).figures
+    cluster = rack_cluster(racks=1)
+    for queues in (cluster["queues"], cluster["queues"][:1]):
+        assembly = Assembly({**cluster, "queues": queues})
+        assembly.hear()
+        set_figures(figures, assembly.ingest.ingestor.state)
+    found = recorded(reader)
+    assert set(found["clearway.queue.waiting"]) == {"a"}
+    assert {name.split(",")[0] for name in found["clearway.queue.held"]} == {"a"}
+    assert set(found["clearway.queue.deserved"]) == {"a,gpu"}

@@ -87,6 +87,40 @@ def test_every_try_that_finds_no_broker_is_counted_and_said() -> None:
     assert recorded(reader)["clearway.broker.outages"] == {"": 2}
 
 
+def test_what_is_gone_or_not_said_any_more_has_no_figure() -> None:
+    reader = InMemoryMetricReader()
+    figures = start(TelemetrySettings(), "test", reader=reader).figures
+    figures.queue_waiting.set(1, {"queue": "a"})
+    figures.queue_waiting.set(2, {"queue": "b"})
+    figures.queue_waiting.set(3, {"queue": "a"})
+    assert recorded(reader)["clearway.queue.waiting"] == {"a": 3, "b": 2}
+    figures.queue_waiting.only([(4, {"queue": "b"})])
+    assert recorded(reader)["clearway.queue.waiting"] == {"b": 4}
+    figures.queue_waiting.drop()
+    figures.starving.set(0)
+    assert set(recorded(reader)) == {"clearway.gangs.starving"}
+
+
+def test_a_service_that_lost_the_lease_says_nothing_of_what_another_decides() -> None:
+    cluster = rack_cluster(racks=1)
+    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(4)]
+    assembly, reader = watched(cluster)
+    assembly.hear()
+    assembly.say(assembly.fleet.submit(gang("big", 2, 8, priority=5)))
+    assembly.turn()
+    assembly.hear()
+    of_the_leader = {
+        "clearway.gangs.starving", "clearway.podgroups.unschedulable", "clearway.tasks.unschedulable",
+        "clearway.reservations.held", "clearway.domains.reserved",
+    }  # fmt: skip
+    assert recorded(reader)["clearway.reservations.held"] == {"": 1}
+    assert of_the_leader <= set(recorded(reader))
+    assembly.committer.resign()
+    assembly.committer.tend()
+    assembly.dispatcher.stand_by()
+    assert not of_the_leader & set(recorded(reader))
+
+
 def test_no_figure_is_made_and_never_recorded() -> None:
     sources = "".join(path.read_text() for path in sorted(ACTORS.rglob("*.py")))
     missing = [one.name for one in fields(Figures) if f"figures.{one.name}." not in sources]

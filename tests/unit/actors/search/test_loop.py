@@ -19,12 +19,15 @@ class Cycles:
     """A dispatcher that only notes what it was given, and closes the wake_up after the first."""
 
     def __init__(self, wake_up: WakeUp) -> None:
-        self.wake_up, self.seen = wake_up, list[SnapshotUpdate]()
+        self.wake_up, self.seen, self.stood_by = wake_up, list[SnapshotUpdate](), 0
 
     def cycle(self, news: SnapshotUpdate) -> Cycled:
         self.seen.append(news)
         self.wake_up.close()
         return Cycled()
+
+    def stand_by(self) -> None:
+        self.stood_by += 1
 
     def next_at(self, snapshot: object) -> None:
         del snapshot
@@ -59,6 +62,7 @@ def test_a_standby_runs_no_cycle_but_keeps_up_and_begins_with_the_newest_state_w
         asked += 1
         if asked == 2:
             loop.hear("newer", ({"traceparent": "b"},) * 50, 10**9)
+        assert loop._dispatcher.stood_by == asked - 1
         return asked == 3
 
     seen, fetched = looped(leads)
