@@ -5,6 +5,7 @@ import json
 import logging
 import threading
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 
@@ -150,3 +151,17 @@ def test_both_ways_to_log_leave_out_what_opentelemetry_repeats() -> None:
         root.setLevel(level)
     assert out.getvalue().count("away") == 1
     assert [line.message for line in kept.since(0)[1]] == ["away"]
+
+
+@pytest.mark.parametrize("shape", ["text", "json"])
+def test_a_name_cannot_write_a_line_of_its_own(logger: logging.Logger, shape: Literal["text", "json"]) -> None:
+    out = io.StringIO()
+    logger.addHandler(Written("committer", "prod", shape, out))
+    name = "a\n2026-11-22T09:01:12.250Z committer INFO \x1b[2J\u2028b"
+    logger.info("preempt for %s", name, extra={"podgroup": name})
+    (line,) = out.getvalue().splitlines()
+    assert "\x1b" not in line
+    logger.error("failed", exc_info=ValueError("x"))
+    assert "failed" in out.getvalue().splitlines()[1]
+    if shape == "text":  # a traceback keeps its lines
+        assert out.getvalue().splitlines()[2] == "ValueError: x"
