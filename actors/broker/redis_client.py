@@ -19,14 +19,17 @@ from urllib.parse import urlsplit
 import redis
 from redis.backoff import NoBackoff
 from redis.exceptions import (
+    AskError,
     AuthenticationError,
     AuthorizationError,
+    ClusterDownError,
     ConnectionError,  # noqa: A004 - redis-py's name; the built-in one is not used here
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
     ResponseError,
     TimeoutError,  # noqa: A004 - as above
+    TryAgainError,
 )
 from redis.retry import Retry
 
@@ -38,8 +41,9 @@ T = TypeVar("T")
 
 WRITE_TIMEOUT_S = 5.0
 BLOCK_MARGIN_S = 2.5
-#: What a broker answers while its disk is full, its replicas are away, a script runs or its cluster changes.
-_PASSING = ("MISCONF", "NOREPLICAS", "BUSY ", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN")
+#: What a broker answers while its disk is full, its replicas are away or a script runs. Errors that have classes of
+#: their own have lost this word.
+_PASSING = ("MISCONF", "NOREPLICAS", "BUSY ")
 
 
 def broker_address(url: str) -> str:
@@ -139,8 +143,13 @@ class RedisClient:
             if untrusted:  # waiting does not mend it, and the connection may be intercepted
                 raise BrokerRefused(f"broker at {self.address} is not who it should be: {refusal}") from refusal
             raise BrokerUnreachable(str(refusal) or type(refusal).__name__) from refusal
-        except (TimeoutError, ReadOnlyError, OutOfMemoryError) as refusal:
+        except (TimeoutError, ReadOnlyError, OutOfMemoryError, ClusterDownError, TryAgainError) as refusal:
             raise BrokerUnreachable(str(refusal) or type(refusal).__name__) from refusal
+        except AskError as refusal:  # MOVED as well
+            raise BrokerRefused(
+                f"broker at {self.address} is a node of a cluster that sends us to another for this fleet's keys "
+                f"({refusal}), and we follow nowhere: name the node that has them, or a broker without a cluster"
+            ) from refusal
         except RedisError as refusal:
             if str(refusal).startswith(_PASSING):
                 raise BrokerUnreachable(str(refusal)) from refusal
