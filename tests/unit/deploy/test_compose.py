@@ -107,6 +107,14 @@ def test_every_file_that_the_image_takes_is_in_the_repository() -> None:
     assert [path for path in sorted(paths_in_image()) if not (ROOT / path).exists()] == []
 
 
+def test_the_image_has_bytecode_of_our_sources_which_its_user_may_not_write() -> None:
+    _, image = (ROOT / "deploy/Dockerfile").read_text().rsplit("FROM ", 1)
+    before, after = image.split("USER 10001\n")
+    copied = before[: before.index("RUN python -m compileall -q pipeline actors\n")]
+    assert {"COPY pipeline pipeline", "COPY actors actors"} <= set(copied.splitlines())
+    assert "COPY" not in after
+
+
 def test_every_file_that_the_image_takes_is_sent_to_who_builds_it() -> None:
     nothing, *rest = (ROOT / ".dockerignore").read_text().splitlines()
     assert nothing == "*"
