@@ -73,15 +73,16 @@ _OBSTACLES = {
     Cause.YOUNG_MINIMA: "{found:g} running {tasks} may not all go together: the minimum of a podgroup stays until the "
     "minimum runtime of its queue is over; wait",
     Cause.COOLING: _STAY + ": the cool-down is not over; wait",
+    Cause.STARTING: _STAY + ": started in this cycle; wait for the next",
     Cause.SHIELDED: _STAY + ": shielded",
     Cause.BREAKS: _STAY + ": the podgroup would fall below its minimum",
-    Cause.QUOTA: _STAY + ": {kept}",
+    Cause.QUOTA: _STAY + ": {kept}; lower what it deserves",
     Cause.POORER: _STAY + ": who holds them would have a smaller dominant share than who asks for the room",
     Cause.BUDGET: "disruption budget {budget} covers {wanted:g} {covered} that might go, and lets {found:g} go: "
     "raise what it allows",
     Cause.WINDOW: "{whose} lost {found:g} of the {wanted:g} tasks that may be evicted within {what}{until}, "
     "or raise what the policy allows",
-    Cause.TOGETHER: "{found:g} running {tasks} may not all go together{because}",
+    Cause.TOGETHER: "{found:g} running {tasks} may not all go together{because}; ask for less",
 }
 
 

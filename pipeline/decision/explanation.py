@@ -232,6 +232,7 @@ class Cause(StrEnum):
     YOUNG = "within their minimum runtime"
     YOUNG_MINIMA = "minima within their minimum runtime"
     COOLING = "within their cool-down"
+    STARTING = "started in this cycle"
     SHIELDED = "shielded"
     BREAKS = "their podgroups would break"
     QUOTA = "their queues may not spare them"

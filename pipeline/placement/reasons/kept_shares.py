@@ -16,7 +16,7 @@ def kept_shares(asked: Question, plugin: str, refused: Rows, *, branches: bool) 
     """Queues that would hold less than they deserve without tasks that they may not lose, and what they deserve.
 
     A task counts for the first queue of its line that would fall short by the loss of this task alone, or else by the
-    loss of all of them.
+    loss of all of them, or of all candidates.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def kept_shares(asked: Question, plugin: str, refused: Rows, *, branches: bool) 
         if branches:
             line = [one for one in line if one not in mine][-1:] or line
         lost, many = held[here], count[here]
-        for part in (lost, np.broadcast_to(many @ lost, lost.shape)):
+        for part in (lost, *(np.broadcast_to(all_of, lost.shape) for all_of in (many @ lost, asked.leaving[queue]))):
             for one, spare in zip(line, _to_spare(asked, line), strict=True):
                 short = (part > spare) & (part > 0) & (many > 0)[:, None]
                 if short.any():

@@ -86,6 +86,14 @@ class Question:
         return np.flatnonzero(self.may_go)
 
     @cached_property
+    def leaving(self) -> Longs:
+        """int64[Q, R]: what the candidates of each queue hold."""
+        snapshot, rows = self.snapshot, self.candidates
+        held = np.zeros_like(snapshot.allocated)
+        snapshot.add_requests(rows, held, snapshot.queue_of(rows))
+        return sealed(held)
+
+    @cached_property
     def room_after(self) -> Longs:
         """int64[N, R]: what nodes will have once all candidates have gone."""
         snapshot, rows = self.snapshot, self.candidates

@@ -48,10 +48,7 @@ def limits(asked: Question) -> Iterator[Obstacle]:
 
 def _held_after(asked: Question) -> Longs:
     """int64[Q, R]: what queues hold once all candidates have gone."""
-    snapshot, rows = asked.snapshot, asked.candidates
-    lost = np.zeros_like(snapshot.allocated)
-    snapshot.add_requests(rows, lost, snapshot.queue_of(rows))
-    return np.asarray(snapshot.allocated - with_descendants(snapshot.queues.parent, lost))
+    return np.asarray(asked.snapshot.allocated - with_descendants(asked.snapshot.queues.parent, asked.leaving))
 
 
 def _limit(asked: Question, held: Longs, row: int, room: int, *, lasts: bool) -> tuple[Cause, int]:

@@ -130,6 +130,11 @@ def _rules(asked: Question) -> Iterator[tuple[Cause, str, OfPodgroups | Bools]]:
         if opinion is not None and opinion is not True:
             may = opinion if isinstance(opinion, OfPodgroups) else np.broadcast_to(opinion, len(tasks))
             yield _SHIELDS.get(_protected(plugin), Cause.SHIELDED), name, may
+    starting = asked.host.context.starting
+    if len(starting):
+        may = np.ones(len(tasks), np.bool_)
+        may[starting] = False
+        yield Cause.STARTING, "", may
 
 
 def _protected(plugin: object) -> Protects:
