@@ -102,7 +102,7 @@ def cycle(
         plans=progress.plans,
         verdicts=verdicts,
         starving=progress.starving,
-        unplaced=unplaced,
+        unplaced=tuple({(one.gang_group, one.action): one for one in reversed(unplaced)}.values())[::-1],
         more=progress.more or any(not isinstance(verdict, Accepted) for verdict in verdicts),
         backoff=_remembered(progress, snapshot, unplaced, verdicts),
     )

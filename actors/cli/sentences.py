@@ -51,7 +51,7 @@ _OBSTACLES = {
     Cause.TAINTED: "{found:g} {nodes} that could take {task} {are} tainted ({what}): tolerate it, or take it off",
     Cause.UNSELECTED: "{found:g} {nodes} that could take {task} {are} not what it selects: widen its selector",
     Cause.SIZE: "no node is large enough for {task}{amount}: split the task, or add a larger node",
-    Cause.CLUSTER: "all nodes that admit {task} hold {found:g} of its kind even if they were empty, and {needed} "
+    Cause.CLUSTER: "all nodes that admit {task} hold {found:g} of its kind even without all other work, and {needed} "
     "needed: add nodes, or lower the minimum",
     Cause.WIDTH: "no {what} takes more than {found:g} {tasks} like {task}, and {needed} needed together: "
     "require a wider level, or lower the minimum",

@@ -36,6 +36,7 @@ class Reason(StrEnum):
     QUOTA = "the queue may not take more"
     TAKEN_AGAIN = "another queue would reclaim the room at once"
     NEVER = "the podgroup may not preempt"
+    LASTS = "nothing is moved for a podgroup that is not preemptible"
     SEVERAL_QUEUES = "its gang group is in several queues, and only one queue can make room"
     TOO_FEW_TASKS = "the podgroup lacks tasks for its minimum"
     NOTHING_MISSING = "the podgroup has its minimum"

@@ -20,7 +20,7 @@ _EXACTLY = {
         Cause.SHAPES: Reason.SHAPES,
     },
     Reason.ILLEGAL: dict.fromkeys((Cause.CLOSED, Cause.CEILING, Cause.LASTING, Cause.SHARES), Reason.QUOTA),
-    Reason.BOUND: {Cause.LEVEL: Reason.NO_DOMAIN},
+    Reason.BOUND: {Cause.LEVEL: Reason.NO_DOMAIN, Cause.NEVER: Reason.NEVER},
 }  # fmt: skip
 _EXACTLY[Reason.UNPLACEABLE] = _EXACTLY[Reason.NO_ARRANGEMENT] | _EXACTLY[Reason.ILLEGAL] | _EXACTLY[Reason.BOUND]
 _EXACTLY[Reason.NO_CANDIDATES] = _EXACTLY[Reason.UNPLACEABLE]
@@ -51,7 +51,7 @@ def with_obstacles(attempt: Attempt, host: Host, why: Explanation, point: Extens
 
 
 def _obstacles(asked: Question) -> Iterator[Obstacle]:
-    if asked.reason in (Reason.NOTHING_MISSING, Reason.SEVERAL_QUEUES):  # the reason says it all
+    if asked.reason in (Reason.NOTHING_MISSING, Reason.SEVERAL_QUEUES, Reason.LASTS):  # the reason says it all
         return
     told = {
         Reason.TOO_FEW_TASKS: lacking_tasks,
@@ -65,8 +65,8 @@ def _obstacles(asked: Question) -> Iterator[Obstacle]:
         return
     paced = list(pace(asked))
     yield from paced
-    if asked.purpose is Purpose.CONSOLIDATE:
-        yield from free_room(asked)
+    if asked.purpose is Purpose.CONSOLIDATE and (short := list(free_room(asked))):
+        yield from short
         return
     of_queue = list(limits(asked))
     if asked.purpose is Purpose.RECLAIM and asked.reason is Reason.QUOTA and not _tells(of_queue, Cause.CLOSED):
@@ -75,6 +75,8 @@ def _obstacles(asked: Question) -> Iterator[Obstacle]:
     yield from of_queue
     if of_queue and (asked.reason is Reason.QUOTA or of_queue[0].cause is Cause.CLOSED):
         return
+    if asked.by_task:
+        yield from _never(asked)
     if len(asked.domains) == 0:
         yield from _level(asked)
         return
@@ -96,7 +98,9 @@ def _level(asked: Question) -> Iterator[Obstacle]:
 
 def _never(asked: Question) -> Iterator[Obstacle]:
     snapshot, waiting = asked.snapshot, asked.need.tasks
-    may = snapshot.tasks.may_preempt[waiting] & snapshot.podgroups.may_preempt[snapshot.tasks.podgroup[waiting]]
+    may = snapshot.tasks.may_preempt[waiting]
+    if not asked.by_task:  # else each task says so itself
+        may = may & snapshot.podgroups.may_preempt[snapshot.tasks.podgroup[waiting]]
     for task in waiting[~may][:1].tolist():
         yield Obstacle(Cause.NEVER, task=task)
 

@@ -30,7 +30,7 @@ _LAWFUL_PLACES = (Reason.ILLEGAL, Reason.VETOED, Reason.QUOTA, Reason.BUDGET, Re
 
 def places(asked: Question) -> Iterator[Obstacle]:
     """What keeps the tasks of the minimum from having places even if all candidates go."""
-    need, snapshot = asked.need, asked.snapshot
+    need = asked.need
     if need.minimum == 0:
         return
     allowed = asked.host.allowed(need.shapes)
@@ -44,7 +44,7 @@ def places(asked: Question) -> Iterator[Obstacle]:
     yield from _closed_nodes(asked, allowed)
     if single:
         return
-    empty, root = _Slots.of(asked, allowed, snapshot.nodes.allocatable), np.array([ROOT], np.int64)
+    empty, root = _Slots.of(asked, allowed, asked.room_at_most), np.array([ROOT], np.int64)
     if not len(empty.enough(root)):
         yield from _short(asked, Cause.CLUSTER, root, empty)
     elif len(after.enough(root)):

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, sealed
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, sealed
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.keeping import cached_property
@@ -85,10 +86,15 @@ class Question:
         """int64[C]: the same as rows."""
         return np.flatnonzero(self.may_go)
 
+    @property
+    def losing(self) -> Rows:
+        """int64[K]: the candidates that lose what they hold; none where tasks only move."""
+        return NO_ROWS if self.purpose is Purpose.CONSOLIDATE else self.candidates
+
     @cached_property
     def leaving(self) -> Longs:
-        """int64[Q, R]: what the candidates of each queue hold."""
-        snapshot, rows = self.snapshot, self.candidates
+        """int64[Q, R]: what those of each queue hold."""
+        snapshot, rows = self.snapshot, self.losing
         held = np.zeros_like(snapshot.allocated)
         snapshot.add_requests(rows, held, snapshot.queue_of(rows))
         return sealed(held)
@@ -102,6 +108,16 @@ class Question:
         room = snapshot.room.future.copy()
         snapshot.add_requests(rows, room, snapshot.tasks.node[rows])
         return room
+
+    @property
+    def room_at_most(self) -> Longs:
+        """int64[N, R]: what nodes would have without any work but that of the podgroups themselves."""
+        snapshot, tasks = self.snapshot, self.snapshot.tasks
+        mine = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in self.attempt.podgroups])
+        mine = mine[(tasks.status[mine] == BOUND) | (tasks.status[mine] == RUNNING)]
+        held = np.zeros_like(snapshot.nodes.allocatable)
+        snapshot.add_requests(mine, held, tasks.node[mine])
+        return np.asarray(snapshot.nodes.allocatable - held)
 
     @cached_property
     def domains(self) -> Rows:

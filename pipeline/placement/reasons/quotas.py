@@ -27,13 +27,13 @@ def closed_queues(snapshot: Snapshot, queue: int) -> list[Obstacle]:
 
 
 def limits(asked: Question) -> Iterator[Obstacle]:
-    """The queue or an ancestor is not open, or may not hold what is asked for even if all candidates go."""
+    """The queue or an ancestor is not open, or may not hold what is asked for even if all that may be lost is gone."""
     snapshot, queue = asked.snapshot, asked.queue
     closed = closed_queues(snapshot, queue)
     yield from closed
     if closed or fits(asked.need.total, headroom_of(asked.host, asked.attempt.podgroups[0])):
         return
-    rows, total = asked.candidates, asked.need.total
+    rows, total = asked.losing, asked.need.total
     host = asked.host.on(WhatIf.of(snapshot).evicting(rows), rows) if len(rows) else asked.host
     held, line = _held_after(asked), chain(snapshot.queues.parent, queue)
     for name, room, lasts in _rooms(host, queue, lasts=not snapshot.podgroups.preemptible[asked.attempt.podgroups[0]]):

@@ -132,9 +132,10 @@ def _refused(attempt: Attempt, host: Host, need: Need, law: Law) -> Reason | Non
         return refused
     if law.settles:
         if not snapshot.podgroups.preemptible[rows].all():
-            return Reason.NEVER
-        enough = fits(need.total, snapshot.room.free)
-        return None if enough and not _would_be_taken(host, attempt.podgroups, need) else Reason.UNPLACEABLE
+            return Reason.LASTS
+        if not fits(need.total, snapshot.room.free):
+            return Reason.UNPLACEABLE
+        return Reason.TAKEN_AGAIN if _would_be_taken(host, attempt.podgroups, need) else None
     if attempt.purpose is Purpose.RECLAIM and not host.preemptive(law.preemptor):
         return Reason.QUOTA
     return None

@@ -1,0 +1,48 @@
+"""What nodes lack, whichever victims go."""
+
+from typing import Any
+
+import pytest
+
+from actors.cli.simulate import SimulateOptions, simulated
+from pipeline.decision.explanation import Cause, Reason
+from tests.support.stuck import RACKS, cluster, node, runs, task, want
+
+WIDE = {"cause": Cause.WIDTH.value, "task": "default/want-1", "what": "rack", "wanted": 1.0, "found": 0.0}
+
+
+def attempts(document: dict[str, Any], profile: str) -> dict[str, dict[str, Any]]:
+    """Why ``want`` waits, by action."""
+    why = simulated(document, SimulateOptions(profile=profile, explain=True))["explain"]
+    return {one["action"]: one for one in why["podgroups"]["default/want"]["attempts"]}
+
+
+@pytest.mark.parametrize("profile", ["default", "volcano", "kai"])
+def test_a_gang_whose_own_tasks_fill_its_domain_is_told_that_the_domain_takes_no_more(profile: str) -> None:
+    tasks = [task("want-0", 8, "n0"), task("want-1", 8)]
+    document = cluster(want(2, tasks=tasks, topology={"required": "rack"}), topology=RACKS)
+    for one in attempts(document, profile).values():
+        assert WIDE in one["obstacles"] or one["reason"] == Reason.QUOTA.value
+
+
+def test_a_gang_that_no_moves_help_is_told_what_its_nodes_lack_though_enough_is_free_in_all() -> None:
+    document = cluster(want(2, topology={"required": "rack"}), topology=RACKS)
+    (only,) = attempts(document, "kai")["consolidation"]["obstacles"]
+    assert (only["cause"], only["wanted"], only["found"]) == (Cause.WIDTH.value, 2.0, 1.0)
+
+
+def test_a_gang_for_which_nothing_is_moved_because_it_stays_itself_is_not_said_to_have_no_right_to_preempt() -> None:
+    queues = [{"name": "a", "deserved": {"nvidia.com/gpu": 16}}]
+    low = runs("low", "n0", gpus=4, priority=99)
+    document = cluster(low, want(1, preemptible=False), queues=queues, nodes=[node("n0")])
+    assert attempts(document, "kai")["consolidation"]["reason"] == Reason.LASTS.value
+
+
+def test_a_task_that_may_not_preempt_is_named_once_where_room_is_made_task_by_task() -> None:
+    document = cluster(*(runs(f"low{at}", f"n{at}", min_available=0) for at in range(2)), want(1))
+    document["podgroups"][2]["preemption_policy"] = "Never"
+    policy = {"profile": "volcano", "actions": ["preempt"]}
+    why = simulated(document | {"policy": policy}, SimulateOptions(explain=True))["explain"]
+    (only,) = why["podgroups"]["default/want"]["attempts"]
+    assert only["reason"] == Reason.NEVER.value
+    assert {"cause": Cause.NEVER.value, "task": "default/want-0"} in only["obstacles"]
