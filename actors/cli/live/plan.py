@@ -17,6 +17,7 @@ from actors.cli.simulate import Case, answered, open_case
 from actors.cli.simulated_why import Why
 from actors.cluster_file.cross_references import unknown
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, text_to_read
+from actors.columns.names import Names
 from actors.configuration.settings import Settings
 from actors.documents.messages import key_path, sentence, shown
 from actors.documents.results import say
@@ -218,25 +219,24 @@ def planned(case: Case) -> dict[str, Any]:
     """What would become of the last podgroup of a cluster, as plain data."""
     name = case.names.podgroups[-1]
     row, snapshot, why = len(case.names.podgroups) - 1, case.snapshot, Why(case.names)
-    first: Cycle | None = None
+    evictions: list[dict[str, str]] = []
     for _ in range(_CYCLES):
         done = cycle(snapshot, case.policy, case.now)
         why.take(snapshot, done, Host(Context(done.snapshot, case.policy, case.now)))
-        first = first if first is not None else done
+        evictions += _evictions(case.names, snapshot, done, row)
         snapshot = answered(done, case.now)
         if _runs(snapshot, row):
             break
     runs = _runs(snapshot, row)
     told = why.told()
     mine = [one for one in told["decisions"] if one["preemptor"] == name]
-    evicted = sum(one["evicts"] for one in mine)
     waiting = int((snapshot.tasks.status[snapshot.tasks_of(row)] == PENDING).sum())
     return {
         "podgroup": name, "queue": case.names.queues[snapshot.podgroups.queue[row]],
         "priority": int(snapshot.podgroups.priority[row]),
-        "starts": (LATER if evicted else AT_ONCE) if runs else NO,
+        "starts": (LATER if evictions else AT_ONCE) if runs else NO,
         "domain": next((one["domain"] for one in mine if one["domain"]), None),
-        "places": _places(case, snapshot, row) if runs else [], "evictions": _evictions(case, first, row),
+        "places": _places(case, snapshot, row) if runs else [], "evictions": evictions,
         "decisions": mine, "waiting": waiting, "waits": told["podgroups"].get(name),
     }  # fmt: skip
 
@@ -252,12 +252,10 @@ def _places(case: Case, snapshot: Snapshot, row: int) -> list[dict[str, str]]:
     return [{"task": names.tasks[one], "node": names.nodes[int(node[one])]} for one in tasks if node[one] >= 0]
 
 
-def _evictions(case: Case, first: Cycle | None, row: int) -> list[dict[str, str]]:
-    """Which tasks the first cycle takes for the gang, and where they run."""
-    made = [one for one in first.statements if one.preemptor == row] if first is not None else []
-    victims = [victim for one in made for victim in one.evictions.tolist()]
-    node, names = case.snapshot.tasks.node, case.names
-    return [{"task": names.tasks[one], "node": names.nodes[int(node[one])]} for one in victims]
+def _evictions(names: Names, before: Snapshot, done: Cycle, row: int) -> list[dict[str, str]]:
+    """Which tasks a cycle takes for the gang, and where they run."""
+    victims = [victim for one in done.statements if one.preemptor == row for victim in one.evictions.tolist()]
+    return [{"task": names.tasks[one], "node": names.nodes[int(before.tasks.node[one])]} for one in victims]
 
 
 def in_words(told: Sequence[Mapping[str, Any]]) -> Iterator[str]:

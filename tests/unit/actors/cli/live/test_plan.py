@@ -13,6 +13,7 @@ from actors.cli.simulate import open_case
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
 from actors.configuration.settings import Settings
 from actors.documents.state_limits import STATE_LIMITS
+from tests.support.stuck import cluster, full, runs, want
 
 EXAMPLE = Path(__file__).parents[5] / "config" / "examples" / "two_racks.yaml"
 
@@ -188,3 +189,13 @@ def test_a_mistake_is_told_by_its_path_in_the_file_that_it_is_in(
 def test_a_gang_that_nothing_holds_back_and_that_does_not_start_is_told_why(asked: dict[str, Any], why: str) -> None:
     told = planned(joined(racks(), gang(1) | asked, Wish(), "default", STATE_LIMITS))
     assert list(in_words([told])) == ["default/asked in queue ml at priority 0 does not start", f"  {why}"]
+
+
+def test_evictions_of_later_cycles_are_told_too() -> None:
+    """In the first cycle another task is still ending, and no more may end at one time."""
+    gone = runs("gone", "n0", gpus=0, of_task={"status": "Terminating"})
+    limit = {"plugins": {"evictionbudget": {"arguments": {"at_once": 1}}}}
+    told = planned(open_case(cluster(*full(), gone, want(1), policy=limit), "default"))
+    assert told["starts"] == "after evictions"
+    assert next(in_words([told])) == "default/want in queue a at priority 9 starts after 1 eviction"
+    assert [one["node"] for one in told["evictions"]] == [one["node"] for one in told["places"]]
