@@ -122,7 +122,8 @@ def decision_lines(
     if more := made.get("not_shown", {}).get("spared", 0) + max(0, len(made.get("spared", ())) - NAMED):
         yield f"  and {many(more, 'more podgroup')} that {'was' if more == 1 else 'were'} not taken"
     if (excess := (made.get("bound") or {}).get("excess")) is not None and made["evicts"]:
-        yield f"  proof: breaks at most {excess:.1%} more work than any lawful way"
+        least = f"at least {1 / (1 + excess):.1%} of that work" if excess else "as much work"
+        yield f"  proof: any lawful way breaks {least}"
     if made.get("given_back"):
         yield f"  given back: {many(made['given_back'], 'candidate')} not needed after all"
     if end is not None:
