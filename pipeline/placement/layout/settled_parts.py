@@ -141,12 +141,22 @@ class Floor:
         asked = self.need.request[self.need.shape[self._wanted(part)]].sum(axis=0)
         place = places(topology, self.placement.future, asked, start, stop)
         tried = regions(topology, place, row.required_level, row.preferred_level, held)
-        enough = self.placement.enough(self._needed(part), tried).tolist()
-        tried = [one for one, holds in zip(tried, enough, strict=True) if holds]
+        tried = self._holding(part, tried)
         if row.preferred_level == NONE:
             return self, tried
         nodes = closeness(topology, place, row.preferred_level, len(self.snapshot.nodes))
         return replace(self, closest=nodes), tried
+
+    def _holding(self, part: int, regions: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Those of some regions that may take the minimum of a part: first those that take the tasks it begins with.
+
+        Each kind is counted alone. In the others tasks that come later may make up the minimum.
+        """
+        needed, wanted = self._needed(part), self._wanted(part)
+        rest = wanted[self.placement.node[wanted] == NONE]
+        first = self.placement.enough(needed, regions)
+        later = ~first & self.placement.enough(rest, regions, len(rest) - len(needed))
+        return [regions[at] for some in (first, later) for at in np.flatnonzero(some).tolist()]
 
     def _held(self, part: int) -> Rows:
         """Nodes that tasks of the part and of the parts inside it hold, were promised or just got."""

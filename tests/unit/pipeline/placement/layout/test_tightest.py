@@ -56,6 +56,21 @@ def test_a_required_level_that_no_domain_can_keep_places_nothing() -> None:
     assert put(two_blocks([Work(0)] * 5, {"required_level": BLOCK})) is None
 
 
+def test_where_the_first_tasks_fit_nowhere_the_next_make_up_the_minimum() -> None:
+    """Without a level they did, and where one domain held all nodes."""
+    work = [Work(0, cpu=2), Work(0), Work(1, node=6)]
+    for level in ({"required_level": RACK}, {"preferred_level": RACK}, {}):
+        got = put(two_blocks(work, {**level, "min_available": 1}), limit=0)
+        assert got is not None
+        assert len(got) == 1
+
+
+def test_a_domain_that_holds_the_first_tasks_goes_before_a_tighter_one_for_the_next() -> None:
+    work = [Work(0, cpu=2), Work(0), Work(1, node=2)]
+    state = placed([1, 1, 1, 1, 2, 1], work, racks=(2, 2, 2), groups=[{"min_available": 1, "required_level": RACK}, {}])
+    assert put(state, limit=0) == [4]
+
+
 def test_who_runs_somewhere_grows_from_there() -> None:
     work = [Work(0, node=4), Work(0), Work(0)]
     state = two_blocks(work, {"preferred_level": RACK, "min_available": 1})
