@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs
+from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs, Rows, with_rows
 from pipeline.keeping import Keeping, cached_property
+from pipeline.records import replace
 
 #: Task statuses. GONE rows are kept so that row numbers stay; nothing counts them.
 PENDING, BOUND, RUNNING, TERMINATING, SUCCEEDED, FAILED, GONE = range(7)
@@ -62,6 +63,19 @@ class Nodes:
     def capacity(self) -> Longs:
         """int64[R]: allocatable of all nodes together."""
         return np.asarray(self.allocatable.sum(axis=0), np.int64)
+
+    @cached_property
+    def open_capacity(self) -> Longs:
+        """int64[R]: allocatable of the nodes that are not cordoned, and of those that are only `shut`, together."""
+        if self.schedulable.all():
+            return self.capacity
+        return np.asarray(self.allocatable[self.schedulable].sum(axis=0), np.int64)
+
+    def shut(self, rows: Rows) -> "Nodes":
+        """The nodes with some (int64[M]) closed to one preemptor: no cordon of the fleet's, so they still count."""
+        nodes = replace(self, schedulable=with_rows(self.schedulable, rows, np.False_))
+        nodes.__dict__["open_capacity"] = self.open_capacity
+        return nodes
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """The fairshare plugin: KAI Scheduler's `proportion` (notes on KAI, 2), weak spots included (`fairness.gate`).
 
-Differences: shares follow the state and are not kept for a session, which has the same effect (`shares.requested`).
-Victims of a set are looked at in a fixed order, lowest priority and youngest podgroup first; upstream's order is that
-of a map and may change from run to run.
+Cordoned nodes are not shared, as there. Differences: shares follow the state and are not kept for a session, which has
+the same effect (`shares.requested`). Victims of a set are looked at in a fixed order, lowest priority and youngest
+podgroup first; upstream's order is that of a map and may change from run to run.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ class FairShare(
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         super().__init__(context, setting)
-        self._queues, self._whole = context.snapshot.queues, context.snapshot.capacity
+        self._queues, self._whole = context.snapshot.queues, context.snapshot.nodes.open_capacity
         self._stated = self._queues.once(stated)
         self._k, self._multiplier = setting.argument("k", 1.0), setting.argument("saturation_multiplier", 1.0)
         self._closed = self._queues.once(_closed)

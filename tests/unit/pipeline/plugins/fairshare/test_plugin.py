@@ -8,6 +8,7 @@ import pytest
 from actors.cli.simulate import open_case, simulate
 from pipeline.cluster.arrays import UNLIMITED
 from pipeline.cluster.what_if import WhatIf
+from pipeline.placement.cordoning import without
 from pipeline.placement.starving import in_order
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
@@ -54,6 +55,29 @@ def test_children_divide_what_their_parent_got():
     queues = [queue("a", 6), queue("b", 2), *(queue(name, 0, "a") for name in ("a1", "a2")), queue("b1", 0, "b")]
     groups = [group("one", "a1", waiting=9), group("two", "a2", waiting=9), group("three", "b1", waiting=9)]
     assert gpu_shares(file(queues, groups)) == {"a": 6, "b": 2, "a1": 3, "a2": 3, "b1": 2}
+
+
+def test_cordoned_nodes_are_not_shared():
+    """What runs on them counts as held all the same, so with nothing else nothing can be reclaimed."""
+    queues = [queue("a", over_quota_weight=1), queue("b", over_quota_weight=1)]
+    document = file(queues, [group("one", "a", running=4, waiting=9), group("two", "b", waiting=9)])
+    assert gpu_shares(document) == {"a": 4, "b": 4}
+    whole = document["nodes"][0]
+    document["nodes"].append({**whole, "name": "n1"})
+    assert gpu_shares(document) == {"a": 8, "b": 8}
+    document["nodes"][1]["unschedulable"] = True
+    assert gpu_shares(document) == {"a": 4, "b": 4}
+    whole["unschedulable"] = True
+    assert gpu_shares(document) == {"a": 0, "b": 0}
+
+
+def test_nodes_that_are_closed_to_one_preemptor_are_shared():
+    case = open_case(file([queue("a"), queue("b")], [group("one", "a", waiting=9), group("two", "b", waiting=9)]))
+    shut = without(case.snapshot, np.array([0]))
+    assert not shut.nodes.schedulable.any()
+    shares = [Host(Context(state, case.policy, case.now)).fair_share() for state in (case.snapshot, shut)]
+    assert shares[0] is not None
+    assert np.array_equal(*shares)
 
 
 def test_a_limit_bounds_the_share_and_the_rest_goes_to_others():
