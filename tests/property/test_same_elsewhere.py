@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from actors.cli.simulate import simulate
-from tests.support.strategies import documents
+from tests.support.strategies import GPU, documents
 
 Document = dict[str, Any]
 PROFILES = ("default", "volcano", "kai", "koordinator")
@@ -70,11 +70,13 @@ def twice(cluster: Document) -> Document:
     return other
 
 
-def with_empty_nodes(cluster: Document, *, first: bool) -> Document:
-    """The same cluster and two cordoned nodes that have nothing, before or after the others, in a rack of their own."""
+def with_cordoned_nodes(cluster: Document, *, first: bool, gpus: int = 0) -> Document:
+    """The same cluster and two cordoned nodes, before or after the others, in a rack of their own."""
     other, letter = copy.deepcopy(cluster), "a" if first else "z"
     names = [f"{letter}{at}" for at in range(2)]
-    other["nodes"] += [{"name": name, "allocatable": {"pods": 0}, "unschedulable": True} for name in names]
+    other["nodes"] += [
+        {"name": name, "allocatable": {GPU: gpus, "pods": gpus}, "unschedulable": True} for name in names
+    ]
     block, rack = {"name": f"{letter}b", "level": "block"}, {"name": f"{letter}r", "level": "rack"}
     other["topology"]["domains"] += [block, rack | {"parent": block["name"], "nodes": names}]
     return other
@@ -108,18 +110,22 @@ def _checked(profile: str, others: Sequence[Callable[[Document], Document]], exa
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_names_and_the_time_of_day_decide_nothing(profile: str) -> None:
-    _checked(profile, (renamed, later), 12)
+    _checked(profile, (renamed, later), 6)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_nodes_that_no_task_may_use_decide_nothing(profile: str) -> None:
-    _checked(profile, [partial(with_empty_nodes, first=first) for first in (True, False)], 12)
+    _checked(profile, [partial(with_cordoned_nodes, first=first) for first in (True, False)], 6)
+
+
+def test_under_kai_nodes_that_are_cordoned_decide_nothing_whatever_they_have() -> None:
+    _checked("kai", [partial(with_cordoned_nodes, first=False, gpus=9)], 15)
 
 
 @pytest.mark.parametrize("profile", ["default", "volcano"])
 def test_the_unit_of_resources_decides_nothing(profile: str) -> None:
     """The two others give shares in whole devices, as the systems do that they restate."""
-    _checked(profile, (twice,), 12)
+    _checked(profile, (twice,), 6)
 
 
 def test_an_elastic_podgroup_starts_with_what_fits_whether_one_rack_is_the_cluster_or_not() -> None:
@@ -139,4 +145,4 @@ def test_an_elastic_podgroup_starts_with_what_fits_whether_one_rack_is_the_clust
     }  # fmt: skip
     started = [[], [], [("default/next", "None", "None", "n0")]]
     assert decided(cluster)[0] == started
-    assert decided(with_empty_nodes(cluster, first=False))[0] == started
+    assert decided(with_cordoned_nodes(cluster, first=False))[0] == started
