@@ -13,24 +13,35 @@ from enum import StrEnum
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows
+from pipeline.cluster.rules.gang_groups import gang_groups, together
+from pipeline.cluster.rules.match_policy import has_run
 from pipeline.cluster.rules.minima_met import is_ready, is_valid, is_valid_without, parts_valid
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, PENDING, PHASE_PENDING, TERMINATING
 
 
 class ConditionReason(StrEnum):
-    """Why a podgroup is scheduled or not; the words are Volcano's, ``SchedulingGated`` is Kubernetes'."""
+    """Why a podgroup is scheduled or not; the words are Volcano's, ``SchedulingGated`` is Kubernetes'.
+
+    Only one that starts together with others is ``OthersNotReady``.
+    """
 
     READY = "tasks in gang are ready"
     TOO_FEW_OF_A_PART = "NotEnoughPodsOfTask"
     TOO_FEW = "NotEnoughTasks"
     NOT_ADMITTED = "NotAdmitted"
     GATED = "SchedulingGated"
+    OTHERS = "OthersNotReady"
     NO_ROOM = "NotEnoughResources"
 
 
 #: In the order of their codes in ``Conditions``.
 REASONS = tuple(ConditionReason)
+_NO_ROOM = REASONS.index(ConditionReason.NO_ROOM)
+#: What keeps the others of a gang group waiting too.
+_HOLD_OTHERS = (
+    ConditionReason.TOO_FEW_OF_A_PART, ConditionReason.TOO_FEW, ConditionReason.NOT_ADMITTED, ConditionReason.GATED,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,8 @@ class Condition:
         Row.
     reason
         ``READY``, or why not: the podgroup, a role or a subgroup has too few tasks that could ever count; its queue
-        has not admitted it; too many of its tasks are gated; or there is no room.
+        has not admitted it; too many of its tasks are gated; one of its gang group is held back for such a reason, or
+        is not there; or there is no room.
     minimum
         Its ``min_available``.
     tasks, schedulable, promised, gated, ending
@@ -175,7 +187,43 @@ def _reasons(snapshot: Snapshot, ready: Bools, gated: Rows) -> Longs:
         ConditionReason.GATED: held,
     }
     codes = [REASONS.index(reason) for reason in said]
-    return np.asarray(np.select(list(said.values()), codes, REASONS.index(ConditionReason.NO_ROOM)), np.int64)
+    reason = np.asarray(np.select(list(said.values()), codes, _NO_ROOM), np.int64)
+    reason[_held_by_others(snapshot, reason)] = REASONS.index(ConditionReason.OTHERS)
+    return reason
+
+
+def _held_by_others(snapshot: Snapshot, reason: Longs) -> list[int]:
+    """Podgroups that lack nothing but room, and whose gang group is not complete or held back (``reason`` int64[G]).
+
+    A gang group that has run may start without what it has lost since, so it is left out.
+    """
+    known = snapshot.once(gang_groups)
+    if not known.gang_group:
+        return []
+    holds = _holds(snapshot, reason)
+    rows = np.flatnonzero((reason == _NO_ROOM) & (snapshot.podgroups.gang_group != NONE) & ~has_run(snapshot))
+    return [row for row in rows.tolist() if not known.complete[row] or holds[list(together(snapshot, row))].any()]
+
+
+def _holds(snapshot: Snapshot, reason: Longs) -> Bools:
+    """bool[G]: podgroups for which others of their gang group wait, by the ``reason`` int64[G] of each."""
+    codes = [REASONS.index(one) for one in _HOLD_OTHERS]
+    return np.asarray(np.isin(reason, codes) & snapshot.podgroups.alive & ~has_run(snapshot))
+
+
+def holding(snapshot: Snapshot, podgroup: int) -> tuple[tuple[int, ConditionReason], ...]:
+    """For which others of its gang group a podgroup waits, and what holds those back."""
+    reason, holds = snapshot.once(_reason_and_holds)
+    others = [other for other in together(snapshot, podgroup) if other != podgroup and holds[other]]
+    return tuple((other, REASONS[reason[other]]) for other in others)
+
+
+def _reason_and_holds(snapshot: Snapshot) -> tuple[Longs, Bools]:
+    """int64[G] and bool[G]: the reason of each podgroup, and whether others wait for it."""
+    tasks = snapshot.tasks
+    gated = np.flatnonzero(tasks.gated & (tasks.status == PENDING) & (tasks.nominated == NONE))
+    reason = _reasons(snapshot, is_ready(snapshot), gated)
+    return reason, _holds(snapshot, reason)
 
 
 def _lacking_in_roles(snapshot: Snapshot) -> Counts:

@@ -34,7 +34,7 @@ def to_make_room(snapshot: Snapshot, otherwise: str) -> Snapshot:
 def starts_freely(snapshot: Snapshot, otherwise: str) -> Bools:
     """bool[G]: podgroups that were satisfied once, if that is enough for them: each task starts by itself."""
     groups = snapshot.podgroups
-    return np.asarray((stated_policy(groups.match_policy, otherwise) == ONCE_SATISFIED) & _has_run(snapshot))
+    return np.asarray((stated_policy(groups.match_policy, otherwise) == ONCE_SATISFIED) & has_run(snapshot))
 
 
 def start_after(snapshot: Snapshot, otherwise: str, podgroups: Sequence[int], begun: Rows, rest: Rows) -> bool:
@@ -83,7 +83,7 @@ def _view(otherwise: str, *, room: bool) -> Callable[[Snapshot], Snapshot]:
             asked = asked & ((counts.pending > 0) | (counts.waiting > 0))
         once = asked & (stated == ONCE_SATISFIED) & ((counts.valid if room else counts.ready) < least)
         if once.any():
-            once &= _has_run(snapshot)
+            once &= has_run(snapshot)
         only = asked & (stated == ONLY_WAITING) & (counts.ready > 0)
         if not (once | only).any():
             return snapshot
@@ -96,7 +96,7 @@ def _view(otherwise: str, *, room: bool) -> Callable[[Snapshot], Snapshot]:
     return view
 
 
-def _has_run(snapshot: Snapshot) -> Bools:
+def has_run(snapshot: Snapshot) -> Bools:
     """bool[G]: was whole once or has ready tasks now, or this is true of a podgroup of the same gang group."""
     groups = snapshot.podgroups
     run = groups.alive & (~np.isnan(groups.started) | (groups.phase == PHASE_RUNNING) | (snapshot.counts.ready > 0))

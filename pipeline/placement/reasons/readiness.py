@@ -9,7 +9,7 @@ from pipeline.cluster.rules.quota import least_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.explanation import Cause, Obstacle
-from pipeline.placement.conditions import Condition, ConditionReason
+from pipeline.placement.conditions import Condition, ConditionReason, holding
 from pipeline.placement.reasons.question import Question
 from pipeline.placement.reasons.quotas import closed_queues
 from pipeline.plugins.extensions import JOB_ENQUEUED
@@ -59,14 +59,24 @@ def _parts(snapshot: Snapshot, cause: Cause, podgroup: int, parts: list[tuple[in
 
 
 def held_back(host: Host, condition: Condition) -> tuple[Obstacle, ...]:
-    """Why a podgroup is not even searched for: its tasks are too few or gated, or it is not admitted."""
+    """Why a podgroup is not even searched for: its tasks are too few or gated, or it is not admitted.
+
+    The same of others of its gang group, if it waits for them.
+    """
     if condition.ending:  # evicted just now: the tasks that replace the evicted ones are not there yet
         return ()
-    if condition.reason is ConditionReason.NOT_ADMITTED:
-        return tuple(_not_admitted(host, condition.podgroup))
-    if condition.reason in (ConditionReason.TOO_FEW, ConditionReason.TOO_FEW_OF_A_PART, ConditionReason.GATED):
-        return tuple(lacking_of(host.context.snapshot, condition.podgroup))
-    return ()
+    if condition.reason is ConditionReason.OTHERS:
+        others = holding(host.context.snapshot, condition.podgroup)
+        return tuple(lack for other, reason in others for lack in _lacks(host, other, reason))
+    return tuple(_lacks(host, condition.podgroup, condition.reason))
+
+
+def _lacks(host: Host, podgroup: int, reason: ConditionReason) -> Iterator[Obstacle]:
+    """What a podgroup lacks by itself, if its condition's reason says that it lacks anything but room."""
+    if reason is ConditionReason.NOT_ADMITTED:
+        yield from _not_admitted(host, podgroup)
+    elif reason in (ConditionReason.TOO_FEW, ConditionReason.TOO_FEW_OF_A_PART, ConditionReason.GATED):
+        yield from lacking_of(host.context.snapshot, podgroup)
 
 
 def _not_admitted(host: Host, podgroup: int) -> Iterator[Obstacle]:
