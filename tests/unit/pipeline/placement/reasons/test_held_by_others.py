@@ -1,4 +1,4 @@
-"""A podgroup of a gang group that lacks nothing itself is told which other one it waits for, and what that one lacks."""
+"""A podgroup of a gang group that lacks nothing itself is told which other one it waits for, and what that lacks."""
 
 from typing import Any
 
