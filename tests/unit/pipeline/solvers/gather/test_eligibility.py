@@ -71,3 +71,9 @@ def test_the_one_that_is_less_important_goes_in_its_place() -> None:
     victim["tasks"][1]["priority"] = 5000
     job = waiting("hp", [4], topology={"required": "block"})
     assert Outcome(cluster_file(PAIR, 4, [victim, job])).evicted == ["low-0"]
+
+
+def test_what_a_more_important_job_would_take_again_does_not_start() -> None:
+    low, high, mid = running("low", ["n1"], 1), waiting("high", [1, 1], priority=9), waiting("mid", [1], priority=5)
+    found = Outcome(cluster_file(PAIR, 1, [low, high, mid]))
+    assert (found.evicted, found.nominated, found.bound) == (["low-0"], {"high-0": "n1", "high-1": "n2"}, {})
