@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Rows, counted_off, distinct, is_among
+from pipeline.cluster.arrays import NONE, Bools, Ids, Rows, distinct, is_among
+from pipeline.cluster.orders import counted_off
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot

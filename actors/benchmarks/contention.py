@@ -27,7 +27,8 @@ from actors.observability.telemetry import Telemetry, start
 from actors.search.dispatcher import Dispatcher
 from actors.search.offers_ahead import Call, OffersAhead
 from actors.search.searcher import Searcher
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, dense_rank, frozen
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, frozen
+from pipeline.cluster.orders import dense_rank
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING, SUCCEEDED
 from pipeline.cluster.updates.events import Changes, TaskNews

@@ -10,7 +10,7 @@ import numpy as np
 from actors.cluster_file.documents import QueueDocument, RecentEvictionsDocument
 from actors.columns.node_columns import vector
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Floats, Longs, frozen
-from pipeline.cluster.recent_evictions import HORIZON_S, RecentEvictions, in_order, whole_second
+from pipeline.cluster.counted.recent_evictions import HORIZON_S, RecentEvictions, in_order, whole_second
 from pipeline.cluster.tables import QUEUE_STATE_NAMES, Queues
 
 #: Name of the queue that is the root of the tree.

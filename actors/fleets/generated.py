@@ -11,7 +11,7 @@ import numpy as np
 
 from actors.fleets.generated_columns import Columns, queues_of, same_nodes
 from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
-from pipeline.cluster.recent_evictions import NO_EVICTIONS
+from pipeline.cluster.counted.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import (
     Budgets,

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Floats, Longs, Rows, dense_rank, frozen
+from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Floats, Longs, Rows, frozen
+from pipeline.cluster.orders import dense_rank
 from pipeline.cluster.tables import (
     OPEN,
     PENDING,

@@ -3,7 +3,8 @@
 import numpy as np
 
 from actors.fleets.generated import NOW, GangSpec, generate
-from pipeline.cluster.arrays import NO_ROWS, first_of, is_among, with_rows
+from pipeline.cluster.arrays import NO_ROWS, is_among, with_rows
+from pipeline.cluster.orders import first_of
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.price import Price
 from pipeline.placement.need import need_of

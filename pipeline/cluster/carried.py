@@ -11,12 +11,12 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Rows, distinct
 from pipeline.cluster.counted.parts import Parts, parts_of
+from pipeline.cluster.counted.recent_evictions import RecentEvictions
 from pipeline.cluster.counted.relaid_totals import on_nodes, on_queues
 from pipeline.cluster.counted.task_index import Occupancy, TaskIndex, index_of, renumbered
 from pipeline.cluster.counted.task_index import carried as carried_index
 from pipeline.cluster.counted.totals import Counted, Totals, totals_of
 from pipeline.cluster.counted.totals import carried as carried_totals
-from pipeline.cluster.recent_evictions import RecentEvictions
 from pipeline.cluster.tables import (
     Budgets,
     Nodes,

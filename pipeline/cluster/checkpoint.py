@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.cluster.recent_evictions import RecentEvictions
+from pipeline.cluster.counted.recent_evictions import RecentEvictions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.topology import Topology

@@ -6,7 +6,8 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows, counted_off, distinct, sealed
+from pipeline.cluster.arrays import NONE, Longs, Rows, distinct, sealed
+from pipeline.cluster.orders import counted_off
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt

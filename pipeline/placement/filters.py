@@ -5,7 +5,8 @@ The same functions are asked when a node is promised, and again when the promise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among, kinds_of
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
+from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, states_terms
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, is_among, kinds_of, none_last, sealed, sizes
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, is_among, sealed, sizes
+from pipeline.cluster.orders import kinds_of, none_last
 from pipeline.cluster.rules.reaching import reaching_minima
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property

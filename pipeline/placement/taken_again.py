@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows, distinct, first_of, is_among, with_rows
+from pipeline.cluster.arrays import NONE, Rows, distinct, is_among, with_rows
+from pipeline.cluster.orders import first_of
 from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING

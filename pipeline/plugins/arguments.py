@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pipeline.cluster.recent_evictions import HORIZON_S
+from pipeline.cluster.counted.recent_evictions import HORIZON_S
 from pipeline.policy import Argument
 
 

@@ -10,7 +10,8 @@ could never reclaim.
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows, dense_rank, kinds_of
+from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.orders import dense_rank, kinds_of
 from pipeline.cluster.queue_tree import chain
 from pipeline.keeping import cached_property
 from pipeline.plugins.extension_points import FiltersTasks, OrdersJobs, OrdersQueues

@@ -6,20 +6,10 @@ What they say about victims is in `victim_host`.
 
 import numpy as np
 
-from pipeline.cluster.arrays import (
-    NONE,
-    UNLIMITED,
-    Bools,
-    Floats,
-    Ids,
-    Longs,
-    Rows,
-    none_last,
-    sealed,
-    total_rank,
-)
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, sealed
 from pipeline.cluster.cards import fits_card
 from pipeline.cluster.counted.node_scores import ScoreTerms, summed
+from pipeline.cluster.orders import none_last, total_rank
 from pipeline.cluster.rules.match_policy import to_start
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.snapshot import Snapshot

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, frozen
-from pipeline.cluster.recent_evictions import NO_EVICTIONS
+from pipeline.cluster.counted.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import (
     PENDING,

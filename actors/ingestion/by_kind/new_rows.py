@@ -22,7 +22,7 @@ from actors.columns.task_columns import Surroundings
 from actors.ingestion.by_kind.descriptions import Described, DescribedTasks
 from actors.ingestion.known.state import LiveState
 from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
-from pipeline.cluster.recent_evictions import NO_EVICTIONS
+from pipeline.cluster.counted.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, PENDING, TERMINATING, Tasks

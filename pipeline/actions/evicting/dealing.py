@@ -11,7 +11,8 @@ from itertools import pairwise
 import numpy as np
 
 from pipeline.actions.evicting.lawful_in_turn import lawful_in_turn
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, first_of, kinds_of, offsets, sealed
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, offsets, sealed
+from pipeline.cluster.orders import first_of, kinds_of
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.snapshot import Snapshot

@@ -13,7 +13,8 @@ from pipeline.actions.backoff import GangGroup
 from pipeline.actions.evicting.lawful_in_turn import lawful_in_turn
 from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, kinds_of
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct
+from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.plan import Plan
 from pipeline.plugins.host import Host

@@ -9,7 +9,8 @@ Selectors and affinity see labels only. So the code that fills the columns gives
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Rows, kinds_of
+from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.rules.requirements import meaning
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.vocabulary import HARD_EFFECTS, Constraint, Requirement, Taint, Toleration

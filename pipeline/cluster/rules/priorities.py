@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Ids, Rows, kinds_of, sealed
+from pipeline.cluster.arrays import Ids, Rows, sealed
+from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.tables import Podgroups
 from pipeline.kernels import kernel
 

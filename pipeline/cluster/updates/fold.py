@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bytes, Ids, Rows, distinct, with_rows
-from pipeline.cluster.recent_evictions import with_evictions
+from pipeline.cluster.counted.recent_evictions import with_evictions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, GONE, PHASE_INQUEUE, RUNNING, TERMINATING, Podgroups
 from pipeline.cluster.updates import renumber as epoch

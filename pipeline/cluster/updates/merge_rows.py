@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, dense_rank, frozen
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, frozen
+from pipeline.cluster.orders import dense_rank
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets, Podgroups, Shapes, Subgroups, Tasks

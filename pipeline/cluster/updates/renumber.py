@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Rows
-from pipeline.cluster.recent_evictions import in_queues
+from pipeline.cluster.counted.recent_evictions import in_queues
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING, Tasks
 from pipeline.cluster.updates.copy_on_write import WritableTable

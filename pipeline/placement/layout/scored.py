@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, distinct, first_of, is_among, kinds_of
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, distinct, is_among
 from pipeline.cluster.cards import slots_on_cards
 from pipeline.cluster.counted.counting import add_requests
+from pipeline.cluster.orders import first_of, kinds_of
 from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, of_single_nodes
 from pipeline.cluster.snapshot import Snapshot

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Longs, Rows, counted_off
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Longs, Rows
+from pipeline.cluster.orders import counted_off
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.resources import PODS
 from pipeline.decision.explanation import Cause, Obstacle

@@ -4,8 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, is_among, kinds_of
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, is_among
 from pipeline.cluster.counted.change_log import Plain
+from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.rules.minimum import Have, Minima, count_tasks, reaches, towards_all, writable
 from pipeline.decision.explanation import (
     DomainTried,

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Rows, counted_off
+from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.orders import counted_off
 from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
 from pipeline.decision.explanation import Cause, Obstacle, Reason
 from pipeline.placement.reasons.kept_shares import kept_shares

@@ -10,7 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, dense_rank, in_a_row, total_rank
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, in_a_row
+from pipeline.cluster.orders import dense_rank, total_rank
 from pipeline.cluster.queue_tree import chain, in_common, least_above, with_descendants
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits, committed, least_of

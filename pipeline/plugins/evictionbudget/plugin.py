@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows, distinct
-from pipeline.cluster.recent_evictions import HORIZON_S
+from pipeline.cluster.counted.recent_evictions import HORIZON_S
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.tables import TERMINATING
 from pipeline.plugins.arguments import COUNT, NUMBER, WINDOW

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs
-from pipeline.cluster.recent_evictions import whole_second
+from pipeline.cluster.counted.recent_evictions import whole_second
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.plugin import BeyondPace
 from pipeline.records import replace

@@ -10,9 +10,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Counts, Floats, Ids, Longs, Rows, in_a_row, total_rank
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Counts, Floats, Ids, Longs, Rows, in_a_row
 from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.fairness.gate import QueueShares, Victims, may_reclaim, may_take
+from pipeline.cluster.orders import total_rank
 from pipeline.cluster.queue_tree import is_parent, least_above, with_descendants
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import never_evicted

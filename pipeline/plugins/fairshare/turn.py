@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Longs, Rows, none_last
+from pipeline.cluster.arrays import Longs, Rows
+from pipeline.cluster.orders import none_last
 from pipeline.cluster.rules.reaching import minimum_of
 from pipeline.cluster.snapshot import Snapshot
 

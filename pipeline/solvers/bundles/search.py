@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pipeline.cluster.arrays import Longs, Rows, frozen, total_rank
+from pipeline.cluster.arrays import Longs, Rows, frozen
 from pipeline.cluster.cards import cards_for
+from pipeline.cluster.orders import total_rank
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.sparing import no_quota
 from pipeline.decision.attempt import Attempt, Survey

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, kinds_of, paired, unpaired
+from pipeline.cluster.arrays import NONE, paired, unpaired
+from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason

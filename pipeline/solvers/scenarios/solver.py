@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, first_of
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.cluster.cards import cards_for
+from pipeline.cluster.orders import first_of
 from pipeline.cluster.resources import fits
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, comparable
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.orders import comparable
 from pipeline.cluster.tables import PENDING
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor

@@ -6,7 +6,8 @@ Tasks of one kind are swept together where nothing has to be asked in between.
 
 import numpy as np
 
-from pipeline.cluster.arrays import Rows, comparable
+from pipeline.cluster.arrays import Rows
+from pipeline.cluster.orders import comparable
 from pipeline.cluster.rules.sparing import TaskQuota
 from pipeline.decision.attempt import Attempt
 from pipeline.keeping import cached_property

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Counts, Floats, Ids, Longs, dense_rank, total_rank
+from pipeline.cluster.arrays import Bools, Counts, Floats, Ids, Longs
+from pipeline.cluster.orders import dense_rank, total_rank
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, needed_by
 from pipeline.kernels import kernel

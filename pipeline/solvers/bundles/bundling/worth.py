@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Longs, dense_rank, frozen, kinds_of
+from pipeline.cluster.arrays import Longs, frozen
+from pipeline.cluster.orders import dense_rank, kinds_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, needed_by
 from pipeline.kernels import linked

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, kinds_of
+from pipeline.cluster.arrays import NONE, Longs
+from pipeline.cluster.orders import kinds_of
 from pipeline.decision.price import Price
 from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.covering.chosen import Selection

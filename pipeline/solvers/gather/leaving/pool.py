@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, dense_rank
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.orders import dense_rank
 from pipeline.cluster.rules.minima_met import is_pipelined
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, needed_by

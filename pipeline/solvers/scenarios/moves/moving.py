@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among, kinds_of, paired, unpaired, without
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among, paired, unpaired, without
+from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree

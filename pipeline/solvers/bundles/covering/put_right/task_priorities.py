@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, distinct, first_of, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, distinct, is_among
+from pipeline.cluster.orders import first_of
 from pipeline.kernels import kernel, writing
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Units

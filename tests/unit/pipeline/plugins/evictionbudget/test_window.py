@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.recent_evictions import in_order
+from pipeline.cluster.counted.recent_evictions import in_order
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import cycle
 from pipeline.decision.attempt import Attempt

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.recent_evictions import (
+from pipeline.cluster.counted.recent_evictions import (
     HORIZON_S,
     NO_EVICTIONS,
     RecentEvictions,
