@@ -215,7 +215,7 @@ def episode(
     world = _World(fleet.snapshot, fleet.gang, seed, clock)
     committer = Committer(
         ledger, bus, policy, named(fleet.snapshot), telemetry,
-        owner=f"bench-{gangs}-{searchers}-{seed}", now_s=clock, terms=TimeLimits(lease_ttl_s=3600.0),
+        owner=f"bench-{gangs}-{searchers}-{seed}", now_s=clock, limits=TimeLimits(lease_ttl_s=3600.0),
     )  # fmt: skip
     committer.lead()
     calls = _ModelledCommitter(committer, world, clock)
@@ -269,9 +269,9 @@ def _summed(found: Sequence[Contended]) -> str:
     return f"{rate:.0f}/s, {refused / max(1, refused + placed):.1%} refused, {cycles:.1f} cycles"
 
 
-def contended(nodes: int, gangs: int, gang: GangSpec, *, seed: int = 0) -> GeneratedFleet:
+def contended(nodes: int, gangs: int, gang: GangSpec) -> GeneratedFleet:
     """A generated fleet of one queue in which ``gangs`` gangs wait; its ``gang`` is the row of the first of them."""
-    fleet = generate(nodes, replace(gang, tasks=gang.tasks * gangs), seed=seed, queues=0)
+    fleet = generate(nodes, replace(gang, tasks=gang.tasks * gangs), queues=0)
     snapshot, first = fleet.snapshot, fleet.gang
     groups, tasks = snapshot.podgroups, snapshot.tasks
     columns: dict[str, Any] = {}

@@ -61,8 +61,8 @@ class LiveView:
         Whether to print lines even on a terminal.
     """
 
-    def __init__(self, pulse: Callable[[], Pulse], *, plain: bool = False, console: Console | None = None) -> None:
-        self._console = console if console is not None else Console(highlight=False)
+    def __init__(self, pulse: Callable[[], Pulse], *, plain: bool = False) -> None:
+        self._console = Console(highlight=False)
         self._lively = self._console.is_terminal and not plain
         self._pulse, self._lock = pulse, threading.Lock()
         self._recent: deque[tuple[str, ...]] = deque()

@@ -24,7 +24,7 @@ class SimulatedTime:
         Seconds from one cycle to the next; None: none was asked for.
     """
 
-    def __init__(self, now: float, grace_s: Floats | None, step_s: float | None = None) -> None:
+    def __init__(self, now: float, grace_s: Floats | None, step_s: float | None) -> None:
         self.now = now
         self._grace_s = grace_s
         self._step_s = step_s if step_s is not None else 0.0 if grace_s is None else STEP_S

@@ -23,7 +23,7 @@ from actors.cluster_file.documents import (
 from actors.cluster_file.task_documents import TaskDocument
 from actors.documents.alike import Alike
 from actors.documents.model import Offence
-from actors.documents.state_limits import STATE_LIMITS, StateLimits
+from actors.documents.state_limits import StateLimits
 
 _Names = frozenset[str]
 _NONE: Final[_Names] = frozenset()
@@ -188,7 +188,7 @@ def size_of_cluster(cluster: ClusterDocument) -> Size:
     ])  # fmt: skip
 
 
-def too_large(cluster: ClusterDocument, most: StateLimits = STATE_LIMITS) -> Iterator[Offence]:
+def too_large(cluster: ClusterDocument, most: StateLimits) -> Iterator[Offence]:
     """The bound that a whole cluster exceeds, if there is one."""
     excess = size_of_cluster(cluster).beyond(most)
     if excess is not None:

@@ -86,13 +86,13 @@ class Committer:
         owner: str,
         now_s: Callable[[], float],
         elapsed_s: Callable[[], float] | None = None,
-        terms: TimeLimits | None = None,
+        limits: TimeLimits | None = None,
     ) -> None:
         self._bus, self._policy, self._naming, self._telemetry = bus, policy, naming, telemetry
-        self._now_s, self._terms = now_s, terms if terms is not None else TimeLimits()
-        self._lease = LeaseKeeper(ledger, owner, self._terms.lease_ttl_s, elapsed_s or now_s)
+        self._now_s, self._limits = now_s, limits if limits is not None else TimeLimits()
+        self._lease = LeaseKeeper(ledger, owner, self._limits.lease_ttl_s, elapsed_s or now_s)
         self._state = NewestState()
-        self._book = DecisionBook(self._terms.eviction_deadline_s, policy.reservation_ttl_s, now_s)
+        self._book = DecisionBook(self._limits.eviction_deadline_s, policy.reservation_ttl_s, now_s)
         self._writer = RecordWriter(ledger, self._lease, self._state, telemetry, now_s)
         self._claims = ClaimRecords(self._book, self._writer, policy, naming)
         self.lost_behind: int | None = None
@@ -277,7 +277,7 @@ class Committer:
         """Withdraw or replace a decision; False if the lease was lost."""
         on = JudgedOn(epoch=newest.epoch, revision=newest.revision, at=self._now_s())
         moment = Moment(self._state.over(newest), self._policy, self._naming, lease.epoch, on)
-        due = moment.instead(held, why, self._terms.eviction_deadline_s, self._book.overdue)
+        due = moment.instead(held, why, self._limits.eviction_deadline_s, self._book.overdue)
         message, reason = Outgoing(due.kind, due.body.plan_id, 0, due.body), held.sentence(why)
         outcome = self._writer.publish(lease, due.key, due.verdict, message, reason)
         if outcome is None:

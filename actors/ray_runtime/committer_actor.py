@@ -51,7 +51,7 @@ class CommitterActor(RoleProcess):
             owner=f"{wiring.owner}-{os.getpid()}-{time.time_ns()}",
             now_s=time.time,
             elapsed_s=time.monotonic,
-            terms=TimeLimits(settings.lease_ttl_s, settings.eviction_deadline_s),
+            limits=TimeLimits(settings.lease_ttl_s, settings.eviction_deadline_s),
         )
         self._reporting = threading.Lock()
         self._reports = Reports(self.bus)

@@ -76,8 +76,8 @@ class Dispatcher:
         Hears of offers that the next call of ``commit`` will repeat, as soon as they are certain.
     tell
         Called with the podgroups that starve or are not scheduled, and why, whenever that changes.
-    now_s, elapsed_s
-        The clock, and a monotonic one for figures.
+    now_s
+        The clock.
     backoff
         The pauses to begin with.
     """
@@ -91,7 +91,6 @@ class Dispatcher:
         telemetry: Telemetry,
         *,
         now_s: Callable[[], float],
-        elapsed_s: Callable[[], float] = time.perf_counter,
         backoff: Backoff | None = None,
         spread: Spread | None = None,
         tell: Tell | None = None,
@@ -101,7 +100,7 @@ class Dispatcher:
         self._policy, self._commit, self._ahead = policy, commit, ahead
         self._spread = spread if spread is not None else Spread()
         self._search = BatchedSearch(here, elsewhere, self._spread, telemetry)
-        self._telemetry, self._now_s, self._elapsed_s = telemetry, now_s, elapsed_s
+        self._telemetry, self._now_s = telemetry, now_s
         self._backoff = backoff if backoff is not None else Backoff()
         self._tell, self._cycled_at = tell, 0.0
         self._held = HeldBack(-1, {})
@@ -118,7 +117,7 @@ class Dispatcher:
 
     def cycle(self, news: SnapshotUpdate) -> Cycled:
         """Run a cycle on the newest snapshot, and have its plans committed."""
-        started_s, now = self._elapsed_s(), self._now_s()
+        started_s, now = time.perf_counter(), self._now_s()
         self._cycled_at = now
         snapshot, offers, answers = news.snapshot, list[Offer](), list[CommitResult]()
         backoff = Setup(news.closed, self._backoff).active_at(now).backoff
@@ -144,7 +143,7 @@ class Dispatcher:
             done = cycle(snapshot, self._policy, now, setup, commit)
             self._backoff = done.backoff
             self._report(done, snapshot)
-            took_s = self._elapsed_s() - started_s
+            took_s = time.perf_counter() - started_s
             accepted = sum(answer.accepted for answer in answers)
             work.set(starving=len(done.starving), plans=len(done.plans), accepted=accepted)
         self._figures(done, accepted, took_s)

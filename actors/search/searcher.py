@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from actors.contracts import Batch, Searched
 from actors.observability.telemetry import Telemetry
@@ -17,18 +17,10 @@ from pipeline.propose import host_of, propose, searched_part
 
 
 class Searcher:
-    """Implements `contracts.Searchers` in this process.
+    """Implements `contracts.Searchers` in this process."""
 
-    Parameters
-    ----------
-    elapsed_s
-        A monotonic clock, for figures only.
-    """
-
-    def __init__(
-        self, policy: Policy, telemetry: Telemetry, elapsed_s: Callable[[], float] = time.perf_counter
-    ) -> None:
-        self._policy, self._telemetry, self._elapsed_s = policy, telemetry, elapsed_s
+    def __init__(self, policy: Policy, telemetry: Telemetry) -> None:
+        self._policy, self._telemetry = policy, telemetry
 
     def search(self, snapshot: Snapshot, batches: Sequence[Batch], host: Host | None = None) -> list[Searched]:
         """Propose for each batch; the plugins are made once for all batches on a snapshot.
@@ -58,7 +50,7 @@ class Searcher:
         return found
 
     def _attempt(self, attempt: Attempt, host: Host, batch: Batch) -> Searched:
-        started_s = self._elapsed_s()
+        started_s = time.perf_counter()
         with self._telemetry.span(
             SPAN_ATTEMPT,
             batch.carrier,
@@ -79,5 +71,5 @@ class Searcher:
                 )  # fmt: skip
             elif isinstance(outcome, NoPlan):
                 work.set(verdict="no plan")
-        self._telemetry.figures.attempt_s.record(self._elapsed_s() - started_s)
+        self._telemetry.figures.attempt_s.record(time.perf_counter() - started_s)
         return Searched(batch.preemptor, outcome)

@@ -21,7 +21,7 @@ from actors.commit.committer import Committer, TimeLimits
 from tests.chaos.small_system import CLOCK, Broker, Calls, Given, Suspended, given, plain
 
 TTL_S = 5.0
-TERMS = TimeLimits(lease_ttl_s=TTL_S, eviction_deadline_s=TTL_S)
+LIMITS = TimeLimits(lease_ttl_s=TTL_S, eviction_deadline_s=TTL_S)
 #: What may become of a call, besides being answered.
 FAULTS = ("is lost", "is not answered", "is doubled", "finds its caller dead", "leaves its caller dead")
 #: Id, verdict and sequence of a plan.
@@ -233,7 +233,7 @@ class Walk:
         given = self.given
         committer = Committer(
             Calls(()), Calls(()), given.policy, given.directory, given.telemetry, owner=f"{name}-{starts}",
-            now_s=CLOCK, terms=TERMS,
+            now_s=CLOCK, limits=LIMITS,
         )  # type: ignore[arg-type] # it has every method that is called  # fmt: skip
         committer._writer._forget_at = math.inf
         return Process(name, committer, starts)

@@ -43,7 +43,7 @@ from tests.support.encoded import encoded
 from tests.support.following import Follower
 
 #: A victim that takes longer is given up.
-TERMS = TimeLimits(lease_ttl_s=5.0, eviction_deadline_s=12.0)
+LIMITS = TimeLimits(lease_ttl_s=5.0, eviction_deadline_s=12.0)
 _ARRIVALS = 0.3
 #: Of so many snapshots it is remembered what they were.
 SNAPSHOTS = 4
@@ -145,7 +145,7 @@ class World:
     def _new_committer(self, name: str, starts: int, directory: Directory) -> NotingCommitter:
         made = self.parts.committer(
             FaultyLedger(self.ledger, self.injector, name), FaultyBus(self.bus, self.injector, "committer", name),
-            self.policy, directory, _TELEMETRY, owner=f"{name}-{starts}", now_s=self.clock, terms=TERMS,
+            self.policy, directory, _TELEMETRY, owner=f"{name}-{starts}", now_s=self.clock, limits=LIMITS,
         )  # fmt: skip
         made.noted = self.noted.decided
         return made
@@ -343,7 +343,7 @@ class World:
         self._nested, seat.frozen = True, True
         busy = fault.step.startswith(("commit", "record"))  # the dispatcher waits for the answer, and asks again
         pending = self.offered[-6:]
-        self.clock.now += TERMS.lease_ttl_s
+        self.clock.now += LIMITS.lease_ttl_s
         for _ in range(2 + fault.lasts):
             self.turn(dispatch=not busy)
             self._ingest()  # the history cannot tell what a committer had not heard of from what it ignored

@@ -45,7 +45,7 @@ from tests.chaos.memory_ports import Died, FaultyBus, FaultyLedger, Injector
 from tests.chaos.schedule import Fault, Kind
 from tests.support.assembly import Clock, gang, rack_cluster
 
-TERMS = TimeLimits(lease_ttl_s=5.0, eviction_deadline_s=6.0)
+LIMITS = TimeLimits(lease_ttl_s=5.0, eviction_deadline_s=6.0)
 TELEMETRY = start_telemetry(TelemetrySettings(sample_ratio=0.0), "test")
 POLICY = replace(load_profile("default"), reservation_ttl_s=20.0)
 STRUCK = st.none() | st.builds(
@@ -164,7 +164,7 @@ class Interleaved(RuleBasedStateMachine):
         watched = Watched(self.ledger, lambda key, outcome: self._check(seat, key, outcome))
         committer = self.committer_class(
             FaultyLedger(watched, self.injector, name), FaultyBus(self.bus, self.injector, "committer", name), POLICY,
-            directory, TELEMETRY, owner=f"{name}-{starts}", now_s=self.clock, terms=TERMS,
+            directory, TELEMETRY, owner=f"{name}-{starts}", now_s=self.clock, limits=LIMITS,
         )  # fmt: skip
         seat.__init__(name, committer, directory, starts=starts)  # type: ignore[misc]
         return seat
@@ -193,7 +193,7 @@ class Interleaved(RuleBasedStateMachine):
         at = 0 if process == "first" else 1
         self.seats[at].frozen = True
         self.injector.disarm()
-        self.clock.now += TERMS.lease_ttl_s
+        self.clock.now += LIMITS.lease_ttl_s
         self.lead(1 - at, None)
         self.fold()
         self.hear(1 - at, 99)

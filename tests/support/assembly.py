@@ -109,11 +109,11 @@ class Assembly:
         """An ingestor as after a start."""
         self.ingest = IngestLoop(self.settings, self.bus, self.telemetry, now_s=self.clock)
 
-    def new_committer(self, owner: str, terms: TimeLimits | None = None) -> Committer:
+    def new_committer(self, owner: str, limits: TimeLimits | None = None) -> Committer:
         """A committer as after a start."""
         return Committer(
             self.ledger, self.bus, self.policy, self.directory, self.telemetry,
-            owner=owner, now_s=self.clock, terms=terms if terms is not None else TimeLimits(),
+            owner=owner, now_s=self.clock, limits=limits if limits is not None else TimeLimits(),
         )  # fmt: skip
 
     def commit(self, offers: list[Offer]) -> list[CommitResult]:

@@ -236,7 +236,7 @@ class _Constraints:
 
 
 def priority_of(
-    pod: Pod, classes: Mapping[str, tuple[int, str]], absent: tuple[int, str], *, by_class: bool = False
+    pod: Pod, classes: Mapping[str, tuple[int, str]], absent: tuple[int, str], *, by_class: bool
 ) -> tuple[int, str]:
     """Priority and preemption policy of a pod: its own (unless ``by_class``), else those of its class."""
     own = None if by_class else pod.priority

@@ -166,7 +166,7 @@ def _unknown_parts(state: LiveState, made: PlanCommitted, entry: str) -> Unknown
     return UnknownParts(entry, evictions, nowhere) if evictions or nowhere else None
 
 
-def _is_news(state: LiveState, task: str, life: int | None = None) -> bool:
+def _is_news(state: LiveState, task: str, life: int | None) -> bool:
     """Whether a decision names a task, or a life of a task, that a gap has lost; a task that is placed waits."""
     row, tasks = state.names.row("tasks", task), state.snapshot.tasks
     if row == NONE:

@@ -140,13 +140,13 @@ def _departed(state: LiveState) -> list[int]:
     return [row for row in empty.tolist() if state.names.nodes[row] not in known]
 
 
-def _refuse_lost_cards(state: LiveState, card_of: Ids, nodes: Sequence[int] | None = None) -> None:
+def _refuse_lost_cards(state: LiveState, card_of: Ids, nodes: Sequence[int]) -> None:
     """Refuse a change that takes a card from a task that holds it.
 
     Parameters
     ----------
     nodes
-        Rows of the nodes that may have lost one; None: all.
+        Rows of the nodes that may have lost one.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def _refuse_lost_cards(state: LiveState, card_of: Ids, nodes: Sequence[int] | No
         If there is such a task.
     """
     snapshot = state.snapshot
-    if not snapshot.nodes.cards.shape[1] or (nodes is not None and not nodes):
+    if not snapshot.nodes.cards.shape[1] or not nodes:
         return
     tasks = snapshot.tasks
     on = np.flatnonzero((tasks.card != NONE) & np.isin(tasks.status, (BOUND, RUNNING, TERMINATING)))

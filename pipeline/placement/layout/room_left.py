@@ -72,7 +72,7 @@ class AskedOfRoom(NamedTuple):
     domains: Longs
 
 
-def asked_of_room(request: Longs, on_card: Longs, nodes: int, among: Exclusions | None = None) -> AskedOfRoom:
+def asked_of_room(request: Longs, on_card: Longs, nodes: int, among: Exclusions | None) -> AskedOfRoom:
     """What tasks of some kinds ask of ``nodes`` nodes.
 
     Parameters

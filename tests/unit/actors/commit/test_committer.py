@@ -362,10 +362,10 @@ def test_who_is_placed_anew_is_held_by_the_later_decision_alone(held: HeldBack) 
     assert successor.reservations == ()
 
 
-def impatient(held: HeldBack, terms: TimeLimits) -> Committer:
-    """The committer after a restart with other terms."""
+def impatient(held: HeldBack, limits: TimeLimits) -> Committer:
+    """The committer after a restart with other limits."""
     held.committer.resign()
-    fresh = held.new_committer("impatient", terms)
+    fresh = held.new_committer("impatient", limits)
     assert fresh.lead()
     fresh.hear(held.ingest.snapshot)
     return fresh
