@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeVar, cast
+from typing import Literal, TypeAlias, TypeVar, cast
 
 from pipeline.keeping import Keeping
 
 #: The value of an argument of a plugin or an action; durations are seconds.
 Argument = bool | int | float | str | Mapping[str, float]
 Value = TypeVar("Value", bound=Argument)
+#: What counts when a podgroup asks whether it may start.
+MatchPolicy: TypeAlias = Literal["waiting-and-running", "once-satisfied", "only-waiting"]
 
 
 class Purpose(StrEnum):
@@ -166,7 +168,7 @@ class Policy(Keeping):
     surplus: bool = True
     plan_ttl_s: float = 30.0
     reservation_ttl_s: float = 300.0
-    match_policy: str = "waiting-and-running"
+    match_policy: MatchPolicy = "waiting-and-running"
     stale_grace_s: float = 60.0
     claim_after_refusals: int = 0
     claim_ttl_s: float = 60.0

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
@@ -23,7 +23,7 @@ from actors.documents.model import Amount, Count, Document, Finite, Lasting, Lis
 from actors.documents.shipped import CONFIG
 from pipeline.actions.registry import check_solvers
 from pipeline.plugins.registry import PLUGINS, ceilings, check, switches_of
-from pipeline.policy import PluginSetting, Policy
+from pipeline.policy import MatchPolicy, PluginSetting, Policy
 
 #: Keys of the policy block of a cluster file that have another name in a profile.
 _KEYS = {"stale_grace_seconds": "stale_grace_s"}
@@ -41,34 +41,37 @@ class ProfilePlugin(TierPlugin):
 
 
 class Profile(Document):
-    """A profile file; every key is a field of ``Policy``. Older files say ``gang_aware_*`` instead of ``solvers``."""
+    """A profile file; every key is a field of ``Policy``, and what is left out is as there.
+
+    Older files say ``gang_aware_*`` instead of ``solvers``.
+    """
 
     actions: Actions
     plugins: ListOf[ProfilePlugin]
     solvers: Solvers = Field(default_factory=dict)
     gang_aware_preempt: bool | None = None
     gang_aware_reclaim: bool | None = None
-    whole_gangs_everywhere: bool = True
-    allow_whole_bundle: bool = True
-    max_domains: Count = 0
-    efficiency_step: Amount = 0.05
-    first_fit: bool = False
-    cheapest_set: bool = False
-    polish: bool = True
-    tightest_domain_first: bool = False
-    surplus: bool = True
-    plan_ttl_s: Lasting = 30.0
-    reservation_ttl_s: Lasting = 300.0
-    match_policy: Literal["waiting-and-running", "once-satisfied", "only-waiting"] = "waiting-and-running"
-    stale_grace_s: Finite = 60.0
-    claim_after_refusals: Count = 0
-    claim_ttl_s: Lasting = 60.0
-    consolidation_max_victims: Annotated[int, Field(ge=-1, lt=2**31)] = 16
-    consolidation_cost_limit: Amount = 0.0
-    allow_consolidating_reclaim: bool = True
-    takes_back_starts: bool = False
-    search_budget: Annotated[int, Field(ge=1, lt=2**31)] = 512
-    leaves_rest_to_allocate: bool = False
+    whole_gangs_everywhere: bool = Policy.whole_gangs_everywhere
+    allow_whole_bundle: bool = Policy.allow_whole_bundle
+    max_domains: Count = Policy.max_domains
+    efficiency_step: Amount = Policy.efficiency_step
+    first_fit: bool = Policy.first_fit
+    cheapest_set: bool = Policy.cheapest_set
+    polish: bool = Policy.polish
+    tightest_domain_first: bool = Policy.tightest_domain_first
+    surplus: bool = Policy.surplus
+    plan_ttl_s: Lasting = Policy.plan_ttl_s
+    reservation_ttl_s: Lasting = Policy.reservation_ttl_s
+    match_policy: MatchPolicy = Policy.match_policy
+    stale_grace_s: Finite = Policy.stale_grace_s
+    claim_after_refusals: Count = Policy.claim_after_refusals
+    claim_ttl_s: Lasting = Policy.claim_ttl_s
+    consolidation_max_victims: Annotated[int, Field(ge=-1, lt=2**31)] = Policy.consolidation_max_victims
+    consolidation_cost_limit: Amount = Policy.consolidation_cost_limit
+    allow_consolidating_reclaim: bool = Policy.allow_consolidating_reclaim
+    takes_back_starts: bool = Policy.takes_back_starts
+    search_budget: Annotated[int, Field(ge=1, lt=2**31)] = Policy.search_budget
+    leaves_rest_to_allocate: bool = Policy.leaves_rest_to_allocate
     action_arguments: ActionArguments = Field(default_factory=dict)
 
 
