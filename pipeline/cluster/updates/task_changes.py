@@ -84,7 +84,10 @@ def once_gone(tasks: Tasks, rows: Rows) -> Longs:
 
 @kernel
 def _by_news(news: Columns, columns: Columns, alive: Bools) -> Outcome:
-    """Fold news into a copy of the tasks that it is about, one message after the other."""
+    """Fold news into a copy of the tasks that it is about, one message after the other.
+
+    ``docs/states.md`` has it as a table: what each task event makes of each status.
+    """
     row, said, target, on, life, revision, times = news
     rows, place = _each_once(row)
     before = _taken(columns, rows)
@@ -92,25 +95,16 @@ def _by_news(news: Columns, columns: Columns, alive: Bools) -> Outcome:
     podgroup, gone_when_evicted, status, node = after[_PODGROUP], after[_GONE], after[_STATUS], after[_NODE]
     nominated, card, incarnation, known = after[_NOMINATED], after[_CARD], after[_INCARNATION], after[_REVISION]
     for k in range(len(row)):
-        task, new = place[k], said[k]
+        task = place[k]
         heard[k] = revision[k] > known[task] and alive[podgroup[task]]
         if not heard[k]:
             continue
         known[task] = revision[k]
         current, was = incarnation[task], status[task]
         _count(counted[k], before, task, was, was)
-        lives = current if life[k] == CURRENT else life[k]
-        if lives < current:
-            continue
-        if new == EVICTED:
-            new = GONE if gone_when_evicted[task] else REPLACED
-        if new == REPLACED or (new == PENDING and life[k] == CURRENT and was != PENDING):
-            lives += 1
-            new = PENDING
-        if new == TERMINATING and target[k] == NONE and (was == PENDING or was > TERMINATING):
-            new = GONE  # it was told to end before it held anything
-        if was == TERMINATING and runs(new) and lives == current:
-            new = TERMINATING  # told to end, and the news was sent before the fleet knew
+        if life[k] != CURRENT and life[k] < current:
+            continue  # a life that is over stays over
+        new, lives = _next_status(was, said[k], current, life[k], target[k], gone_when_evicted[task])
         moves = was == TERMINATING and nominated[task] != NONE  # it keeps its promise until it waits again
         keeps = lives == current and (new == PENDING or (new == TERMINATING and moves))
         if not keeps and not (new == PENDING and moves):
@@ -126,6 +120,21 @@ def _by_news(news: Columns, columns: Columns, alive: Bools) -> Outcome:
         status[task] = new
         _count(counted[k], before, task, was, new)
     return _outcome(rows, before, after, counted[heard], times[heard])
+
+
+@inlined
+def _next_status(was: int, said: int, current: int, life: int, target: int, gone_when_evicted: bool) -> tuple[int, int]:
+    """Status and life of a task that was ``was`` in the life ``current``, after news of this or a later life."""
+    new, lives = said, current if life == CURRENT else life
+    if new == EVICTED:
+        new = GONE if gone_when_evicted else REPLACED
+    if new == REPLACED or (new == PENDING and life == CURRENT and was != PENDING):
+        return PENDING, lives + 1
+    if new == TERMINATING and target == NONE and (was == PENDING or was > TERMINATING):
+        return GONE, lives  # it was told to end before it held anything
+    if was == TERMINATING and runs(new) and lives == current:
+        return TERMINATING, lives  # told to end, and the news was sent before the fleet knew
+    return new, lives
 
 
 @kernel
