@@ -82,7 +82,7 @@ class _SinceLastPlan:
     found
         Outcomes that were searched for ahead, by position.
     ahead
-        Positions that were searched for ahead, or would have been if it paid.
+        Positions that were searched for ahead, or would have been if it paid; and others of their kind among them.
     cordoned
         The snapshot without some closed nodes, by their rows.
     unplaced
@@ -268,12 +268,12 @@ class _Pass:
     def _look_ahead(self, at: int) -> None:
         """Search for the next gang groups on one snapshot at once: those with the same closed nodes, one of a kind."""
         same = (one for one in range(at, len(self._gang_groups)) if self._as_open(one, at))
-        window, self._window = list(islice(same, self._window)), self._window * 2
+        window, self._window = list(islice(same, self._window)), min(self._window * 2, len(self._gang_groups))
         first: dict[_KindAndClosed | int, int] = {}
         for one in window:
             first.setdefault(self._key(one) or one, one)
         ahead = list(first.values())
-        self._known.ahead.update(ahead)
+        self._known.ahead.update(window)
         if len(ahead) > 1:
             attempts = [self._attempt(one) for one in ahead]
             found = self._progress.setup.search.ahead(attempts, self._host_of(attempts[0]))

@@ -1,13 +1,18 @@
 """Searching ahead is speculation; it must not cost more than it can save."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from pipeline.actions.progress import Setup
 from pipeline.actions.searching import InPlace, Outcome
+from pipeline.cluster.arrays import sealed
 from pipeline.cycle import cycle
 from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import Reason
 from pipeline.plugins.host import Host
-from tests.support.asking import VOLCANO
+from tests.support.asking import DEFAULT, VOLCANO
 from tests.support.builders import cluster, gang
 
 GANGS = 40
@@ -31,4 +36,15 @@ def test_each_gang_is_offered_ahead_at_most_once_in_a_pass_where_nothing_is_sear
     done = cycle(state, VOLCANO, 0.0, Setup(search=search))
     assert len(done.unplaced) >= GANGS
     assert len(search.offered) > GANGS // 2
+    assert len(search.offered) == len(set(search.offered))
+
+
+def test_podgroups_alike_that_each_wait_for_a_delay_are_offered_ahead_at_most_once() -> None:
+    """The delay is no reason for others of the kind, so each has a turn of its own, however many there are."""
+    state = cluster([{"gpu": 4}], [gang(4, 0, gpu=1), *(gang(1, gpu=1, priority=1) for _ in range(100))])
+    state = replace(state, podgroups=replace(state.podgroups, created=sealed(np.full(101, 60.0))))
+    search = Counting()
+    done = cycle(state, replace(DEFAULT, actions=("preempt",)), 0.0, Setup(search=search))
+    assert {one.why.reason for one in done.unplaced} == {Reason.DELAY}
+    assert len(done.unplaced) == 100
     assert len(search.offered) == len(set(search.offered))
