@@ -1,8 +1,11 @@
 """What queues may still take: all work up to their limits, and work that can never be evicted up to another quota."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows, is_among
+from pipeline.cluster.arrays import NONE, UNLIMITED, Longs, Rows, is_among
+from pipeline.cluster.queue_tree import chain, flat, in_common
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
@@ -21,6 +24,43 @@ def room_of(host: Host, snapshot: Snapshot, podgroup: int) -> Longs:
     queue, lasts = snapshot.podgroups.queue[podgroup], not snapshot.podgroups.preemptible[podgroup]
     room = host.headroom[queue]
     return np.asarray(np.minimum(room, host.lasting_headroom[queue]) if lasts else room)
+
+
+class LineLimits(NamedTuple):
+    """How much more a queue and its ancestors may take.
+
+    Attributes
+    ----------
+    common: int64[Q]
+        How many of the limits the work of each queue counts against: the last of them.
+    room: int64[A, R]
+        Below the limit of the queue itself, then of its ancestors.
+    counted
+        Whether that is known of each, and so what victims make of it; else the queue stands for its ancestors as well.
+    """
+
+    common: Longs
+    room: Longs
+    counted: bool
+
+    def left_by(self, snapshot: Snapshot, victims: Rows) -> Longs:
+        """int64[A, R]: the room once some tasks that run or are bound (int64[V]) have gone."""
+        freed = np.zeros((len(self.room) + 1, self.room.shape[1]), np.int64)  # the last row: below none of them
+        snapshot.add_requests(victims, freed, len(self.room) - self.common[snapshot.queue_of(victims)])
+        return np.asarray(self.room + freed.cumsum(axis=0)[:-1])
+
+
+def limits_of(host: Host, podgroup: int) -> LineLimits:
+    """The limits of a podgroup's queue."""
+    snapshot = host.context.snapshot
+    queue, told = int(snapshot.podgroups.queue[podgroup]), host.queue_limits()
+    if told is None or told.closed[queue]:
+        alone = in_common(flat(len(snapshot.queues)), queue)
+        return LineLimits(alone, room_of(host, snapshot, podgroup)[None], counted=False)
+    line = chain(told.parent, queue)
+    ceiling = told.ceiling[line]
+    room = np.where(ceiling >= UNLIMITED, UNLIMITED, ceiling - told.held[line])
+    return LineLimits(in_common(told.parent, queue), room, counted=True)
 
 
 def takes_after(host: Host, preemptor: Preemptor, made: Statement, victims: Rows) -> bool:

@@ -9,8 +9,10 @@ import random
 import sys
 from typing import Any
 
+import numpy as np
+
 from actors.cli.simulate import open_case
-from pipeline.cycle import cycle
+from pipeline.cycle import Cycle, cycle
 from tests.support.dealt_in_turn import defect_in, served
 from tests.support.seeds import compare
 
@@ -44,14 +46,17 @@ def below_limits(seed: int) -> dict[str, Any]:
         podgroups[-1] |= {"min_available": each, "phase": "Inqueue"}
     all_of_it = {"cpu": "unlimited", "memory": "unlimited"}
     deserved = {"a": limit, "b": 0} if purpose == "preempt" else {"a": 0, "b": limit}
+    depth = rng.choice([0, 0, 1])  # queues between the limit and the two
+    between = [{"name": f"mid-{name}", "parent": "top"} for name in deserved] * depth
     return {
         "version": 1,
         "policy": {"profile": profile, "actions": [purpose]},
         "nodes": [{"name": f"n{at}", "allocatable": {GPU: gpus, "pods": 99}} for at, gpus in enumerate(room)],
         "queues": [
             {"name": "top", "capability": {GPU: limit}, "deserved": {GPU: limit, **all_of_it}},
-            *({"name": name, "parent": "top", "deserved": {GPU: own, **all_of_it}, "capability": {GPU: limit}}
-              for name, own in deserved.items()),
+            *(one | {"deserved": {GPU: deserved[one["name"][-1]], **all_of_it}} for one in between),
+            *({"name": name, "parent": f"mid-{name}" if depth else "top", "capability": {GPU: limit},
+               "deserved": {GPU: own, **all_of_it}} for name, own in deserved.items()),
         ],
         "podgroups": podgroups,
     }  # fmt: skip
@@ -70,6 +75,16 @@ def defect_of(seed: int) -> str | None:
 def test_each_plan_is_lawful_after_those_before_it_and_none_is_missed() -> None:
     wrong = {seed: found for seed in SEEDS if (found := defect_of(seed))}
     assert not wrong
+
+
+def test_at_once_they_lose_no_more_tasks_in_sum() -> None:
+    counted = np.array([[_lost(done) for done in served(open_case(below_limits(seed)))] for seed in SEEDS])
+    together, alone = counted.sum(axis=0)
+    assert 0 < together <= alone
+
+
+def _lost(done: Cycle) -> int:
+    return sum(len(plan.statement.evictions) for plan in done.plans)
 
 
 def test_in_some_of_the_clusters_podgroups_alike_get_plans_with_victims() -> None:

@@ -1,8 +1,8 @@
 """Room for podgroups alike, which need all of their tasks, is sought at once and then dealt out: to each its own plan.
 
 The search is that for one gang of all of them, so that together they do not break more than one after the other. Each
-plan takes what its nodes still lack when its turn comes; so it can be carried out if those before it were. Where a
-queue's limit is what victims are needed for, each podgroup is searched for alone.
+plan takes what its nodes and the limits of its queue still lack when its turn comes; so it can be carried out if those
+before it were.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,12 +13,13 @@ import numpy as np
 from pipeline.actions.evicting.lawful_in_turn import lawful_in_turn
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, offsets, sealed
 from pipeline.cluster.orders import first_of, kinds_of
+from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import VictimBundle
-from pipeline.decision.headroom import takes
+from pipeline.decision.headroom import LineLimits, limits_of, takes, takes_lasting
 from pipeline.decision.plan import Plan, assumptions_of
 from pipeline.decision.price import lost_work, prices_of
 from pipeline.decision.statement import Statement
@@ -38,7 +39,7 @@ def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
     """A plan for each of the attempt's podgroups, in order, from the plan for all of them.
 
     There are none where that plan does more than evict and promise each of their tasks a node. They end before one that
-    would not be lawful in its turn: victims that make no room on a node, but below a limit, are not dealt.
+    would not be lawful in its turn.
 
     Parameters
     ----------
@@ -53,7 +54,8 @@ def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
         return ()
     nodes = sealed(made.nominated_node[np.searchsorted(made.nominated, every)])
     asked: Longs = snapshot.shapes.request[snapshot.tasks.shape[every[0]]]
-    gone, gone_start = _dealt_victims(snapshot, made.evictions, nodes, start, asked)
+    limits = limits_of(host, attempt.podgroups[0])
+    gone, gone_start, within = _dealt_victims(snapshot, made.evictions, nodes, start, asked, limits)
     cardless = sealed(np.full(len(every), NONE, np.int64))
     spans = zip(attempt.podgroups, pairwise(gone_start.tolist()), pairwise(start.tolist()), strict=True)
     statements = [
@@ -72,27 +74,48 @@ def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
         )
         for row, (first, last), (begin, end) in spans
     ]
-    statements = statements[: _lawful(attempt, host, statements)]
+    statements = statements[: within if limits.counted else len(statements)]
+    statements = statements[: _lawful(attempt, host, statements, rooms=not limits.counted)]
     return _plans(attempt, host, whole, statements) if statements else ()
 
 
-def _lawful(attempt: Attempt, host: Host, statements: Sequence[Statement]) -> int:
+def _lawful(attempt: Attempt, host: Host, statements: Sequence[Statement], *, rooms: bool) -> int:
     """How many leading statements are lawful each after those before it, as all are together.
 
-    All of them may fit a queue that none fits before the others' victims have gone; and an ancestor of both queues may
-    fall below what it deserves until the last of them holds its room.
+    All of them may fit a queue that none fits before the others' victims have gone (``rooms``: that was not counted);
+    and an ancestor of both queues may fall below what it deserves until the last of them holds its room. It does not
+    where the victims of each hold no more than it asks for.
     """
+    if not statements:
+        return 0
     snapshot, groups = attempt.snapshot, attempt.snapshot.podgroups
     has_parent = snapshot.queues.parent[groups.queue[attempt.podgroups[0]]] != NONE
     # Under a policy that leaves the rest to allocate, `leftovers.in_turn` asks about the sets.
     sets = bool(has_parent) and attempt.purpose is Purpose.RECLAIM and not attempt.policy.leaves_rest_to_allocate
-    if not sets and takes(host, np.concatenate([made.nominated for made in statements])):
+    sets = sets and _take_more(snapshot, statements)
+    every = np.concatenate([made.nominated for made in statements])
+    rooms = not (takes(host, every) if rooms else takes_lasting(host, every))
+    if not sets and not rooms:
         return len(statements)
-    return lawful_in_turn(snapshot, host, statements, sets=sets, rooms=True)
+    return lawful_in_turn(snapshot, host, statements, sets=sets, rooms=rooms)
 
 
-def _dealt_victims(snapshot: Snapshot, rows: Rows, nodes: Rows, start: Longs, asked: Longs) -> tuple[Rows, Longs]:
+def _take_more(snapshot: Snapshot, statements: Sequence[Statement]) -> bool:
+    """Whether the victims of one of the statements hold more of some resource than its tasks ask for."""
+    shape, request = snapshot.tasks.shape, snapshot.shapes.request
+    asked = request[shape[statements[0].nominated]].sum(axis=0)
+    held, sets = np.zeros((len(statements), len(asked)), np.int64), [made.evictions for made in statements]
+    np.add.at(held, np.repeat(np.arange(len(sets)), list(map(len, sets))), request[shape[np.concatenate(sets)]])
+    held[:, PODS] = 0  # pods are not deserved
+    return bool((held > asked).any())
+
+
+def _dealt_victims(
+    snapshot: Snapshot, rows: Rows, nodes: Rows, start: Longs, asked: Longs, limits: LineLimits
+) -> tuple[Rows, Longs, int]:
     """The victims of the whole plan that go for each podgroup, int64[V'], ascending for each, and where those begin.
+
+    And how many leading podgroups then keep the limits.
 
     Parameters
     ----------
@@ -102,6 +125,8 @@ def _dealt_victims(snapshot: Snapshot, rows: Rows, nodes: Rows, start: Longs, as
         The nodes of the podgroups' tasks, which are those at ``start[p]:start[p + 1]``.
     asked: int64[R]
         What each task asks for.
+    limits
+        Of the podgroups' queue.
     """
     tasks, request = snapshot.tasks, np.ascontiguousarray(snapshot.shapes.request[:, asked > 0])
     owner = tasks.podgroup[rows].astype(np.int64)
@@ -109,40 +134,46 @@ def _dealt_victims(snapshot: Snapshot, rows: Rows, nodes: Rows, start: Longs, as
     # The tasks of a podgroup that breaks go together, all others alone.
     _, unit = kinds_of(np.where(breaks, owner, -1 - np.arange(len(rows))))
     there = distinct(nodes)
+    room = np.concatenate([snapshot.room.future_of(there), limits.room])[:, asked > 0]
     at = np.searchsorted(there, tasks.node[rows])
-    at[(at == len(there)) | (there[np.minimum(at, len(there) - 1)] != tasks.node[rows])] = len(there)
+    at[(at == len(there)) | (there[np.minimum(at, len(there) - 1)] != tasks.node[rows])] = len(room)
     by_node = np.lexsort((breaks, at))  # surplus first
-    room = snapshot.room.future_of(there)[:, asked > 0]
-    taker = _takers(
+    line = len(room) - limits.common[snapshot.podgroups.queue[owner]]
+    taker, within = _takers(
         start, np.searchsorted(there, nodes), asked[asked > 0], np.ascontiguousarray(room),
         np.searchsorted(at[by_node], np.arange(len(there) + 1)), by_node,
         unit, np.argsort(unit, kind="stable"), offsets(unit, int(unit.max(initial=-1)) + 1),
-        at, request[tasks.shape[rows]],
-    )[unit]  # fmt: skip
+        at, line, request[tasks.shape[rows]],
+    )  # fmt: skip
+    taker = taker[unit]
     order = np.lexsort((rows, taker))
-    return sealed(rows[order]), np.searchsorted(taker[order], np.arange(len(start)))
+    return sealed(rows[order]), np.searchsorted(taker[order], np.arange(len(start))), int(within)
 
 
 @writing("left")
 def _takers(start: Longs, node: Rows, asked: Longs, left: Longs, here_start: Longs, here: Rows, unit: Rows,
-            member: Rows, member_start: Longs, at: Rows, held: Longs) -> Rows:  # fmt: skip
+            member: Rows, member_start: Longs, at: Rows, line: Rows, held: Longs) -> tuple[Rows, int]:  # fmt: skip
     """int64[U]: for which plan each unit of victims goes, NONE for none. One plan after the other takes its nodes.
+
+    And how many leading plans then keep the limits.
 
     Parameters
     ----------
     start, node: int64[P + 1], int64[K]
         The nodes of each plan's tasks, as rows of ``left``.
-    asked, left: int64[R'], int64[M, R']
-        What each task asks for, and the room of the nodes, which is changed; of the resources that are asked for.
+    asked, left: int64[R'], int64[M + A, R']
+        What each task asks for, and the room of the nodes and then below the limits, which is changed; of the resources
+        that are asked for.
     here_start, here: int64[M + 1], int64[V]
         The victims of each node, in the order in which they are taken.
     unit, member, member_start: int64[V], int64[V], int64[U + 1]
         The unit of each victim, and the victims of each unit.
-    at, held: int64[V], int64[V, R']
-        The node of each victim (M: none of them), and what it holds.
+    at, line, held: int64[V], int64[V], int64[V, R']
+        The node of each victim (M + A: none of them), the first limit that it counts against, with all after it (M + A:
+        none), and what it holds.
     """
-    taker = np.full(len(member_start) - 1, NONE, np.int64)
-    taken = np.empty(len(taker), np.int64)
+    taker, limits, within = np.full(len(member_start) - 1, NONE, np.int64), len(here_start) - 1, len(start) - 1
+    taken, untaken = np.empty(len(taker), np.int64), 0
     for plan in range(len(start) - 1):
         mine, many = node[start[plan] : start[plan + 1]], 0
         for there in mine:
@@ -152,26 +183,50 @@ def _takers(start: Longs, node: Rows, asked: Longs, left: Longs, here_start: Lon
                 if taker[unit[victim]] == NONE:
                     taken[many], taker[unit[victim]] = unit[victim], plan
                     many += 1
-                    _move(1, unit[victim], member, member_start, at, held, left)
+                    _move(1, unit[victim], member, member_start, at, line, held, left)
             left[there] -= asked
+        left[limits:] -= asked * len(mine)
+        while untaken < len(taker) and taker[untaken] != NONE:
+            untaken += 1
+        for one in range(untaken, len(taker)):
+            if (left[limits:] >= 0).all():
+                break
+            if taker[one] == NONE and _relieves(one, member, member_start, line, held, left):
+                taken[many], taker[one] = one, plan
+                many += 1
+                _move(1, one, member, member_start, at, line, held, left)
+        if within > plan and not (left[limits:] >= 0).all():
+            within = plan
         for one in taken[:many]:  # one that went early may not be needed any more
-            _move(-1, one, member, member_start, at, held, left)
-            enough = True
+            _move(-1, one, member, member_start, at, line, held, left)
+            enough = (left[limits:] >= 0).all()
             for there in mine:
                 enough &= (left[there] >= 0).all()
             if enough:
                 taker[one] = NONE
             else:
-                _move(1, one, member, member_start, at, held, left)
-    return taker
+                _move(1, one, member, member_start, at, line, held, left)
+    return taker, within
 
 
 @inlined
-def _move(sign: int, unit: int, member: Rows, member_start: Longs, at: Rows, held: Longs, left: Longs) -> None:
+def _relieves(one: int, member: Rows, member_start: Longs, line: Rows, held: Longs, left: Longs) -> bool:
+    """Whether a unit holds something of what is exceeded of a limit that it counts against."""
+    for victim in member[member_start[one] : member_start[one + 1]]:
+        if ((left[line[victim] :] < 0) & (held[victim] > 0)).any():
+            return True
+    return False
+
+
+@inlined
+def _move(
+    sign: int, unit: int, member: Rows, member_start: Longs, at: Rows, line: Rows, held: Longs, left: Longs
+) -> None:
     """Let the victims of a unit go (1) or return (-1)."""
     for victim in member[member_start[unit] : member_start[unit + 1]]:
         if at[victim] < len(left):
             left[at[victim]] += sign * held[victim]
+        left[line[victim] :] += sign * held[victim]
 
 
 def _breaking(snapshot: Snapshot, owner: Rows, rows: Rows) -> Bools:

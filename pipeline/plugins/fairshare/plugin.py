@@ -16,7 +16,7 @@ from pipeline.cluster.fairness.gate import QueueShares, Victims, may_reclaim, ma
 from pipeline.cluster.orders import total_rank
 from pipeline.cluster.queue_tree import is_parent, least_above, with_descendants
 from pipeline.cluster.resources import PODS
-from pipeline.cluster.rules.quota import never_evicted
+from pipeline.cluster.rules.quota import QueueLimits, never_evicted
 from pipeline.cluster.rules.requests import asking
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import OPEN, Queues
@@ -25,6 +25,7 @@ from pipeline.kernels import kernel, linked
 from pipeline.plugins.arguments import NUMBER
 from pipeline.plugins.extension_points import (
     AllowsReclaim,
+    CountsLimits,
     InterleavesVictims,
     LimitsLastingWork,
     LimitsQueues,
@@ -48,6 +49,7 @@ class FairShare(
     OrdersQueues,
     InterleavesVictims,
     LimitsQueues,
+    CountsLimits,
     LimitsLastingWork,
     AllowsReclaim,
     SharesFairly,
@@ -126,6 +128,10 @@ class FairShare(
         own = least_above(self._queues.parent, _left(self._queues.capability, self._state.allocated))
         own[self._closed] = 0
         return own
+
+    def queue_limits(self) -> QueueLimits:
+        """The same in columns."""
+        return QueueLimits(self._queues.parent, self._queues.capability, self._state.allocated, self._closed)
 
     def lasting_headroom(self) -> Longs:
         """int64[Q, R]: up to what the queue and its ancestors deserve, for work that can never be evicted."""

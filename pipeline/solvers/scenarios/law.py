@@ -7,7 +7,7 @@ import numpy as np
 from pipeline.cluster.arrays import UNLIMITED, Longs, Rows, without
 from pipeline.cluster.resources import fits
 from pipeline.cluster.what_if import WhatIf
-from pipeline.decision.headroom import headroom_of
+from pipeline.decision.headroom import LineLimits, headroom_of, limits_of, room_of
 from pipeline.decision.statement import Statement
 from pipeline.keeping import cached_property
 from pipeline.plugins.host import Host
@@ -58,8 +58,17 @@ class Law:
             return True
         if len(victims) == 0:
             return False
-        after = self.host.on(WhatIf.of(self.host.context.snapshot).evicting(victims), victims)
-        return bool(fits(request, headroom_of(after, first)))
+        snapshot = self.host.context.snapshot
+        if self._limits.counted:
+            lasts = not snapshot.podgroups.preemptible[first]
+            lasting = not lasts or fits(request, self.host.lasting_headroom[snapshot.podgroups.queue[first]])
+            return bool(lasting and fits(request, self._limits.left_by(snapshot, victims)).all())
+        after = self.host.on(WhatIf.of(snapshot).evicting(victims), victims)
+        return bool(fits(request, room_of(after, snapshot, first)))
+
+    @cached_property
+    def _limits(self) -> LineLimits:
+        return limits_of(self.host, self.preemptor.podgroups[0])
 
     @cached_property
     def within_limits(self) -> bool:

@@ -217,3 +217,14 @@ def test_a_plan_is_stale_once_others_hold_what_its_victims_would_leave_below_a_l
     queues = case.snapshot.queues
     less = replace(case.snapshot, queues=replace(queues, capability=sealed(np.minimum(queues.capability, 3))))
     assert isinstance(judge(plan, replace(less, revision=less.revision + 1), case.policy, case.now), Stale)
+
+
+@pytest.mark.parametrize("purpose", ["preempt", "reclaim"])
+@pytest.mark.parametrize("profile", ["default", "kai"])
+def test_podgroups_alike_whose_queue_is_at_its_limit_are_served_by_one_search(profile, purpose):
+    case = open_case(at_its_limit(profile, purpose, 4, 1))
+    done, asked = served(case.snapshot, case.policy)
+    assert asked == [4]
+    assert [len(plan.statement.evictions) for plan in done.plans] == [1] * 4
+    with uncompiled():
+        assert repr(served(case.snapshot, case.policy)[0].plans) == repr(done.plans)
