@@ -190,10 +190,10 @@ def _together(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
     present = {cause: told for cause, told in _bindings(asked, allowed) if told is not None}
     shapes = len(asked.need.shapes) > 1 and not asked.by_task
     tried = asked.need.minimum <= _TASKS and (shapes or len(present) > 0)
-    if tried and asked.reason is not Reason.NO_ARRANGEMENT and _placed_without(asked, allowed, None):
+    if tried and asked.reason is not Reason.NO_ARRANGEMENT and _placed(asked, allowed):
         return
     if len(present) > 1 and tried:
-        alone = {cause: told for cause, told in present.items() if _placed_without(asked, allowed, cause)}
+        alone = {cause: told for cause, told in present.items() if _placed(asked, allowed, loose=cause)}
         present = alone or present
     yield from present.values()
     if shapes and not present:
@@ -222,19 +222,19 @@ def _bindings(asked: Question, allowed: Bools) -> Iterator[tuple[Cause, Obstacle
         yield Cause.TORN, Obstacle(Cause.TORN, podgroup=part.podgroup, task=task, what=level, wanted=len(mine))
 
 
-def _placed_without(asked: Question, allowed: Bools, cause: Cause | None) -> bool:
-    """Whether the minimum has places in some domain once one thing no longer binds it; None: with all that binds it."""
+def _placed(asked: Question, allowed: Bools, *, loose: Cause | None = None) -> bool:
+    """Whether the minimum has places in some domain; with ``loose``, once that no longer binds it."""
     snapshot, need = asked.snapshot, asked.need
-    if cause is Cause.REPELLED:
+    if loose is Cause.REPELLED:
         words = snapshot.vocabulary
         free = tuple(replace(one, anti_affinity=()) for one in words.constraints)
         snapshot = replace(snapshot, vocabulary=replace(words, constraints=free))
-    elif cause is Cause.CARDS:
+    elif loose is Cause.CARDS:
         nothing = frozen(np.zeros(len(snapshot.shapes)), np.int64)
         snapshot = replace(snapshot, shapes=replace(snapshot.shapes, on_card=nothing))
-    elif cause is not None:
-        loose = tuple(part._replace(required_level=NONE) if part.subgroup != NONE else part for part in need.parts)
-        need = replace(need, parts=loose)
+    elif loose is not None:
+        parts = tuple(part._replace(required_level=NONE) if part.subgroup != NONE else part for part in need.parts)
+        need = replace(need, parts=parts)
     start, stop = snapshot.topology.start, snapshot.topology.stop
     for domain in _Slots.of(asked, allowed, asked.room_after).enough(asked.domains).tolist():
         first, last = int(start[domain]), int(stop[domain])
