@@ -83,7 +83,11 @@ class RedisBus:
             with client.pipeline(transaction=False) as together:
                 for fields in entries:
                     together.xadd(key, dict(fields), maxlen=cap, approximate=True)
-                return [entry.decode() for entry in together.execute()]
+                answers = together.execute(raise_on_error=False)  # it would put the command before the answer
+            refusal = next((one for one in answers if isinstance(one, ResponseError)), None)
+            if refusal is not None:
+                raise refusal
+            return [entry.decode() for entry in answers]
 
         return self._link.ask(add)
 

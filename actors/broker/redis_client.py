@@ -41,9 +41,9 @@ T = TypeVar("T")
 
 WRITE_TIMEOUT_S = 5.0
 BLOCK_MARGIN_S = 2.5
-#: What a broker answers while its disk is full, its replicas are away or a script runs. Errors that have classes of
-#: their own have lost this word.
-_PASSING = ("MISCONF", "NOREPLICAS", "BUSY ")
+#: What a broker answers while its disk is full, its replicas are away or a script runs, and to a read that waits while
+#: it becomes a replica. redis-py has classes for other answers, and takes their first word away.
+_PASSING = ("MISCONF", "NOREPLICAS", "BUSY ", "UNBLOCKED")
 
 
 def broker_address(url: str) -> str:
@@ -131,11 +131,13 @@ class RedisClient:
         ------
         BrokerUnreachable
             No answer, or none now (loading, failing over, memory or disk full): whether a write happened is unknown.
+            Where the broker has become a replica, its address is looked up anew the next time.
         BrokerRefused
             The broker answered with an error.
         """
+        client = self._slow if blocking else self._quick
         try:
-            return ask(self._slow if blocking else self._quick)
+            return ask(client)
         except (AuthenticationError, AuthorizationError) as refusal:
             raise BrokerRefused(f"broker at {self.address} refused the credentials: {refusal}") from refusal
         except ConnectionError as refusal:
@@ -143,7 +145,10 @@ class RedisClient:
             if untrusted:  # waiting does not mend it, and the connection may be intercepted
                 raise BrokerRefused(f"broker at {self.address} is not who it should be: {refusal}") from refusal
             raise BrokerUnreachable(str(refusal) or type(refusal).__name__) from refusal
-        except (TimeoutError, ReadOnlyError, OutOfMemoryError, ClusterDownError, TryAgainError) as refusal:
+        except ReadOnlyError as refusal:
+            client.connection_pool.disconnect(inuse_connections=False)  # the address may lead to its successor
+            raise BrokerUnreachable(str(refusal)) from refusal
+        except (TimeoutError, OutOfMemoryError, ClusterDownError, TryAgainError) as refusal:
             raise BrokerUnreachable(str(refusal) or type(refusal).__name__) from refusal
         except AskError as refusal:  # MOVED as well
             raise BrokerRefused(
