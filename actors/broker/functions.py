@@ -22,6 +22,11 @@ local function before(a, b)
   return am < bm or (am == bm and as < bs)
 end
 
+local function time_ms()
+  local now = redis.call('TIME')
+  return tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
+end
+
 -- The groups of a stream, each with the oldest entry it was not handed and its oldest pending one; nil where none is.
 local function groups(key)
   local found = {}
@@ -37,11 +42,13 @@ local function groups(key)
   return found
 end
 
--- keys: stream; args: covered id, and a time (ms; 0: none): a group that has left an entry from before it
--- unacknowledged is not waited for. Keeps, for every other, its oldest unacknowledged entry, or else the last one it
--- was handed: the anchor by which a reader knows that nothing after it is missing.
+-- keys: stream; args: covered id, and how long entries are kept (ms; '': without limit) by the broker's clock, whose
+-- times are in their ids: a group that has left an older one unacknowledged is not waited for. Keeps, for every other,
+-- its oldest unacknowledged entry, or else the last one it was handed: the anchor by which a reader knows that nothing
+-- after it is missing.
 local function trim(keys, args)
-  local floor, since = args[1], args[2] .. '-0'
+  local floor, since = args[1], '0-0'
+  if args[2] ~= '' then since = string.format('%.0f-0', math.max(0, time_ms() - tonumber(args[2]))) end
   for _, group in ipairs(groups(keys[1])) do
     local oldest = group['held'] or group['waiting']
     local low = group['held'] or group['last-delivered-id']
@@ -127,8 +134,7 @@ local function acquire(keys, args)
     if most and left > most then redis.call('PEXPIRE', keys[1], held[3]) end
     return {'BUSY', held[1], held[2]}
   end
-  local now, last = redis.call('TIME'), tonumber(redis.call('GET', keys[2]) or '0')
-  local ahead = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000) - last
+  local ahead = time_ms() - tonumber(redis.call('GET', keys[2]) or '0')
   local epoch = string.format('%.0f', redis.call('INCRBY', keys[2], string.format('%.0f', math.max(1, ahead))))
   redis.call('HSET', keys[1], 'epoch', epoch, 'owner', args[1], 'ttl', args[2])
   redis.call('PEXPIRE', keys[1], args[2])

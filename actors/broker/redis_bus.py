@@ -43,7 +43,10 @@ class RedisBus:
     dead_letters
         How many of the newest dead letters are kept.
     unread_kept_s
-        How long trimming waits for a group that does not acknowledge, in seconds; None: without limit.
+        How long trimming waits for a group that does not acknowledge, in seconds of the broker's clock; None: without
+        limit.
+    now_s
+        Our clock, for the age of what waits; seconds.
     """
 
     def __init__(
@@ -199,10 +202,8 @@ class RedisBus:
     def trim(self, stream: str, *, covered: str) -> int:
         """Drop entries that no reader needs any more; see the port."""
         id_order(covered)
-        # Entries from before this time are waited for no longer; ids never lie before 1.
-        kept = self._unread_kept_s
-        since_ms = 0 if kept is None else max(0, int((self._now_s() - kept) * 1000))
-        return int(self._link.call("trim", [self._key(stream)], [covered, since_ms]))
+        kept_ms = "" if self._unread_kept_s is None else int(self._unread_kept_s * 1000)
+        return int(self._link.call("trim", [self._key(stream)], [covered, kept_ms]))
 
     def bounds(self, stream: str) -> Bounds:
         """First and last id, and counts; see the port."""

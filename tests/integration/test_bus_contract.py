@@ -318,7 +318,8 @@ def test_a_group_that_has_read_everything_long_ago_keeps_its_anchor(bus: Bus) ->
 def seen_from(bus: Bus, seconds: float, unread_kept_s: float | None = None) -> Bus:
     """The same streams, as who looks at them so much later sees them."""
     if isinstance(bus, RedisBus):
-        return RedisBus(bus._link, bus._fleet, unread_kept_s=unread_kept_s, now_s=lambda: time.time() + seconds)
+        kept_s = unread_kept_s - seconds if unread_kept_s is not None else None  # its broker's clock is not moved
+        return RedisBus(bus._link, bus._fleet, unread_kept_s=kept_s, now_s=lambda: time.time() + seconds)
     assert isinstance(bus, MemoryBus)
     later = MemoryBus(bus._fleet, lambda: time.time() + seconds, unread_kept_s=unread_kept_s)
     later._logs = bus._logs

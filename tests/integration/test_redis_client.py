@@ -99,6 +99,13 @@ def test_pending_entries_that_left_the_stream_are_reported(client: RedisClient, 
     assert bus.lags(EVENTS)["g"].pending == 0
 
 
+def test_a_clock_of_ours_that_is_days_ahead_trims_nothing_that_is_unread(client: RedisClient, fleet_name: str) -> None:
+    bus = RedisBus(client, fleet_name, unread_kept_s=86_400.0, now_s=lambda: time.time() + 200_000.0)
+    bus.join(EVENTS, "away")
+    ids = [bus.publish(EVENTS, {"batch": b"a"}) for _ in range(3)]
+    assert bus.trim(EVENTS, covered=ids[-1]) == 0
+
+
 def test_the_lag_of_a_group_made_in_the_middle_is_counted(client: RedisClient, fleet_name: str) -> None:
     bus = RedisBus(client, fleet_name)
     ids = [bus.publish(EVENTS, {"batch": b"a"}) for _ in range(5)]
