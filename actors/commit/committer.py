@@ -67,7 +67,7 @@ class Committer:
     now_s
         The clock, in seconds since the epoch.
     elapsed_s
-        A clock that is never set, in seconds, for the lease; None: ``now_s``.
+        A clock that is never set, in seconds, for the lease and for what is due after some time; None: ``now_s``.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Committer:
         self._lease = LeaseKeeper(ledger, owner, self._limits.lease_ttl_s, elapsed_s or now_s)
         self._state = NewestState()
         self._book = DecisionBook(self._limits.eviction_deadline_s, policy.reservation_ttl_s, now_s)
-        self._writer = RecordWriter(ledger, self._lease, self._state, telemetry, now_s)
+        self._writer = RecordWriter(ledger, self._lease, self._state, telemetry, elapsed_s or now_s)
         self._claims = ClaimRecords(self._book, self._writer, policy, naming)
         self.lost_behind: int | None = None
         count_from_zero(telemetry.figures)

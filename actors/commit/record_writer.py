@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import msgpack
@@ -26,8 +27,8 @@ class RecordWriter:
         The right to write; lost when it is not known what was written, or another has it.
     state
         Loses what was judged as if it were recorded, and was not.
-    now_s
-        The clock, in seconds since the epoch.
+    elapsed_s
+        A clock that is never set, in seconds.
 
     Attributes
     ----------
@@ -41,10 +42,10 @@ class RecordWriter:
         keeper: LeaseKeeper,
         state: NewestState,
         telemetry: Telemetry,
-        now_s: Callable[[], float],
+        elapsed_s: Callable[[], float],
     ) -> None:
         self._ledger, self._keeper, self._state, self._telemetry = ledger, keeper, state, telemetry
-        self._now_s, self._forget_at = now_s, 0.0
+        self._elapsed_s, self._forget_at = elapsed_s, -math.inf
         self.recorded = 0
 
     def begin(self, lease: Lease) -> None:
@@ -86,6 +87,6 @@ class RecordWriter:
 
     def forget(self) -> None:
         """Drop old verdicts at times, so that the ledger stays as bounded as its stream."""
-        if self._keeper.held is not None and self._now_s() >= self._forget_at:
-            self._forget_at = self._now_s() + _FORGET_EVERY_S
+        if self._keeper.held is not None and self._elapsed_s() >= self._forget_at:
+            self._forget_at = self._elapsed_s() + _FORGET_EVERY_S
             self._ledger.forget(self._keeper.held)

@@ -55,7 +55,7 @@ class CommitterActor(RoleProcess):
         )
         self._reporting = threading.Lock()
         self._reports = Reports(self.bus)
-        self._reasons = StarvingReasons(self.bus, self._directory, now_s=time.time)
+        self._reasons = StarvingReasons(self.bus, self._directory, now_s=time.time, elapsed_s=time.monotonic)
         self._renew_s, self._silent_s = settings.lease_ttl_s / 3, 2 * settings.lease_ttl_s + REPEAT_S
         self._heard_at = time.monotonic()
         self._served = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -70,19 +71,28 @@ class StarvingReasons:
         Names of the rows of a report's epoch.
     now_s
         The clock, in seconds since the epoch.
+    elapsed_s
+        A clock that is never set, in seconds, for what is written again; None: ``now_s``.
     """
 
-    def __init__(self, bus: Bus, naming: Directory, *, now_s: Callable[[], float]) -> None:
-        self._bus, self._naming, self._now_s = bus, naming, now_s
+    def __init__(
+        self,
+        bus: Bus,
+        naming: Directory,
+        *,
+        now_s: Callable[[], float],
+        elapsed_s: Callable[[], float] | None = None,
+    ) -> None:
+        self._bus, self._naming, self._now_s, self._elapsed_s = bus, naming, now_s, elapsed_s or now_s
         self._due: list[dict[str, bytes]] = []
         self._said: dict[str, PendingReasons] | None = None
         #: For each podgroup row of the epoch the condition's reason that was written last; NONE: none.
         self._codes: Longs = np.zeros(0, np.int64)
-        self._epoch, self._again_at = NONE, 0.0
+        self._epoch, self._again_at = NONE, -math.inf
         #: Places of this report, and those of the first that were written last, with when.
         self._places: dict[str, int] = {}
         self._written_places: dict[str, int] = {}
-        self._place_at = 0.0
+        self._place_at = -math.inf
 
     def take(self, report: PendingReport, names: AbstractContextManager[object] | None = None) -> None:
         """Write changed reasons, and that podgroups no longer wait; nothing for rows without names.
@@ -109,14 +119,14 @@ class StarvingReasons:
         now, order = self._now_s(), self._naming.podgroups(report.starving)
         starving = set(order)
         self._places = {name: at for at, name in enumerate(order, 1)}
-        attempts, conditions = self._attempts(report), self._changed(report, now)
+        attempts, conditions = self._attempts(report), self._changed(report)
         for name in (*attempts, *(name for name in conditions if name not in attempts)):
             before = self._said.get(name, PendingReasons(name, now, ()))
             kept = before.attempts if name in starving else ()
             self._say(PendingReasons(name, now, attempts.get(name, kept), conditions.get(name, before.condition)))
         self._end(report, starving, now)
-        if now >= self._place_at + PLACES_EVERY_S:
-            self._place_at = now
+        if self._elapsed_s() >= self._place_at + PLACES_EVERY_S:
+            self._place_at = self._elapsed_s()
             for name in order[:PLACES]:
                 if name in self._said and self._written_places.get(name) != self._places[name]:
                     self._note(self._said[name])
@@ -138,11 +148,12 @@ class StarvingReasons:
             by_gang_group.setdefault(one.gang_group, []).append(told)
         return {name: tuple(told) for rows, told in by_gang_group.items() for name in self._naming.podgroups(rows)}
 
-    def _changed(self, report: PendingReport, now: float) -> dict[str, Mapping[str, Any]]:
+    def _changed(self, report: PendingReport) -> dict[str, Mapping[str, Any]]:
         """Conditions whose reason changed, or was not written for some time; at most `AT_ONCE`."""
         left = report.unscheduled
-        if report.epoch != self._epoch or now >= self._again_at:
-            self._epoch, self._again_at, self._codes = report.epoch, now + AGAIN_S, np.zeros(0, np.int64)
+        elapsed_s = self._elapsed_s()
+        if report.epoch != self._epoch or elapsed_s >= self._again_at:
+            self._epoch, self._again_at, self._codes = report.epoch, elapsed_s + AGAIN_S, np.zeros(0, np.int64)
         more = int(left.podgroup.max(initial=-1)) + 1 - len(self._codes)
         self._codes = np.concatenate([self._codes, np.full(max(0, more), NONE, np.int64)])
         at = np.flatnonzero(self._codes[left.podgroup] != left.reason)[:AT_ONCE]
@@ -177,7 +188,7 @@ class StarvingReasons:
         before = self._said.get(waits.podgroup)
         began = waits.at if before is None or before.since is None else before.since
         waits = replace(waits, since=began)
-        if before is None or before.reasons != waits.reasons or waits.at >= before.at + AGAIN_S:
+        if before is None or before.reasons != waits.reasons or abs(waits.at - before.at) >= AGAIN_S:
             self._note(waits)
             self._said[waits.podgroup] = waits
 

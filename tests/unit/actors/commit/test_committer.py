@@ -107,6 +107,27 @@ def test_verdicts_of_trimmed_decisions_are_forgotten_while_the_committer_leads(
     assert forgets == [0, 1, 0]
 
 
+def test_verdicts_are_forgotten_in_time_although_the_clock_was_put_back(
+    held: HeldBack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elapsed, forgets = Clock(50.0), list[int]()
+    committer = Committer(
+        held.ledger, held.bus, held.policy, held.directory, held.telemetry,
+        owner="other", now_s=held.clock, elapsed_s=elapsed,
+    )  # fmt: skip
+    forget = held.ledger.forget
+    monkeypatch.setattr(held.ledger, "forget", lambda lease: forgets.append(forget(lease)))
+    held.committer.resign()
+    committer.lead()
+    committer.hear(held.ingest.snapshot)
+    committer.tend()
+    held.clock.now -= 3_600.0
+    elapsed.now += 61.0
+    committer.lead()
+    committer.tend()
+    assert len(forgets) == 2
+
+
 def test_without_the_lease_nothing_is_judged(held: HeldBack) -> None:
     other = held.new_committer("second")
     assert not other.lead()

@@ -9,9 +9,9 @@ from dataclasses import replace
 from actors.broker.bus import STARVING, Entry
 from actors.broker.memory_bus import MemoryBus
 from actors.contracts import PendingReport
-from actors.search.pending_reasons import StarvingReasons, newest, written
+from actors.search.pending_reasons import AGAIN_S, PLACES_EVERY_S, StarvingReasons, newest, written
 from pipeline.cluster.arrays import NO_ROWS
-from tests.support.assembly import Assembly, gang, rack_cluster
+from tests.support.assembly import Assembly, Clock, gang, rack_cluster
 
 
 class SlowBus(MemoryBus):
@@ -67,3 +67,19 @@ def test_why_there_was_no_plan_is_still_known_once_there_is_one() -> None:
     reasons.take(nothing)
     assert not any(one.reasons for one in newest(bus))
     assert {one.podgroup for one in written(bus) if one.attempts} == said
+
+
+def test_places_and_reasons_are_written_again_although_the_clock_was_put_back() -> None:
+    assembly, (report,) = reported()
+    bus, elapsed = MemoryBus(), Clock(0.0)
+    reasons = StarvingReasons(bus, assembly.directory, now_s=assembly.clock, elapsed_s=elapsed)
+    reasons.take(report)
+    assembly.clock.now -= 3_600.0
+    elapsed.now += PLACES_EVERY_S
+    changed = replace(report, starving=report.starving[::-1], unplaced=(), unscheduled=report.unscheduled.only(NO_ROWS))
+    reasons.take(changed)
+    assert {one.podgroup: one.place for one in newest(bus)}["default/wide0"] == (30, 30)
+    before = bus.bounds(STARVING).added
+    elapsed.now += AGAIN_S
+    reasons.take(report)
+    assert bus.bounds(STARVING).added == before + 30
