@@ -118,6 +118,8 @@ class Dispatcher:
     def cycle(self, news: SnapshotUpdate) -> Cycled:
         """Run a cycle on the newest snapshot, and have its plans committed."""
         started_s, now = time.perf_counter(), self._now_s()
+        if now < self._cycled_at:  # the clock was put back: pauses would last for as much longer
+            self._backoff = self._backoff.kept(())
         self._cycled_at = now
         snapshot, offers, answers = news.snapshot, list[Offer](), list[CommitResult]()
         backoff = Setup(news.closed, self._backoff).active_at(now).backoff

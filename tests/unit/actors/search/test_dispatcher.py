@@ -235,6 +235,18 @@ def test_a_search_without_a_plan_is_not_repeated_without_news() -> None:
     assert assembly.dispatcher.next_at(assembly.ingest.snapshot) is None
 
 
+def test_a_pause_lasts_no_longer_because_the_clock_was_put_back() -> None:
+    assembly = full()
+    assembly.say(assembly.fleet.submit(gang("huge", 40, 8, priority=5)))
+    seen = watched(assembly)
+    assembly.cycle()
+    asked = len(seen.asked)
+    assembly.clock.now -= 3_600.0
+    assembly.say(assembly.fleet.submit(gang("other", 1, 8)))  # news
+    assert assembly.cycle().unplaced == 2
+    assert len(seen.asked) > asked
+
+
 def test_a_lost_batch_is_tried_again_and_is_no_refusal() -> None:
     assembly = full()
     seen = watched(assembly)
