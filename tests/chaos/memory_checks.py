@@ -38,10 +38,16 @@ _STATUS = {PENDING: "Pending", BOUND: "Running", RUNNING: "Running", TERMINATING
 
 
 def run(
-    seed: int, parts: Parts | None = None, *, turns: int = TURNS, most: int = FAULTS, broker: bool = True
+    seed: int,
+    parts: Parts | None = None,
+    *,
+    turns: int = TURNS,
+    most: int = FAULTS,
+    broker: bool = True,
+    hosts: bool = False,
 ) -> Outcome:
     """Play the schedule of a seed and check everything; see ``drawn``."""
-    return run_schedule(drawn(seed, turns=turns, most=most, broker=broker), parts)
+    return run_schedule(drawn(seed, turns=turns, most=most, broker=broker, hosts=hosts), parts)
 
 
 def run_schedule(schedule: Schedule, parts: Parts | None = None) -> Outcome:
@@ -86,6 +92,8 @@ def come_to_rest(world: World) -> list[str]:
     world.holding = world.losing_answers = world.search.losing = world.ingestor_away = world.dispatcher_behind = 0
     for seat in world.seats:
         seat.behind = 0
+    for host in world.hosts.values():
+        host.ahead_s = 0.0
     connector.say(connector.fleet.submit(gang("last", 1, 0)))
     quiet = 0
     for _ in range(_PATIENCE):

@@ -11,7 +11,7 @@ from tests.chaos.schedule import Fault, Kind
 if TYPE_CHECKING:
     from tests.chaos.memory_world import World
 
-#: Victims that end late take this long, and the broker's clock jumps by one of these; seconds.
+#: Victims that end late take this long, and clocks jump by one of these; seconds.
 LATE_S, JUMPS_S = (15.0, 30.0), (-30.0, -5.0, 5.0, 30.0)
 
 
@@ -99,6 +99,10 @@ def _clock_jump(world: World, fault: Fault) -> None:
     world.broker_clock.ahead_s += world.draw.choice(JUMPS_S) * fault.lasts
 
 
+def _host_clock(world: World, fault: Fault) -> None:
+    world.hosts[fault.role].ahead_s += world.jumps.choice(JUMPS_S) * fault.lasts
+
+
 def _disk_full(world: World, fault: Fault) -> None:
     world.injector.full_until = world.clock.now + 2.0 * fault.lasts
 
@@ -144,6 +148,7 @@ BEFALL: Mapping[Kind, Callable[[World, Fault], None]] = {
     Kind.LOSE_REQUEST: _lose_request,
     Kind.SAME_MOMENT: _same_moment,
     Kind.CLOCK_JUMP: _clock_jump,
+    Kind.HOST_CLOCK: _host_clock,
     Kind.DISK_FULL: _disk_full,
     Kind.DROP_REPLIES: _drop_replies,
     Kind.REPEAT: _repeat,

@@ -24,8 +24,8 @@ _READS = ("follow", "newest", "bounds", "lags", "reached")
 
 
 @dataclass(slots=True)
-class BrokerClock:
-    """The clock of the broker's machine, which may differ from all others."""
+class MachineClock:
+    """The clock of one machine, which may differ from all others."""
 
     of: Clock
     ahead_s: float = 0.0

@@ -36,7 +36,7 @@ from tests.chaos.exported_again import Exports
 from tests.chaos.memory_decided import CycleRuns, NotingCommitter
 from tests.chaos.memory_faults import BEFALL
 from tests.chaos.memory_fleet import Connector, arriving, first_cluster, kept_apart, together
-from tests.chaos.memory_ports import BrokerClock, Died, FaultyBus, FaultyLedger, FaultySearch, Injector, KeptBus
+from tests.chaos.memory_ports import Died, FaultyBus, FaultyLedger, FaultySearch, Injector, KeptBus, MachineClock
 from tests.chaos.schedule import Fault, Kind, Schedule
 from tests.support.assembly import Clock
 from tests.support.encoded import encoded
@@ -108,7 +108,10 @@ class World:
         self.apart = random.Random(f"{schedule.seed} apart")
         self.exports = Exports(random.Random(f"{schedule.seed} exported"))
         self.clock, self.policy = Clock(), self.parts.policy
-        self.broker_clock = BrokerClock(self.clock)
+        self.broker_clock = MachineClock(self.clock)
+        #: Of the machines of both services; the first has the ingestor and the dispatcher that are played.
+        self.hosts = {name: MachineClock(self.clock) for name in ("first", "second")}
+        self.jumps = random.Random(f"{schedule.seed} jumps")
         self.bus = self.parts.bus("chaos", self.broker_clock)
         self.ledger = self.parts.ledger(self.bus, self.broker_clock)
         self.injector = Injector(self._meanwhile, self.clock)
@@ -120,9 +123,7 @@ class World:
         )
         self.connector = Connector(fleet, self.bus, self.clock, self.draw)
         self.settings = Settings(
-            fleet="chaos",
-            entries_per_read=schedule.entries_per_read,
-            checkpoint_every_s=schedule.checkpoint_every_s,
+            fleet="chaos", entries_per_read=schedule.entries_per_read, checkpoint_every_s=schedule.checkpoint_every_s
         )
         self.noted, self.lost = Noted(), set[str]()
         self.offered: list[Offer] = []
@@ -145,7 +146,8 @@ class World:
     def _new_committer(self, name: str, starts: int, directory: Directory) -> NotingCommitter:
         made = self.parts.committer(
             FaultyLedger(self.ledger, self.injector, name), FaultyBus(self.bus, self.injector, "committer", name),
-            self.policy, directory, _TELEMETRY, owner=f"{name}-{starts}", now_s=self.clock, limits=LIMITS,
+            self.policy, directory, _TELEMETRY, owner=f"{name}-{starts}",
+            now_s=self.hosts[name], elapsed_s=self.clock, limits=LIMITS,
         )  # fmt: skip
         made.noted = self.noted.decided
         return made
@@ -157,9 +159,10 @@ class World:
     def _new_dispatcher(self) -> Dispatcher:
         self.search = FaultySearch(Searcher(self.policy, _TELEMETRY), self.injector)
         self._sequence, self._cycled, self._again_at = 0, -1, math.inf
+        self._cycled_ahead_s = self.hosts["first"].ahead_s
         return self.parts.dispatcher(
             self.policy, self.search, self.search, self.commit, _TELEMETRY,
-            now_s=self.clock, backoff=Backoff(seed=self.schedule.seed), spread=Spread(domains=2),
+            now_s=self.hosts["first"], backoff=Backoff(seed=self.schedule.seed), spread=Spread(domains=2),
         )  # fmt: skip
 
     def _start_ingestor(self) -> None:
@@ -173,12 +176,9 @@ class World:
         }
         bus = FaultyBus(self.bus, self.injector, "ingestor")
         self.ingest = IngestLoop(
-            self.settings,
-            bus,
-            _TELEMETRY,
-            now_s=self.clock,
+            self.settings, bus, _TELEMETRY, now_s=self.hosts["first"], elapsed_s=self.clock,
             consumer=lambda: f"ingestor-{self.injector.serial()}",
-        )
+        )  # fmt: skip
         for seat in self.seats:
             seat.said = None
 
@@ -268,7 +268,9 @@ class World:
             return
         if self._cycled == news.snapshot.revision and not self.due():
             return
-        now, backoff, losing = self.clock.now, self.dispatcher._backoff, self.search.losing
+        now, backoff, losing = self.hosts["first"](), self.dispatcher._backoff, self.search.losing
+        if now < self.dispatcher._cycled_at:
+            backoff = backoff.kept(())
         offers = self._offers = list[Offer]()
         try:
             done = self.dispatcher.cycle(news)
@@ -278,13 +280,15 @@ class World:
         if self.search.losing == losing:
             self.noted.cycles.note(news, now, backoff, offers)
         self._cycled, self._sequence = news.snapshot.revision, done.sequence
+        self._cycled_ahead_s = self.hosts["first"].ahead_s
         pause_s = FOLDED_WITHIN_S if done.sequence else AGAIN_S if done.again else math.inf
         self._again_at = self.clock.now + pause_s
 
     def due(self, within_s: float = 0.0) -> bool:
         """Whether it is time for a cycle without news."""
         at = self.dispatcher.next_at(self.news.snapshot) if self.news is not None else None
-        return min(self._again_at, math.inf if at is None else at) <= self.clock.now + within_s
+        timer = math.inf if at is None else at - self._cycled_ahead_s  # the wait began with the clock as it was then
+        return min(self._again_at, timer) <= self.clock.now + within_s
 
     # -- offers and answers ------------------------------------------------------------------------------------
 

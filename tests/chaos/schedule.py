@@ -35,6 +35,7 @@ class Kind(StrEnum):
     POWER_LOSS = "the broker's machine loses its power"
     SAME_MOMENT = "all roles act in the same millisecond"
     CLOCK_JUMP = "the broker's clock jumps"
+    HOST_CLOCK = "the clock of a committer's machine jumps"
     DISK_FULL = "the broker's disk is full"
     DROP_REPLIES = "the broker's answers to a role are dropped"
     REPEAT = "a role asks twice, and the second answer comes"
@@ -67,6 +68,8 @@ _OF_BROKER = {
     Kind.DISK_FULL: 3, Kind.DROP_REPLIES: 4, Kind.REPEAT: 4, Kind.DELAY: 3,
 }  # fmt: skip
 _ROLES = ("committer", "committer", "ingestor")
+#: At most how often the clocks of the roles' machines jump, where that is asked for.
+_JUMPS = 3
 #: A commit is where most can go wrong: its steps are drawn so much more often.
 _COMMITTER_SHARE = 0.6
 
@@ -142,11 +145,11 @@ class Outcome:
         return "\n".join([*lines, *(f"  BROKEN {sentence}" for sentence in self.broken)])
 
 
-def drawn(seed: int, *, turns: int = TURNS, most: int = FAULTS, broker: bool = True) -> Schedule:
+def drawn(seed: int, *, turns: int = TURNS, most: int = FAULTS, broker: bool = True, hosts: bool = False) -> Schedule:
     """The schedule of a seed: so many turns, and from three to so many faults, not counting a storm's.
 
     With ``broker`` there are up to half as many besides, which befall the broker and the way to it, and half of the
-    fleets are small.
+    fleets are small. With ``hosts`` the clocks of the roles' machines jump as well.
     """
     draw, others = random.Random(seed), random.Random(f"{seed} broker")
     faults = [_fault(draw, draw.randrange(1, turns)) for _ in range(draw.randint(3, most))]
@@ -154,6 +157,17 @@ def drawn(seed: int, *, turns: int = TURNS, most: int = FAULTS, broker: bool = T
         faults += _storm(draw, draw.randrange(2, turns // 2))
     if broker:
         faults += [_of_broker(others, others.randrange(1, turns)) for _ in range(others.randint(0, most // 2))]
+    if hosts:
+        clocks = random.Random(f"{seed} hosts")
+        faults += [
+            Fault(
+                Kind.HOST_CLOCK,
+                clocks.randrange(1, turns),
+                clocks.choice(("first", "second")),
+                lasts=clocks.randint(1, 4),
+            )
+            for _ in range(clocks.randint(1, _JUMPS))
+        ]
     racks, apart = (others.choice((1, 2)), 0.2) if broker else (2, 0.0)
     return Schedule(
         seed,

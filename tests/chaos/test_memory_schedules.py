@@ -23,6 +23,8 @@ SEEDS, AT_ONCE, TURNS, FAULTS = range(29, 39), 5, 36, 12
 KAI_SEEDS = range(1001, 1009)
 KOORDINATOR_SEEDS = range(2001, 2007)
 PACED_SEEDS = range(1, 5)
+#: Clocks of machines jump in these.
+CLOCK_SEEDS = (13, 14, 15)
 #: What is drawn is counted over these seeds as well.
 DRAWN = range(1, 301)
 
@@ -54,6 +56,13 @@ def test_the_same_holds_where_few_tasks_may_be_evicted_in_a_time(policy: Policy)
     outcomes = [run(seed, parts, turns=TURNS, most=FAULTS) for seed in PACED_SEEDS]
     assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
     assert sum(outcome.counts["victims"] for outcome in outcomes) > 5 * len(outcomes) // 2
+
+
+@pytest.mark.parametrize("policy", [Parts().policy, KAI, KOORDINATOR], ids=["default", "kai", "koordinator"])
+def test_the_same_holds_where_the_clocks_of_the_roles_jump(policy: Policy) -> None:
+    outcomes = [run(seed, Parts(policy=policy), turns=TURNS, most=FAULTS, hosts=True) for seed in CLOCK_SEEDS]
+    assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
+    assert all(outcome.counts["HOST_CLOCK"] for outcome in outcomes)
 
 
 @pytest.mark.parametrize("step", STEPS["committer"])
@@ -108,7 +117,7 @@ def _waits(schedule: Schedule) -> list[int]:
 
 def test_every_kind_of_fault_is_drawn_and_played() -> None:
     for seeds, least in ((DRAWN, 30), (SEEDS, 2)):
-        faults = [fault for seed in seeds for fault in drawn(seed, turns=TURNS, most=FAULTS).faults]
+        faults = [fault for seed in seeds for fault in drawn(seed, turns=TURNS, most=FAULTS, hosts=True).faults]
         kinds = Counter(fault.kind for fault in faults)
         assert min(kinds[kind] for kind in Kind) >= least
         assert {fault.step for fault in faults if fault.role == "committer"} >= set(STEPS["committer"])
