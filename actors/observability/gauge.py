@@ -15,7 +15,7 @@ class Gauge:
     """One value for each split. The library's own gauge reports a value that was set once to the end of the process."""
 
     def __init__(self, meter: Meter, name: str, unit: str, what: str) -> None:
-        self._lock = threading.Lock()
+        self.name, self._lock = name, threading.Lock()
         self._standing: dict[tuple[tuple[str, str], ...], Observation] = {}
         meter.create_observable_gauge(name, [self._observed], unit, what)
 

@@ -1,12 +1,12 @@
 """The committer: judges by meaning, records once, and tends what it promised."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from actors.broker.bus import DECISIONS, BrokerUnreachable, Entry
+from actors.broker.bus import DECISIONS, BrokerUnreachable
 from actors.broker.ledger import Lease, Record, RecordOutcome
 from actors.commit.committer import Committer, TimeLimits
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
@@ -128,57 +128,6 @@ def test_verdicts_are_forgotten_in_time_although_the_clock_was_put_back(
     assert len(forgets) == 2
 
 
-def test_without_the_lease_nothing_is_judged(held: HeldBack) -> None:
-    other = held.new_committer("second")
-    assert not other.lead()
-    other.hear(held.ingest.snapshot)
-    (answer,) = other.commit(held.offers)
-    assert (answer.verdict, answer.reason) == ("unready", "another service holds the lease")
-    assert decisions(held) == []
-
-
-def test_it_says_who_leads_and_for_how_long_it_is_sure_of_it(held: HeldBack) -> None:
-    other = held.new_committer("second")
-    assert not other.leadership.is_news(None)
-    other.lead()
-    epoch = held.committer.leadership.epoch
-    assert (other.leadership.leads, other.leadership.epoch, other.leadership.leader) == (False, epoch, "first")
-    assert other.leadership.is_news(None)
-    held.clock.now += 2.0
-    assert held.committer.leadership.leads_s == pytest.approx(3.0)
-    assert held.committer.lead()
-    assert held.committer.leadership.leads_s == pytest.approx(5.0)
-    held.clock.now += 5.0
-    assert not held.committer.leadership.leads  # it was silent for so long: until it has asked, it knows nothing
-    assert not held.committer.leadership.is_news(True)
-    assert other.lead()
-    held.committer.lead()
-    assert (held.committer.leadership.leads, held.committer.leadership.leader) == (False, "second")
-
-
-def test_a_lease_is_good_no_longer_because_the_clock_was_put_back(held: HeldBack) -> None:
-    elapsed = Clock(50.0)
-    committer = Committer(
-        held.ledger, held.bus, held.policy, held.directory, held.telemetry,
-        owner="other", now_s=held.clock, elapsed_s=elapsed,
-    )  # fmt: skip
-    held.committer.resign()
-    assert committer.lead()
-    held.clock.now -= 3_600
-    elapsed.now += TimeLimits().lease_ttl_s
-    assert not committer.leadership.leads
-
-
-def test_who_lost_the_lease_can_write_nothing(held: HeldBack) -> None:
-    held.clock.now += 6.0
-    successor = held.new_committer("second")
-    assert successor.lead()
-    (answer,) = held.committer.commit(held.offers)
-    assert answer.verdict == "unready"
-    assert not held.committer.leads
-    assert decisions(held) == []
-
-
 def test_nothing_is_judged_on_decisions_that_the_broker_has_lost(held: HeldBack) -> None:
     held.hear()
     held.committer.hear(replace(held.ingest.snapshot, decided=1))
@@ -267,37 +216,6 @@ def test_a_record_of_which_nobody_heard_is_found_in_the_stream(held: HeldBack) -
     held.hear()
     assert held.committer.commit(held.offers)[0].accepted
     assert len(decisions(held)) == 1
-
-
-def test_a_lease_counts_from_when_it_was_asked_for(held: HeldBack, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("acquire", "renew"):
-        ask = getattr(held.ledger, name)
-
-        def slow(*asked: object, ask: Callable[..., object] = ask) -> object:
-            answer = ask(*asked)
-            held.clock.now += 2.0
-            return answer
-
-        monkeypatch.setattr(held.ledger, name, slow)
-    other = held.new_committer("other", TimeLimits(lease_ttl_s=5.0))
-    held.committer.resign()
-    for _ in range(2):  # taken, then renewed
-        assert other.lead()
-        assert other.leadership.leads_s == pytest.approx(3.0)
-
-
-def test_a_lease_is_no_lease_before_what_is_recorded_was_read(held: HeldBack, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(*_asked: object, **_more: object) -> list[Entry]:
-        raise BrokerUnreachable("away")
-
-    held.committer.resign()
-    successor = held.new_committer("second")
-    with monkeypatch.context() as patched:
-        patched.setattr(held.bus, "follow", away)
-        with pytest.raises(BrokerUnreachable):
-            successor.lead()
-    assert not successor.leads
-    assert successor.lead()
 
 
 def test_nothing_is_judged_in_other_rows_than_those_of_our_own_decisions(held: HeldBack) -> None:
