@@ -10,12 +10,14 @@ import typer
 
 from actors.cli.import_commands import imports
 from actors.cli.live.commands import live
-from actors.cli.options import FleetName, Inventory, Profile, RayAddress, RedisUrl, SettingsFile, finite
+from actors.cli.options import Commands, FleetName, Inventory, Profile, RayAddress, RedisUrl, SettingsFile, finite
 from actors.documents.collector import collector_paused
+from actors.documents.model import MOST_CYCLES
 from actors.documents.results import refuse_to_replace_inputs, say
 
 app = typer.Typer(
     name="clearway",
+    cls=Commands,
     help="Gang-aware preemption and reclaim: make room for whole gangs at the least lost work.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -49,7 +51,8 @@ def simulate(
         list[Path] | None, typer.Argument(help="A cluster file, YAML or JSON; or manifests: files and folders.")
     ] = None,
     cycles: Annotated[
-        int | None, typer.Option(min=0, help="Cycles to run; default 1, or the number that a case states.")
+        int | None,
+        typer.Option(min=0, max=MOST_CYCLES, help="Cycles to run; default 1, or the number that a case states."),
     ] = None,
     profile: Profile = None,
     output: Annotated[str, typer.Option("--format", help="text or json.")] = "json",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
+from typer.core import TyperGroup
 
-from actors.documents.messages import meant
+from actors.documents.messages import meant, offences_in, sentence
 
 RedisUrl = Annotated[
     str | None,
@@ -27,6 +30,26 @@ SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file
 Profile = Annotated[str | None, typer.Option("--profile", help="Policy profile, by name or as a path to its file.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Inventory = Annotated[Path | None, typer.Option("--inventory", help="Inventory of the simulated fleet (YAML).")]
+
+
+class Commands(TyperGroup):
+    """The commands: refuses words that are empty, and says of a value that is refused what was found."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse empty words: an empty path would be the current folder, and a variable that is unset gives one."""
+        for before, word in pairwise(("clearway", *args)):
+            if not word or (word.startswith("--") and word.find("=") == len(word) - 1):
+                raise typer.BadParameter(f"expected a value, found an empty one after {(word or before)!r}")
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as refusal:
+            if isinstance(refusal.__cause__, ValidationError):
+                refusal.message = sentence(offences_in(refusal.__cause__)[0], "")
+            raise
 
 
 def finite(value: float | None) -> float | None:

@@ -16,6 +16,7 @@ from actors.cluster_file.task_documents import PreemptionPolicy, TaskDocument
 from actors.configuration.policy_documents import PolicyDocument
 from actors.documents.alike import Alike, read_together
 from actors.documents.model import (
+    MOST_CYCLES,
     Amount,
     Bounds,
     CardQuantity,
@@ -303,8 +304,8 @@ class ClusterDocument(Document):
     def _cycles_are_counts(cls, expect: dict[str, Any] | None) -> dict[str, Any] | None:
         counts = {key: value for key, value in (expect or {}).items() if key in ("cycles", "stable_cycles")}
         offended(
-            Offence((key,), "expected a whole number, at least 0", value)
+            Offence((key,), f"expected a whole number, 0 to {MOST_CYCLES}", value)
             for key, value in counts.items()
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_CYCLES
         )
         return expect

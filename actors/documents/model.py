@@ -95,6 +95,8 @@ Quantities = Annotated[dict[str, Quantity], BeforeValidator(lambda values: _quan
 Bounds = Annotated[dict[str, Quantity], BeforeValidator(lambda values: _quantities(values, unlimited=True))]
 CardQuantity = Annotated[Quantity, BeforeValidator(_card_quantity)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+#: More cycles than are of use, so that a slip of the hand does not run for days.
+MOST_CYCLES = 100_000
 #: The first second of the year 1 and of the year 10000: beyond them no date can be told.
 FIRST_MOMENT, END_OF_TIME = -62_135_596_800, 253_402_300_800
 #: Seconds since the epoch. Milliseconds, a common mistake, lie beyond the bound.

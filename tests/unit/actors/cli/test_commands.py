@@ -59,3 +59,37 @@ def test_seconds_without_end_are_refused_with_the_name_of_the_option(words: list
     said = CliRunner().invoke(app, words)
     assert said.exit_code == 2
     assert f"Invalid value for '{words[-2]}': expected a finite number, found inf" in said.output
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("simulate x --cycles abc", "'--cycles': expected a whole number, found \"abc\""),
+        ("simulate x --cycles -1", "'--cycles': expected at least 0, found \"-1\""),
+        ("simulate x --cycles 9999999999", "'--cycles': expected at most 100000, found \"9999999999\""),
+        ("simulate x --step-s nan", "'--step-s': expected at least 0, found \"nan\""),
+        ("plan x --priority 2 --priority a", "'--priority': expected a whole number, found \"a\""),
+        ("import k8s x --now soon", "'--now': expected a number, found \"soon\""),
+    ],
+)
+def test_a_value_that_is_refused_is_told_with_the_option_and_what_was_expected(words: str, told: str) -> None:
+    said = CliRunner().invoke(app, words.split())
+    assert (said.exit_code, said.output.splitlines()[-1]) == (2, f"Error: Invalid value for {told}")
+
+
+@pytest.mark.parametrize(
+    ("words", "after"),
+    [
+        (["simulate", ""], "simulate"), (["simulate", "--batch="], "--batch="), (["import", "k8s", ""], "k8s"),
+        (["simulate", "x", "--out", ""], "--out"), (["get", "queues", "--settings", ""], "--settings"),
+    ],
+)  # fmt: skip
+def test_an_empty_path_is_refused_and_not_read_as_the_current_folder(words: list[str], after: str) -> None:
+    said = CliRunner().invoke(app, words)
+    told = f"Error: Invalid value: expected a value, found an empty one after '{after}'"
+    assert (said.exit_code, said.output.splitlines()[-1]) == (2, told)
+
+
+def test_a_value_that_ends_with_an_equals_sign_is_not_empty() -> None:
+    said = CliRunner().invoke(app, ["get", "queues", "--format=yaml="])
+    assert "found 'yaml='" in said.output

@@ -271,7 +271,7 @@ def test_the_settings_name_the_profile_where_neither_option_nor_file_does(file, 
 def test_a_profile_without_a_name_is_refused(file, monkeypatch, capsys):
     code, out, error = ended(monkeypatch, capsys, file, "--profile", "")
     assert (code, out) == (2, "")
-    assert error.endswith("or a path to a .toml file, found ''\n")
+    assert error.endswith("expected a value, found an empty one after '--profile'\n")
 
 
 def test_without_explain_nothing_changes_and_with_it_there_is_one_key_more(file):

@@ -282,7 +282,8 @@ A_TIME = "expected seconds since 1970, within the years 1 to 9999"
             "policy.action_arguments.preempt.topology_aware: expected true or false, found 1",
         ),
         ("policy.consolidation_max_victims", -2, "policy.consolidation_max_victims: expected at least -1, found -2"),
-        ("expect", {"cycles": -1}, "expect.cycles: expected a whole number, at least 0, found -1"),
+        ("expect", {"cycles": -1}, "expect.cycles: expected a whole number, 0 to 100000, found -1"),
+        ("expect", {"cycles": 10**9}, "expect.cycles: expected a whole number, 0 to 100000, found 1000000000"),
     ],
 )
 def test_a_wrong_file_is_refused_whole_by_the_path_of_the_key(path: str, value: Any, sentence: str) -> None:
