@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from actors.documents.model import END_OF_TIME, FIRST_MOMENT
+from actors.documents.quantities import written
 from pipeline.decision.explanation import Cause, Reason
 
 if TYPE_CHECKING:
@@ -36,12 +37,12 @@ _OBSTACLES = {
     Cause.ADMISSION: "{podgroup} is not admitted: its queue, or the cluster, may not take its min_resources{amount}",
     Cause.LEVEL: "no domain of level {what} is offered for {podgroup}: name another level, or label the nodes",
     Cause.CLOSED: "queue {queue} is {what}: open it, or use another queue",
-    Cause.CEILING: "queue {queue} may take no more than {found:.15g} of {what}, and {wanted:.15g} is asked for: "
+    Cause.CEILING: "queue {queue} may take no more than {has} of {what}, and {asks} is asked for: "
     "raise what it may hold, or ask for less",
-    Cause.LASTING: "queue {queue} may take no more than {found:.15g} of {what} for work that can never be evicted, and "
-    "{wanted:.15g} is asked for: raise what it deserves, or make the podgroup preemptible",
-    Cause.SHARES: "the shares of other queues leave queue {queue} no more than {found:.15g} of {what} to take, and "
-    "{wanted:.15g} is asked for: raise its own share, lower theirs, or ask for less",
+    Cause.LASTING: "queue {queue} may take no more than {has} of {what} for work that can never be evicted, and "
+    "{asks} is asked for: raise what it deserves, or make the podgroup preemptible",
+    Cause.SHARES: "the shares of other queues leave queue {queue} no more than {has} of {what} to take, and "
+    "{asks} is asked for: raise its own share, lower theirs, or ask for less",
     Cause.QUEUE: "queue {queue} would hold more than it deserves{amount}: raise what it deserves, or wait",
     Cause.CUT: "queue {queue} would hold more than it can deserve at most{amount}: wait, or ask for less",
     Cause.NEVER: "{task} may not preempt: give it a preemption policy that lets it",
@@ -55,7 +56,7 @@ _OBSTACLES = {
     "needed: add nodes, or lower the minimum",
     Cause.WIDTH: "no {what} takes more than {found:g} {tasks} like {task}, and {needed} needed together: "
     "require a wider level, or lower the minimum",
-    Cause.FREE: "all nodes together have {found:.15g} of {what} free, and {wanted:.15g} is needed: moves make no more",
+    Cause.FREE: "all nodes together have {has} of {what} free, and {asks} is needed: moves make no more",
     Cause.SHAPES: "tasks of {found:g} shapes, {task} one of them, want the same room; there is enough for each alone: "
     "add nodes, or lower the minimum",
     Cause.REPELLED: "anti-affinity keeps {task} apart from its own gang or from tasks that stay{closed}: "
@@ -206,7 +207,8 @@ def _obstacle(one: Mapping[str, Any]) -> str:
     said: dict[str, Any] = {"task": "", "podgroup": "", "queue": "", "budget": "", "what": "domain"}
     said |= {"wanted": 0, "found": 0} | dict(one)
     by = f" (plugin {one['plugin']})" if "plugin" in one else ""
-    said["amount"] = f": {one['what']} {said['wanted']:.15g} against {said['found']:.15g}" if "what" in one else ""
+    said["asks"], said["has"] = written(said["what"], said["wanted"], said["found"])
+    said["amount"] = f": {one['what']} {said['asks']} against {said['has']}" if "what" in one else ""
     said["like"] = f" ({said['task']} is one of it)" if said["task"] else ""
     for key, word, of in (
         ("tasks", "task", "found"),
@@ -214,7 +216,7 @@ def _obstacle(one: Mapping[str, Any]) -> str:
         ("covered", "running task", "wanted"),
     ):
         said[key] = word if said[of] == 1 else f"{word}s"
-    deserved = f"the {said['wanted']:.15g} of {said['what']} that it deserves" if "what" in one else "it deserves"
+    deserved = f"the {said['asks']} of {said['what']} that it deserves" if "what" in one else "it deserves"
     said["kept"] = f"queue {said['queue']} would hold less than {deserved}"
     said["because"] = f": {said['kept']}" if said["queue"] else ""
     said["needed"] = f"{said['wanted']:g} {'is' if said['wanted'] == 1 else 'are'}"

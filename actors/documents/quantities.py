@@ -24,6 +24,8 @@ _SUFFIXES = {
     **{suffix: Fraction(1000) ** power for power, suffix in zip((-3, -2, -1, *range(1, 7)), "numkMGTPE", strict=True)},
     **{f"{letter}i": Fraction(1024) ** power for power, letter in enumerate("KMGTPE", 1)},
 }
+#: Suffixes of bytes, the largest first, and the first number that is not short with one.
+_BINARY, _SHORT = [(1024**power, f"{letter}i") for power, letter in enumerate("KMGTPE", 1)][::-1], 100_000
 #: Longer notations and larger exponents exceed the range in any case; refusing them first bounds the arithmetic.
 _LONGEST, _LARGEST_EXPONENT = 64, 40
 
@@ -75,6 +77,30 @@ def base_units(resource: str, quantity: Quantity, unlimited: bool = False) -> in
     if rounded >= UNLIMITED:
         raise QuantityTooLarge("expected a quantity below 2^60 base units")
     return rounded
+
+
+def written(resource: str, *amounts: float) -> list[str]:
+    """Amounts of a resource as an operator writes them: what is counted in bytes with a binary suffix.
+
+    They have three digits, or more where whole numbers or amounts that differ would not be told otherwise.
+    """
+    if not in_bytes(resource):
+        return [f"{amount:.15g}" for amount in amounts]
+    said: list[str] = []
+    for digits in range(3, 18):
+        said = [_with_suffix(amount, digits) for amount in amounts]
+        if len(set(said)) == len(set(amounts)):
+            break
+    return said
+
+
+def _with_suffix(amount: float, digits: int) -> str:
+    """An amount of bytes with the largest suffix with which it is a short whole number, else with the largest."""
+    for unit, suffix in _BINARY:
+        if amount >= unit and amount % unit == 0 and amount < _SHORT * unit:
+            return f"{amount / unit:.0f}{suffix}"
+    unit, suffix = next(((unit, suffix) for unit, suffix in _BINARY if amount >= unit), (1, ""))
+    return f"{amount / unit:.{max(digits, len(str(int(amount / unit))))}g}{suffix}"
 
 
 def card_units(quantity: Quantity) -> int:

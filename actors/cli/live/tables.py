@@ -8,6 +8,7 @@ from typing import Any
 from actors.broker.bus import Bus
 from actors.cli.live.explain import decided
 from actors.cli.live.reading import at
+from actors.documents.quantities import written
 from actors.ingestion.known.state import LiveState
 from actors.protocol.outcomes import fulfilled
 from actors.protocol.presence import present
@@ -193,6 +194,4 @@ def _against(held: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
 def _short(name: str, value: float | str) -> str:
     if isinstance(value, str):
         return value
-    if value >= 1 << 20 and name in ("memory", "ephemeral-storage"):
-        return f"{value / (1 << 30):.4g}Gi"
-    return f"{value:.15g}"
+    return written(name, value)[0]

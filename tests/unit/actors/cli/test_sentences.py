@@ -1,8 +1,11 @@
 """Words of decisions, made from plain data."""
 
+from typing import Any
+
 import pytest
 
-from actors.cli.sentences import decision_lines
+from actors.cli.sentences import condition_lines, decision_lines
+from pipeline.decision.explanation import Cause
 
 MADE = {
     "action": "preempt", "purpose": "preempt", "preemptor": "default/want", "queue": "a", "domain": "", "price": {},
@@ -15,3 +18,19 @@ MADE = {
 )
 def test_a_proof_says_how_much_breaks_whichever_way_room_is_made(excess: float, said: str) -> None:
     assert f"  proof: any lawful way {said}" in decision_lines(MADE | {"bound": {"excess": excess}}, 1)
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "said"),
+    [
+        ({"cause": Cause.SIZE, "task": "t", "wanted": 6e9, "found": 3e9}, ": memory 5.59Gi against 2.79Gi:"),
+        ({"cause": Cause.SIZE, "task": "t", "wanted": 8e9 + 1, "found": 8e9}, "7.450580598Gi against 7.450580597Gi:"),
+        ({"cause": Cause.CEILING, "queue": "q", "wanted": 2 << 30, "found": 0}, "more than 0 of memory, and 2Gi is"),
+        ({"cause": Cause.QUOTA, "queue": "q", "wanted": 512 << 20, "found": 3.0}, "the 512Mi of memory that it"),
+    ],
+)
+def test_memory_is_told_with_a_suffix_and_amounts_that_differ_read_otherwise(
+    obstacle: dict[str, Any], said: str
+) -> None:
+    (line,) = condition_lines({"obstacles": [obstacle | {"what": "memory"}]})
+    assert said in line

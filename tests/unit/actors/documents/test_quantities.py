@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.documents.quantities import QuantityRefused, base_units
+from actors.documents.quantities import QuantityRefused, base_units, written
 from pipeline.cluster.arrays import UNLIMITED
 
 
@@ -108,3 +108,26 @@ def test_nothing_at_all_makes_the_reader_fail(quantity: Any) -> None:
     except QuantityRefused:
         return
     assert 0 <= units < UNLIMITED
+
+
+@pytest.mark.parametrize(
+    ("resource", "amounts", "said"),
+    [
+        ("memory", [8 << 30, 1536 << 20], ["8Gi", "1536Mi"]),
+        ("memory", [6e9, 3e9], ["5.59Gi", "2.79Gi"]),
+        ("memory", [1023.5 * (1 << 30)], ["1024Gi"]),
+        ("memory", [0, 1000], ["0", "1000"]),
+        ("storage", [16_393_244 << 10], ["15.6Gi"]),
+        ("hugepages-2Mi", [1 << 60], ["1Ei"]),
+        ("nvidia.com/gpu", [16], ["16"]),
+        ("cpu", [1.5], ["1.5"]),
+    ],
+)
+def test_amounts_are_written_as_an_operator_writes_them(resource: str, amounts: list[float], said: list[str]) -> None:
+    assert written(resource, *amounts) == said
+
+
+@given(st.integers(0, 1 << 53), st.integers(0, 1 << 53))
+def test_amounts_that_differ_are_written_otherwise(one: int, other: int) -> None:
+    for near in (other, one + 1):
+        assert len(set(written("memory", one, near))) == len({one, near})
