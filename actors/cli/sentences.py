@@ -47,6 +47,7 @@ _OBSTACLES = {
     Cause.CUT: "queue {queue} would hold more than it can deserve at most{amount}: wait, or ask for less",
     Cause.NEVER: "{task} may not preempt: give it a preemption policy that lets it",
     Cause.DELAY: "{podgroup} must not evict before {until}, in {seconds:g} s: wait, or shorten its preemption_delay",
+    Cause.NO_NODE: "there is no node: add nodes",
     Cause.NODES: "no node admits {task}: look at its selector, its affinity and its tolerations",
     Cause.CORDONED: "{found:g} {nodes} that could take {task} {are} cordoned: uncordon",
     Cause.TAINTED: "{found:g} {nodes} that could take {task} {are} tainted ({what}): tolerate it, or take it off",

@@ -211,6 +211,7 @@ class Cause(StrEnum):
     CUT = "the queue cannot deserve more"
     NEVER = "the task may not preempt"
     DELAY = "the delay is not over"
+    NO_NODE = "there is no node"
     NODES = "no node admits the task"
     CORDONED = "nodes are cordoned"
     TAINTED = "nodes have taints that the task does not tolerate"

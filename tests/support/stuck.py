@@ -81,6 +81,7 @@ def stuck() -> dict[str, Document]:
         "budget": cluster(*full(**labelled), want(1), disruption_budgets=[budget]),
         "taint": cluster(*full(), want(1), nodes=_tainted()),
         "cordon": cluster(runs("low1", "n1", priority=10), want(1), nodes=[node("n0", unschedulable=True), node("n1")]),
+        "no node": cluster(want(1), nodes=[]),
         "selector": cluster(want(1, of_task={"node_selector": {"zone": "x"}})),
         "apart from each other": cluster(
             *full(gpus=4), want(3, 1, of_task={"labels": {"app": "x"}, "pod_anti_affinity": APART})

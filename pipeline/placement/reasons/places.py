@@ -33,6 +33,9 @@ def places(asked: Question) -> Iterator[Obstacle]:
     need = asked.need
     if need.minimum == 0:
         return
+    if not _any_node(asked.snapshot):
+        yield Obstacle(Cause.NO_NODE)
+        return
     allowed = asked.host.allowed(need.shapes)
     single = [one for shape in range(len(need.shapes)) for one in _alone(asked, allowed, shape)]
     yield from single
@@ -56,10 +59,18 @@ def places(asked: Question) -> Iterator[Obstacle]:
 def free_room(asked: Question) -> Iterator[Obstacle]:
     """For a purpose that only moves tasks: resources that all nodes together have too little of."""
     snapshot, total = asked.snapshot, asked.need.total
+    if not _any_node(snapshot):
+        yield Obstacle(Cause.NO_NODE)
+        return
     free = snapshot.room.free
     for row in np.flatnonzero(total > free).tolist():
         what = snapshot.vocabulary.resources[row]
         yield Obstacle(Cause.FREE, what=what, wanted=float(total[row]), found=float(free[row]))
+
+
+def _any_node(snapshot: Snapshot) -> bool:
+    """Whether there is a node; one that has left is closed and holds nothing."""
+    return bool(snapshot.nodes.allocatable.any())
 
 
 def _alone(asked: Question, allowed: Bools, shape: int) -> Iterator[Obstacle]:
@@ -159,7 +170,7 @@ def _relaxed(asked: Question) -> dict[Cause, Bools]:
     """bool[S, N] by cause: nodes that would admit the shapes without cordons, taints or selectors."""
     snapshot, nodes, words = asked.snapshot, asked.snapshot.nodes, asked.snapshot.vocabulary
     anywhere = tuple(replace(one, node_selector=(), node_affinity=()) for one in words.constraints)
-    present = nodes.allocatable.any(axis=1)  # one that has left is closed and holds nothing
+    present = nodes.allocatable.any(axis=1)  # as in `_any_node`
     states = {
         Cause.CORDONED: replace(nodes, schedulable=frozen(present, np.bool_)),
         Cause.TAINTED: replace(nodes, taint_set=frozen(np.zeros(len(nodes)), np.int32)),

@@ -22,6 +22,7 @@ EXPECTED: dict[str, tuple[Cause, dict[str, Any]]] = {
     "budget": (Cause.BUDGET, {"budget": "default/keep", "plugin": "pdb"}),
     "taint": (Cause.TAINTED, {"what": "d=m:NoSchedule", "found": 2.0}),
     "cordon": (Cause.CORDONED, {"task": "default/want-0", "found": 1.0}),
+    "no node": (Cause.NO_NODE, {}),
     "selector": (Cause.NODES, {"task": "default/want-0"}),
     "apart from each other": (Cause.REPELLED, {"task": "default/want-0"}),
     "apart from others": (Cause.REPELLED, {"task": "default/want-0", "found": 2.0}),
