@@ -25,7 +25,7 @@ from actors.documents.state_limits import StateLimits
 from actors.ingestion.exported import cluster_document
 from actors.ingestion.spectating import Onlooker
 from actors.protocol.presence import present
-from pipeline.cluster.arrays import with_rows
+from pipeline.cluster.arrays import NONE, with_rows
 from pipeline.cluster.rules.minima_met import is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
@@ -253,9 +253,14 @@ def _places(case: Case, snapshot: Snapshot, row: int) -> list[dict[str, str]]:
 
 
 def _evictions(names: Names, before: Snapshot, done: Cycle, row: int) -> list[dict[str, str]]:
-    """Which tasks a cycle takes for the gang, and where they run."""
-    victims = [victim for one in done.statements if one.preemptor == row for victim in one.evictions.tolist()]
-    return [{"task": names.tasks[one], "node": names.nodes[int(before.tasks.node[one])]} for one in victims]
+    """Which tasks a cycle takes for the gang, where they run, and where those are to go that only move."""
+    told = []
+    for made in (one for one in done.statements if one.preemptor == row):
+        promised = dict(zip(made.nominated.tolist(), made.nominated_node.tolist(), strict=True))
+        for victim in made.evictions.tolist():
+            moves = {"to": names.nodes[promised[victim]]} if promised.get(victim, NONE) != NONE else {}
+            told.append({"task": names.tasks[victim], "node": names.nodes[int(before.tasks.node[victim])], **moves})
+    return told
 
 
 def in_words(told: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -267,13 +272,25 @@ def in_words(told: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield from _waits(one["waits"], one["waiting"])
             continue
         where = f" in {one['domain']}" if one["domain"] else ""
-        evicts = f" after {many(len(one['evictions']), 'eviction')}" if one["starts"] == LATER else " at once"
-        yield f"{head} starts{evicts}{where}"
-        yield from _some([f"  evicts {each['task']} on {each['node']}" for each in one["evictions"]], "task")
+        yield f"{head} starts {_after(one['evictions'])}{where}"
+        yield from _some([_taken(each) for each in one["evictions"]], "task")
         yield from _some([f"  starts {each['task']} on {each['node']}" for each in one["places"]], "task")
         for made in one["decisions"]:
             if made["evicts"]:
                 yield from (f"  {line}" for line in list(decision_lines(made, "to be"))[1:])
+
+
+def _after(evictions: Sequence[Mapping[str, str]]) -> str:
+    moves = sum("to" in each for each in evictions)
+    counts = ((len(evictions) - moves, "eviction"), (moves, "move"))
+    said = " and ".join(many(count, word) for count, word in counts if count)
+    return f"after {said}" if said else AT_ONCE
+
+
+def _taken(each: Mapping[str, str]) -> str:
+    if "to" in each:
+        return f"  moves {each['task']} from {each['node']} to {each['to']}"
+    return f"  evicts {each['task']} on {each['node']}"
 
 
 def _some(lines: Sequence[str], word: str) -> Iterator[str]:

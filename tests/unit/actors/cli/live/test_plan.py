@@ -199,3 +199,13 @@ def test_evictions_of_later_cycles_are_told_too() -> None:
     assert told["starts"] == "after evictions"
     assert next(in_words([told])) == "default/want in queue a at priority 9 starts after 1 eviction"
     assert [one["node"] for one in told["evictions"]] == [one["node"] for one in told["places"]]
+
+
+def test_a_task_that_only_moves_is_told_with_where_it_goes() -> None:
+    there = cluster(*full(gpus=4))
+    told = planned(joined(there, want(1), Wish(), "kai", STATE_LIMITS))
+    (moved,) = told["evictions"]
+    assert {moved["node"], moved["to"]} == {"n0", "n1"}
+    lines = list(in_words([told]))
+    assert lines[0] == "default/want in queue a at priority 9 starts after 1 move"
+    assert lines[1] == f"  moves {moved['task']} from {moved['node']} to {moved['to']}"
