@@ -10,6 +10,7 @@ from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
 from pipeline.decision.explanation import Cause, Obstacle, Reason
 from pipeline.placement.reasons.kept_shares import kept_shares
 from pipeline.placement.reasons.question import Question
+from pipeline.plugins.extension_points import ValidatesVictims
 from pipeline.plugins.extensions import BUNDLE_QUOTA, PACE, SHIELD, TASK_QUOTA, VICTIM_SET
 from pipeline.plugins.plugin import OfPodgroups, Plugin, Protects
 from pipeline.policy import Purpose
@@ -216,12 +217,21 @@ def _together(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
         elif _protected(law) is Protects.RUNTIME:
             yield Obstacle(Cause.YOUNG_MINIMA, name, found=len(rows))
         else:
-            yield from _as_a_set(asked, name, _protected(law)) or [Obstacle(Cause.TOGETHER, name, found=len(rows))]
+            yield from _as_a_set(asked, name, law) or [Obstacle(Cause.TOGETHER, name, found=len(rows))]
 
 
-def _as_a_set(asked: Question, plugin: str, protects: Protects) -> list[Obstacle]:
-    """The queues that would hold less than they deserve if all candidates went."""
-    if asked.purpose is not Purpose.RECLAIM or protects is not Protects.SHARES:
+def _as_a_set(asked: Question, plugin: str, law: ValidatesVictims) -> list[Obstacle]:
+    """The queues that would hold less than they deserve if all candidates went.
+
+    Where branches are compared, only queues whose candidates are refused by themselves: else the comparison may be why.
+    """
+    protects, rows = _protected(law), asked.candidates
+    if asked.purpose is not Purpose.RECLAIM or protects not in _SHARES:
         return []
-    kept = _of_shares(asked, plugin, protects, asked.candidates)
+    if protects is Protects.BRANCHES:
+        queue = asked.snapshot.queue_of(rows)
+        each = np.unique(queue).tolist()
+        refused = [one for one in each if not law.validate_set(asked.preemptor, rows[queue == one])]
+        rows = rows[np.isin(queue, refused)]
+    kept = _of_shares(asked, plugin, protects, rows)
     return [replace(one, cause=Cause.TOGETHER) for one in kept if one.what]

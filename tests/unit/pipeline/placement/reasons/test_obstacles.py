@@ -310,3 +310,14 @@ def test_who_may_not_preempt_and_who_must_wait_are_told() -> None:
     assert (never["cause"], never["task"]) == ("the task may not preempt", "default/want")
     (delay,) = told(*low, job("want", 8, priority=5, created=990, preemption_delay=60))["preempt"]
     assert (delay["cause"], delay["wanted"], delay["found"]) == ("the delay is not over", 1050.0, 1000.0)
+
+
+def test_a_queue_that_may_lose_a_task_and_not_all_of_them_is_named_under_kai() -> None:
+    queues = [{"name": name, "deserved": {"gpu": gpu}} for name, gpu in (("a", 5), ("b", 7), ("c", 4))]
+    queues[2]["reclaimable"] = False
+    nodes = [{"name": f"n{at}", "allocatable": {"cpu": 8, "gpu": gpu, "pods": 10}} for at, gpu in enumerate((9, 7))]
+    theirs = [*(job(f"b{at}", 3, "n0", queue="b") for at in range(3)), job("c", 7, "n1", queue="c")]
+    found = told(*theirs, job("want", 5), queues=queues, nodes=nodes, policy={"profile": "kai"})["reclaim"]
+    assert {
+        "cause": "not lawful together", "plugin": "fairshare", "queue": "b", "what": "gpu", "wanted": 7.0, "found": 3.0,
+    } in found  # fmt: skip
