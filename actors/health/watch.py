@@ -74,7 +74,7 @@ class Watch:
     ) -> None:
         self._owner, self._policy, self._profile, self._telemetry = owner, policy, profile, telemetry
         self._digest = blake2b(settings.model_dump_json().encode(), digest_size=8).hexdigest()
-        self._elapsed_s = elapsed_s
+        self._fleet, self._elapsed_s = settings.fleet, elapsed_s
         self.every_s = min(EVERY_S, settings.lease_ttl_s)
         self._looked_at, self._ask_at = elapsed_s(), 0.0
         self._leads: bool | None = None
@@ -134,7 +134,7 @@ class Watch:
         """The figures of all roles that answer, and our own."""
         self._set_figures()
         theirs = self._roles.figures() if self._roles is not None else {}
-        return page({**theirs, self._telemetry.role: self._telemetry.exposed.families()})
+        return page({**theirs, self._telemetry.role: self._telemetry.exposed.families()}, self._fleet)
 
     def _set_figures(self) -> None:
         """Say how the service is in our own figures, which also go where no page is asked for."""

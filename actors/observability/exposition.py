@@ -35,11 +35,11 @@ class Exposed:
 
 
 class _Joined(CollectorRegistry):
-    """What was read in several roles, each figure with its role."""
+    """What was read in several roles, each figure with its fleet and role."""
 
-    def __init__(self, by_role: Mapping[str, Sequence[Metric]]) -> None:
+    def __init__(self, by_role: Mapping[str, Sequence[Metric]], fleet: str) -> None:
         super().__init__()
-        self._by_role = by_role
+        self._by_role, self._fleet = by_role, fleet
 
     def collect(self) -> Iterator[Metric]:
         """One family for each figure, in the order of the names."""
@@ -47,14 +47,14 @@ class _Joined(CollectorRegistry):
         for role, metrics in sorted(self._by_role.items()):
             for one in metrics:
                 known = families.setdefault(one.name, Metric(one.name, one.documentation, one.type, one.unit))
-                known.samples += _labelled(one.samples, role)
+                known.samples += _labelled(one.samples, self._fleet, role)
         yield from (families[name] for name in sorted(families))
 
 
-def _labelled(samples: Iterable[Sample], role: str) -> list[Sample]:
-    return [one._replace(labels={**one.labels, "role": role}) for one in samples]
+def _labelled(samples: Iterable[Sample], fleet: str, role: str) -> list[Sample]:
+    return [one._replace(labels={**one.labels, "fleet": fleet, "role": role}) for one in samples]
 
 
-def page(by_role: Mapping[str, Sequence[Metric]]) -> bytes:
-    """The figures of all roles as Prometheus reads them; the label ``role`` says whose each is."""
-    return generate_latest(_Joined(by_role))
+def page(by_role: Mapping[str, Sequence[Metric]], fleet: str) -> bytes:
+    """The figures of all roles as Prometheus reads them; the labels ``fleet`` and ``role`` say whose each is."""
+    return generate_latest(_Joined(by_role, fleet))

@@ -41,6 +41,18 @@ def test_every_figure_that_is_asked_for_is_there(title: str) -> None:
     assert asked <= names()
 
 
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+def test_no_alert_of_one_fleet_is_hidden_by_another_in_the_same_prometheus(rule: dict[str, Any]) -> None:
+    for by in re.findall(r"\b(?:sum|min|max|avg|count)\b\s*(\w*\s*\([^)]*\))", rule["expr"]):
+        assert re.match(r"by \(fleet\b", by)
+
+
+def test_a_fleet_whose_services_are_all_gone_is_missed() -> None:
+    (said,) = EXPRESSIONS["ClearwayNothingDecides"]
+    assert "last_over_time(clearway_service_leads[1d])" in said
+    assert "unless max by (fleet) (clearway_service_leads)" in said
+
+
 def test_what_each_alert_means_stands_in_operations() -> None:
     page = (DEPLOY.parent / "docs/operations.md").read_text()
     (section,) = re.findall(r"### Alerts\n(.*?)\n## ", page, re.S)

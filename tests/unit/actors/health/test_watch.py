@@ -150,7 +150,9 @@ def test_ready_says_how_far_readers_are_behind(watch: Watch, roles: Told, clock:
     assert (said["state"], said["leader"], said["epoch"], said["listed"]) == ("leads", "me", 3, True)
 
 
-def test_figures_of_all_roles_stand_on_one_page_with_their_role(watch: Watch, roles: Told, clock: Clock) -> None:
+def test_figures_of_all_roles_stand_on_one_page_with_their_fleet_and_role(
+    watch: Watch, roles: Told, clock: Clock
+) -> None:
     searcher = start_telemetry(TelemetrySettings(), "searcher-0")
     searcher.figures.attempt_s.record(0.004)
     committer = start_telemetry(TelemetrySettings(), "committer")
@@ -158,10 +160,10 @@ def test_figures_of_all_roles_stand_on_one_page_with_their_role(watch: Watch, ro
     roles.said = {"searcher-0": searcher.exposed.families(), "committer": committer.exposed.families()}
     looked(watch, clock)
     page = watch.metrics().decode()
-    assert 'clearway_attempt_duration_seconds_bucket{le="0.005",role="searcher-0"} 1.0' in page
-    assert 'clearway_verdicts_total{reason="",role="committer",verdict="accepted"} 2.0' in page
-    assert 'clearway_service_leads{role="run"} 1.0' in page
-    assert 'clearway_services{role="run",state="leads"} 1.0' in page
+    assert 'clearway_attempt_duration_seconds_bucket{fleet="test",le="0.005",role="searcher-0"} 1.0' in page
+    assert 'clearway_verdicts_total{fleet="test",reason="",role="committer",verdict="accepted"} 2.0' in page
+    assert 'clearway_service_leads{fleet="test",role="run"} 1.0' in page
+    assert 'clearway_services{fleet="test",role="run",state="leads"} 1.0' in page
     assert page.count("# TYPE clearway_attempt_duration_seconds histogram") == 1
 
 
@@ -200,14 +202,14 @@ def test_a_standby_that_dies_is_seen_by_the_leader(
     say(bus, Presence(owner="other", host="h", process=2, version="1", state="stands by", ready=True))
     beats.beat()
     assert watch.facts.others["other"].state == "stands by"
-    assert 'clearway_services{role="run",state="stands by"} 1.0' in watch.metrics().decode()
+    assert 'clearway_services{fleet="test",role="run",state="stands by"} 1.0' in watch.metrics().decode()
     wall.now += 3 * EVERY_S - 1
     beats.beat()
     assert watch.facts.others.keys() == {"other"}
     wall.now += 2
     beats.beat()
     assert watch.facts.others == {}
-    assert 'clearway_services{role="run",state="stands by"} 0.0' in watch.metrics().decode()
+    assert 'clearway_services{fleet="test",role="run",state="stands by"} 0.0' in watch.metrics().decode()
     assert caplog.messages[-2:] == [
         "service other is there and stands by",
         "service other is gone; its last word was that it stands by",
