@@ -59,7 +59,7 @@ class Figures:
         return cls(
             cycle_s=_duration(meter, "clearway.cycle.duration", "From news to verdicts"),
             attempt_s=_duration(meter, "clearway.attempt.duration", "One gang in one batch of domains"),
-            decision_s=_duration(meter, "clearway.decision.duration", "From starving to recorded"),
+            decision_s=_duration(meter, "clearway.decision.duration", "The cycle of a decision, once for each"),
             starving=Gauge(meter, "clearway.gangs.starving", "{gang}", "Gangs that cannot start"),
             unschedulable=Gauge(
                 meter, "clearway.podgroups.unschedulable", "{podgroup}", "Podgroups without their minimum"
