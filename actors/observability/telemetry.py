@@ -95,6 +95,10 @@ class Telemetry:
         ) as span:
             yield Work(span)
 
+    def event(self, name: str, **attributes: AttributeValue) -> None:
+        """Note on the current span that something happened now; nothing outside a span."""
+        get_current_span().add_event(name, attributes)
+
     def carrier(self) -> dict[str, str]:
         """The context of the current span, for another process; empty outside a span."""
         carrier: dict[str, str] = {}

@@ -18,6 +18,9 @@ SPAN_SEARCH_SPACE: Final = "search_space"
 SPAN_ATTEMPT: Final = "attempt"
 SPAN_JUDGE: Final = "judge"
 SPAN_RECORD: Final = "record"
+#: Events of the span that waits for searchers.
+EVENT_LOST: Final = "searcher lost"
+EVENT_LATE: Final = "searcher late"
 
 AttributeValue = str | bool | int | float
 SpanRecord = dict[str, Any]

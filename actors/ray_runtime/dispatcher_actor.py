@@ -72,7 +72,9 @@ class DispatcherActor(RoleProcess):
         store, self._wake_up = SnapshotStore(), WakeUp()
         self._newest = SnapshotReader(store)
         self._searchers = RaySearchers(store)
-        self._scatter = Scatter(self._searchers)
+        self._scatter = Scatter(
+            self._searchers, note=lambda event, searcher: self.telemetry.event(event, searcher=searcher)
+        )
         self.enlist()
         offers = OffersAhead(_RayCommitter(self._committer), lambda: self._wake_up.closed)
         dispatcher = Dispatcher(

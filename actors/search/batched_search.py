@@ -104,7 +104,8 @@ class BatchedSearch:
         with self._telemetry.span(SPAN_SEARCH_SPACE, action=first.action) as work:
             domains, cells = (sum(each) for each in zip(*((len(one.domains), one.cells) for one in sent), strict=True))
             work.set(batches=len(sent), domains=domains, cells=cells)
+            answers = search(first.snapshot, sent)
         found: list[list[Outcome | Survey]] = [[] for _ in batches]
-        for answer in search(first.snapshot, sent):
+        for answer in answers:
             found[answer.preemptor].append(answer.outcome)
         return [merged(some) for some in found]

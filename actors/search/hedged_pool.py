@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from actors.contracts import Batch, Searched, dealt
+from actors.observability.traces import EVENT_LATE, EVENT_LOST
 from pipeline.cluster.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -25,6 +26,9 @@ log = logging.getLogger(__name__)
 _TRIES = 2
 #: This part of the pace learned so far remains after another answer.
 _MEMORY = 0.9
+
+Note = Callable[[str, str], object]
+"""Notes an event, and of which searcher."""
 
 Call = Hashable
 """Something asked of a searcher that has not been answered yet."""
@@ -106,13 +110,29 @@ class _Round:
         return any(not one.late and one.share not in self.found for one in self.asked.values())
 
 
+def _unnoted(event: str, searcher: str) -> None:
+    """For who does not ask."""
+
+
 class Scatter:
-    """Implements `contracts.Searchers` elsewhere. Searches one at a time; `enlist` comes from any thread."""
+    """Implements `contracts.Searchers` elsewhere. Searches one at a time; `enlist` comes from any thread.
+
+    Parameters
+    ----------
+    note
+        Called in the thread that searches, when a searcher is lost or late.
+    """
 
     def __init__(
-        self, pool: SearcherPool, limits: Limits | None = None, now_s: Callable[[], float] = time.monotonic
+        self,
+        pool: SearcherPool,
+        limits: Limits | None = None,
+        now_s: Callable[[], float] = time.monotonic,
+        *,
+        note: Note = _unnoted,
     ) -> None:
         self._pool, self._limits, self._now_s = pool, limits if limits is not None else Limits(), now_s
+        self._note = note
         self._lock = threading.Lock()
         self._present: list[str] = []
         self._out: dict[str, tuple[Call, float]] = {}
@@ -195,6 +215,7 @@ class Scatter:
         found = self._pool.answer(call)
         if found is None:
             log.warning("%s was lost; its share goes to another", one.searcher)
+            self._note(EVENT_LOST, one.searcher)
             self._leave_out(one.searcher, self._pool.probe(one.searcher))
             return
         at_work.found.setdefault(one.share, found)
@@ -219,3 +240,4 @@ class Scatter:
             if not one.late and now_s - one.since_s >= self._limit_s(at_work.cells[one.share]):
                 one.late = True
                 log.warning("%s is late; its share goes to another, and it is left out until it answers", one.searcher)
+                self._note(EVENT_LATE, one.searcher)

@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.trace import get_current_span
 
 from actors.contracts import Batch, CommitOffers, CommitResult, Offer, Searched, plan_id
+from actors.observability.traces import EVENT_LOST, SPAN_SEARCH_SPACE
 from actors.search.batched_search import BatchedSearch, Spread
 from actors.search.offers_ahead import Call, OffersAhead
 from actors.search.searcher import Searcher
@@ -97,6 +100,29 @@ def test_domains_are_dealt_out_in_batches_and_none_is_missed() -> None:
     batches = [batch for batch in seen.asked if batch.purpose is Purpose.PREEMPT and batch.part]
     assert [len(batch.domains) for batch in batches] == [2, 2]
     assert sorted(domain for batch in batches for domain in batch.domains.tolist()) == [1, 2, 3, 4]
+
+
+def test_the_span_of_a_search_lasts_until_it_is_answered_and_takes_what_is_noted_meanwhile() -> None:
+    assembly, waiting = full(spread=Spread(in_place_cells=0)), list[ReadableSpan]()
+    seen = watched(assembly)
+
+    class Noting(Watched):
+        def search(self, snapshot: Snapshot, batches: Sequence[Batch], host: Host | None = None) -> list[Searched]:
+            assembly.telemetry.event(EVENT_LOST, searcher="searcher-1")
+            span = get_current_span()
+            assert isinstance(span, ReadableSpan)
+            waiting.append(span)
+            return super().search(snapshot, batches, host)
+
+    assembly.dispatcher._search = BatchedSearch(
+        seen, Noting(seen.inner), assembly.dispatcher._spread, assembly.telemetry
+    )
+    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+    assembly.cycle()
+    assert {span.name for span in waiting} == {SPAN_SEARCH_SPACE}
+    assert [[(one.name, one.attributes) for one in span.events] for span in waiting] == [
+        [(EVENT_LOST, {"searcher": "searcher-1"})] for _ in waiting
+    ]
 
 
 def test_batches_together_find_what_one_search_finds() -> None:

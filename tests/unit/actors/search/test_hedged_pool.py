@@ -48,6 +48,7 @@ class FakePool:
 
     def __init__(self, **hands: Hand) -> None:
         self.hands, self.now, self.calls = hands, 100.0, list[Begun]()
+        self.noted = list[tuple[str, str]]()
 
     def ask(self, hand: str, snapshot: object, batches: Sequence[Batch]) -> Call:
         assert snapshot is SNAPSHOT
@@ -86,7 +87,9 @@ class FakePool:
 
 
 def scattered(hands: FakePool) -> Scatter:
-    scatter = Scatter(hands, LIMITS, now_s=lambda: hands.now)
+    scatter = Scatter(
+        hands, LIMITS, now_s=lambda: hands.now, note=lambda event, hand: hands.noted.append((event, hand))
+    )
     scatter.enlist(hands.hands)
     hands.now += 1.0
     return scatter
@@ -112,6 +115,7 @@ def test_the_share_of_one_that_dies_goes_to_another_and_it_is_left_out_until_it_
     hands.hands["a"].dies = True
     assert all(answered(scatter.search(SNAPSHOT, batches(10, 10))))
     assert (scatter._present, sorted(scatter._out)) == (["b"], ["a"])
+    assert hands.noted == [("searcher lost", "a")]
     hands.hands["a"].dies = False
     scatter.search(SNAPSHOT, batches(10, 10))  # the probe of before still says no; it is asked again
     hands.now += 1.0
@@ -132,6 +136,7 @@ def test_a_stalled_one_is_waited_for_as_long_as_its_work_should_take_and_by_one_
         assert all(answered(scatter.search(SNAPSHOT, batches(100, 100))))
         assert hands.now - began == pytest.approx(2.0)
     assert len(hands.hands["a"].asked) == 2
+    assert hands.noted == [("searcher late", "a")]
     hands.thaw("a")
     assert all(answered(scatter.search(SNAPSHOT, batches(100, 100))))
     assert scatter._present == ["a", "b"]
