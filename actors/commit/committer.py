@@ -20,7 +20,7 @@ from actors.columns.naming import Naming
 from actors.commit.claim_records import ClaimRecords
 from actors.commit.decision_book import DecisionBook
 from actors.commit.decision_metrics import count_decision, count_from_zero
-from actors.commit.judged import Judged, Recordable, planned_on, sentence, told
+from actors.commit.judged import Judged, Recordable, named, planned_on, sentence, told
 from actors.commit.lease import LeaseKeeper
 from actors.commit.newest_state import NewestState
 from actors.commit.record_writer import RecordWriter
@@ -175,7 +175,7 @@ class Committer:
         with self._telemetry.span(SPAN_JUDGE, offer.carrier, plan=offer.plan_id) as work:
             on = JudgedOn(epoch=newest.epoch, revision=newest.revision, at=self._now_s())
             judged = Judged(offer, judge(offer.plan, snapshot, self._policy, on.at), on, None, snapshot)
-            work.set(verdict=judged.word, reason=judged.reason or None, action=offer.plan.statement.action)
+            work.set(verdict=judged.word, reason=judged.reason or None, **named(offer, snapshot, self._naming))
         if not isinstance(judged.verdict, Accepted):
             return judged
         made = judged.verdict.statement

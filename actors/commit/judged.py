@@ -9,6 +9,7 @@ from actors.columns.naming import Naming
 from actors.contracts import Offer
 from actors.observability.traces import Work
 from actors.protocol.bodies import JudgedOn, PlanCommitted, PlannedOn
+from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.verdict import Conflict, Stale, Verdict
 
@@ -48,6 +49,16 @@ class Recordable:
     judged: Judged
     record: Record
     work: Work
+
+
+def named(offer: Offer, snapshot: Snapshot, naming: Naming) -> dict[str, str | None]:
+    """Whose plan an offer is, as attributes of a span; without names if its rows are those of another epoch."""
+    made = offer.plan.statement
+    if made.preemptor == NONE or offer.plan.assumes.epoch != snapshot.epoch:
+        return {"action": made.action}
+    (preemptor,) = naming.podgroups([made.preemptor])
+    (queue,) = naming.queues([int(snapshot.podgroups.queue[made.preemptor])])
+    return {"action": made.action, "preemptor": preemptor, "queue": queue}
 
 
 def planned_on(offer: Offer, snapshot: Snapshot, naming: Naming) -> PlannedOn:

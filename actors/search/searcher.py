@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from actors.contracts import Batch, Searched
+from actors.contracts import Batch, Searched, plan_id
 from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_ATTEMPT
 from pipeline.cluster.snapshot import Snapshot
@@ -55,7 +55,7 @@ class Searcher:
             SPAN_ATTEMPT,
             batch.carrier,
             purpose=batch.purpose.value,
-            preemptor=batch.preemptor,
+            podgroup=batch.podgroups[0],
             domains=len(batch.domains),
         ) as work:
             outcome = searched_part(attempt, host) if batch.part else propose(attempt, host)
@@ -65,7 +65,8 @@ class Searcher:
                 work.set(reason=outcome.explanation.reason.value, tried=len(outcome.explanation.tried))
             if isinstance(outcome, Plan):
                 work.set(
-                    verdict="plan", domain=outcome.domain, bundles=len(outcome.explanation.bundles),
+                    verdict="plan", plan=plan_id(str(outcome.statement.preemptor), outcome), domain=outcome.domain,
+                    bundles=len(outcome.explanation.bundles),
                     victims=len(outcome.statement.evictions), gangs_broken=outcome.price.gangs_broken,
                     lost_work=outcome.price.lost_work,
                 )  # fmt: skip
