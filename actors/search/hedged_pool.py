@@ -28,7 +28,7 @@ _TRIES = 2
 _MEMORY = 0.9
 
 Note = Callable[[str, str], object]
-"""Notes an event, and of which searcher."""
+"""Notes an event, and the searcher that it happened to."""
 
 Call = Hashable
 """Something asked of a searcher that has not been answered yet."""
@@ -111,7 +111,7 @@ class _Round:
 
 
 def _unnoted(event: str, searcher: str) -> None:
-    """For who does not ask."""
+    """For a caller that notes nothing."""
 
 
 class Scatter:
