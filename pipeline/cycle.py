@@ -102,7 +102,7 @@ def cycle(
         plans=progress.plans,
         verdicts=verdicts,
         starving=progress.starving,
-        unplaced=tuple({(one.gang_group, one.action): one for one in reversed(unplaced)}.values())[::-1],
+        unplaced=_once_each(unplaced),
         more=progress.more or any(not isinstance(verdict, Accepted) for verdict in verdicts),
         backoff=_remembered(progress, snapshot, unplaced, verdicts),
     )
@@ -122,6 +122,14 @@ def _acted(progress: Progress) -> Progress:
             progress = action.run(progress)
             notes.set(statements=len(progress.statements) - before)
     return release(progress, evicting=any(action.makes_room for action in actions))
+
+
+def _once_each(unplaced: Sequence[Unplaced]) -> tuple[Unplaced, ...]:
+    """One reason for each gang group and action, the first: an action that goes task by task may search twice."""
+    first: dict[tuple[GangGroup, str], Unplaced] = {}
+    for one in unplaced:
+        first.setdefault((one.gang_group, one.action), one)
+    return tuple(first.values())
 
 
 def _places_first(policy: Policy) -> bool:
