@@ -38,11 +38,17 @@ def watched(cluster: dict[str, Any]) -> tuple[Assembly, InMemoryMetricReader]:
     return Assembly(cluster, telemetry=start(TelemetrySettings(), "test", reader=reader)), reader
 
 
-def test_a_decision_that_evicts_says_how_much_for_how_much() -> None:
+def full_rack() -> tuple[Assembly, InMemoryMetricReader]:
+    """A rack that work of low priority fills, listed."""
     cluster = rack_cluster(racks=1)
     cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(4)]
     assembly, reader = watched(cluster)
     assembly.hear()
+    return assembly, reader
+
+
+def test_a_decision_that_evicts_says_how_much_for_how_much() -> None:
+    assembly, reader = full_rack()
     assembly.say(assembly.fleet.submit(gang("big", 2, 4, priority=5)))
     assembly.turn()
     found = recorded(reader)
@@ -102,10 +108,7 @@ def test_what_is_gone_or_not_said_any_more_has_no_figure() -> None:
 
 
 def test_a_service_that_lost_the_lease_says_nothing_of_what_another_decides() -> None:
-    cluster = rack_cluster(racks=1)
-    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(4)]
-    assembly, reader = watched(cluster)
-    assembly.hear()
+    assembly, reader = full_rack()
     assembly.say(assembly.fleet.submit(gang("big", 2, 8, priority=5)))
     assembly.turn()
     assembly.hear()
