@@ -31,7 +31,8 @@ def unsaid(url: str) -> str | None:
     # Here, since the check of the pipeline needs none of it and is made every few seconds.
     from actors.broker.address import broker_for
     from actors.broker.bus import EVENTS, BrokerRefused, BrokerUnreachable, stream_key
-    from actors.configuration.settings import SettingsRefused, load_settings
+    from actors.configuration.settings import SettingsRefused
+    from actors.configuration.settings_sources import load_settings
 
     try:
         settings = load_settings(redis_url=url, broker_wait_s=WAIT_S)

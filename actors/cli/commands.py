@@ -82,7 +82,7 @@ def simulate(
     refuse_to_replace_inputs(out, [*(files or ()), *([batch] if batch else ()), *([Path(profile)] if profile else ())])
     with collector_paused() if batch is None else nullcontext():  # the lines of a batch may be any number
         import actors.cli.simulate as command
-        from actors.configuration.settings import load_settings
+        from actors.configuration.settings_sources import load_settings
 
         settings = load_settings()
         most, otherwise = settings.limits.state, settings.policy_profile
@@ -104,7 +104,7 @@ def run(
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
 ) -> None:
     """Run the pipeline as a service until it is told to stop."""
-    from actors.configuration.settings import load_settings
+    from actors.configuration.settings_sources import load_settings
 
     told = {"redis_url": redis_url, "ray_address": ray_address, "fleet": fleet, "profile": profile}
     chosen = load_settings(settings, **told, shadow=shadow, log_format=log_format, log_level=log_level)
@@ -125,7 +125,7 @@ def demo(
     plain: Annotated[bool, typer.Option("--plain", help="Print lines instead of a live view.")] = False,
 ) -> None:
     """Watch Clearway make room for gangs on a simulated fleet of 1,523 nodes."""
-    from actors.configuration.settings import load_settings
+    from actors.configuration.settings_sources import load_settings
 
     chosen = load_settings(settings, redis_url=redis_url, ray_address=ray_address, profile=profile)
     import actors.cli.demo as command  # as in `run`
@@ -145,7 +145,7 @@ def fleet(
     inventory: Inventory = None,
 ) -> None:
     """Run the simulated fleet as a process of its own: it publishes events and carries out decisions."""
-    from actors.configuration.settings import load_settings
+    from actors.configuration.settings_sources import load_settings
     from actors.fleets import process
 
     chosen = load_settings(settings, redis_url=redis_url, fleet=name)

@@ -1,11 +1,7 @@
-"""The settings of an operator. In rising precedence: defaults, config/runtime.toml, ``CLEARWAY_*`` variables, options.
-
-A wrong setting is refused with one sentence that names its key. Secrets may come from a file and are never shown.
-"""
+"""The settings of an operator: what there is, defaults and limits. Secrets may come from a file and are never shown."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -22,7 +18,6 @@ from pydantic import (
     Field,
     FilePath,
     SecretStr,
-    ValidationError,
     field_validator,
     model_validator,
 )
@@ -31,21 +26,17 @@ from pydantic_settings import (
     InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    SettingsError,
 )
 
-from actors.documents.bounded_files import FileRefused, text_of, toml_of
-from actors.documents.messages import meant, one_sentence
+from actors.documents.bounded_files import text_of
 from actors.documents.model import Lasting
 from actors.documents.safe_msgpack import WireLimits
-from actors.documents.shipped import CONFIG
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 
+#: With what the names of their variables begin.
 PREFIX = "CLEARWAY_"
-SHIPPED = CONFIG / "runtime.toml"
-
-#: Top keys whose values are, or may hold, a secret: messages do not show these.
-_SECRET = ("redis_url", "redis_password", "telemetry")
+#: The tables of the file while settings are loaded. The library builds its sources itself and takes no argument.
+GIVEN_BY_FILE: ContextVar[Mapping[str, Any]] = ContextVar("GIVEN_BY_FILE", default=MappingProxyType({}))
 
 Whole = Annotated[int, Field(ge=1)]
 
@@ -252,93 +243,4 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """The sources in falling precedence: options, environment, file."""
         del dotenv_settings, file_secret_settings
-        return init_settings, env_settings, InitSettingsSource(settings_cls, dict(_FILE.get()))
-
-
-_FILE: ContextVar[Mapping[str, Any]] = ContextVar("_FILE", default=MappingProxyType({}))
-"""The tables of the file while settings are loaded. The library builds its sources itself and takes no argument."""
-
-
-def load_settings(path: Path | None = None, **options: Any) -> Settings:
-    """Read the settings of this process.
-
-    Parameters
-    ----------
-    path
-        A TOML file; None: the shipped one, if it exists.
-    options
-        Options of the command line, by field name; None for one that was not given.
-
-    Raises
-    ------
-    SettingsRefused
-        For a file that does not exist or is not TOML, an unknown key or variable, or an invalid value.
-    """
-    file = path if path is not None else (SHIPPED if SHIPPED.exists() else None)
-    tables = {} if file is None else _read(file)
-    _refuse_unknown_variables()
-    _adopt_opentelemetry(tables)
-    given = {key: value for key, value in options.items() if value is not None}
-    if "profile" in given:  # an option prevails over a path that the file names
-        given["profile_path"] = None
-    token = _FILE.set(tables)
-    try:
-        return Settings(**given)
-    except ValidationError as refusal:
-        location = refusal.errors()[0]["loc"]
-        told = one_sentence(refusal, model=Settings, secret=_SECRET)
-        raise SettingsRefused(f"{_source(location, given, file)}: {told}") from None
-    except SettingsError as refusal:  # a variable of a table, whose value is read as JSON
-        table = next((field for field in Settings.model_fields if f'"{field}"' in str(refusal)), "")
-        raise SettingsRefused(f"environment ({PREFIX}{table.upper()}): {table}: expected JSON") from None
-    except RecursionError:
-        raise SettingsRefused("environment: expected values that nest less deep") from None
-    finally:
-        _FILE.reset(token)
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        text = text_of(file)
-    except (OSError, ValueError) as refusal:
-        raise SettingsRefused(f"{file}: cannot be read: {refusal}") from refusal
-    try:
-        return toml_of(text)
-    except FileRefused as refusal:
-        raise SettingsRefused(f"{file}: is not TOML: {refusal}") from refusal
-
-
-def _refuse_unknown_variables() -> None:
-    """Refuse ``CLEARWAY_*`` variables that name no setting; a mistyped one would have no effect and no message."""
-    for variable in sorted(os.environ):
-        if variable.startswith(PREFIX):
-            field = variable.removeprefix(PREFIX).lower().partition("__")[0]
-            if field not in Settings.model_fields:
-                # Without the prefix, which would make all names look alike.
-                near = meant(f"expected one of {', '.join(Settings.model_fields)}", field)
-                hint = re.sub(r"mean (\w+)", lambda name: f"mean {PREFIX}{name[1].upper()}", near)
-                raise SettingsRefused(f"environment: {variable}: no such setting{hint}")
-
-
-def _adopt_opentelemetry(tables: dict[str, Any]) -> None:
-    """Fill in endpoint and protocol from the standard variables of OpenTelemetry."""
-    ours = tables.setdefault("telemetry", {})
-    endpoint, protocol = (os.environ.get(f"OTEL_EXPORTER_OTLP_{name}") for name in ("ENDPOINT", "PROTOCOL"))
-    if isinstance(ours, dict):  # any other type is refused later, with its path
-        if endpoint:
-            ours["endpoint"] = endpoint
-        if protocol:
-            ours["protocol"] = "http" if protocol.startswith("http") else protocol
-
-
-def _source(location: tuple[int | str, ...], options: Mapping[str, Any], file: Path | None) -> str:
-    """The source of a value, for messages: the option, the variable or the file."""
-    if location and location[0] in options:
-        return "option"
-    steps = [str(step).upper() for step in location]
-    for depth in range(len(steps), 0, -1):
-        variable = PREFIX + "__".join(steps[:depth])
-        for given in sorted(os.environ):
-            if given == variable or (depth == len(steps) and given.startswith(f"{variable}__")):
-                return f"environment ({given})"
-    return str(file) if file is not None else "settings"
+        return init_settings, env_settings, InitSettingsSource(settings_cls, dict(GIVEN_BY_FILE.get()))

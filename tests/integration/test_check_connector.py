@@ -16,7 +16,8 @@ from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
 from actors.broker.redis_ledger import RedisLedger
-from actors.configuration.settings import SettingsRefused, load_settings
+from actors.configuration.settings import SettingsRefused
+from actors.configuration.settings_sources import load_settings
 from actors.verification.connector_check import run
 
 SMALLEST = Path(__file__).parents[2] / "docs" / "smallest_connector.py"

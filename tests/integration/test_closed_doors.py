@@ -20,7 +20,8 @@ from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import Certificates, RedisClient
 from actors.broker.redis_ledger import RedisLedger
 from actors.cli.live import explain
-from actors.configuration.settings import Settings, load_settings
+from actors.configuration.settings import Settings
+from actors.configuration.settings_sources import load_settings
 from actors.fleets.inventory import load_inventory
 from actors.fleets.process import FleetLoop, FleetPace
 from actors.fleets.simulated import SimulatedFleet

@@ -13,7 +13,8 @@ import pytest
 from actors.broker.address import broker_for
 from actors.broker.bus import BrokerRefused, BrokerUnreachable
 from actors.broker.embedded_broker import EmbeddedBroker
-from actors.configuration.settings import SettingsRefused, load_settings
+from actors.configuration.settings import SettingsRefused
+from actors.configuration.settings_sources import load_settings
 from tests.support.processes import listeners
 
 

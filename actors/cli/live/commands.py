@@ -26,7 +26,7 @@ def explain(
 ) -> None:
     """Say why: which victims were taken and which domains were not, and why, from the recorded decisions."""
     import actors.cli.live.explain as command
-    from actors.configuration.settings import load_settings
+    from actors.configuration.settings_sources import load_settings
 
     chosen = load_settings(settings, redis_url=redis_url, fleet=fleet)
     raise typer.Exit(command.run(chosen, name, count=count, as_json=as_json))
@@ -50,7 +50,7 @@ def plan(
 ) -> None:
     """Say whether a gang would start, where and at whose cost, in each queue and priority; nothing is touched."""
     import actors.cli.live.plan as command
-    from actors.configuration.settings import load_settings
+    from actors.configuration.settings_sources import load_settings
 
     chosen = load_settings(settings, redis_url=redis_url, fleet=fleet)
     queues, priorities = tuple(queue or ()) or (None,), tuple(priority or ()) or (None,)
@@ -70,7 +70,7 @@ def get(
 ) -> None:
     """List what there is in a live fleet."""
     import actors.cli.live.get as command
-    from actors.configuration.settings import load_settings
+    from actors.configuration.settings_sources import load_settings
 
     among(kind, command.KINDS, "KIND")
     among(output, command.FORMATS, "--format")
@@ -88,7 +88,7 @@ def top(
 ) -> None:
     """Watch a live fleet: services, queues, what waits and why, reservations."""
     import actors.cli.live.top as command
-    from actors.configuration.settings import load_settings
+    from actors.configuration.settings_sources import load_settings
 
     chosen = load_settings(settings, redis_url=redis_url, fleet=fleet)
     raise typer.Exit(command.run(chosen, every_s=every_s, once=once))
@@ -104,7 +104,7 @@ def export(
 ) -> None:
     """Write the live state as a cluster file, for simulate and plan."""
     import actors.cli.live.get as command
-    from actors.configuration.settings import load_settings
+    from actors.configuration.settings_sources import load_settings
 
     if not force:
         refuse_to_replace(out)
@@ -119,7 +119,7 @@ def check_connector(
     limit_s: Annotated[float, typer.Option(min=0.1, callback=finite, help="Seconds that an answer may take.")] = 15.0,
 ) -> None:
     """Play Clearway's part to a connector, and say what it does wrong: one running task is evicted and bound again."""
-    from actors.configuration.settings import load_settings
+    from actors.configuration.settings_sources import load_settings
     from actors.verification import connector_check
 
     raise typer.Exit(connector_check.run(load_settings(settings, redis_url=redis_url, fleet=fleet), limit_s))

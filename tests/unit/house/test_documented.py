@@ -10,7 +10,8 @@ import pytest
 from pydantic import BaseModel
 
 from actors.configuration.profiles import FOLDER, Profile
-from actors.configuration.settings import SHIPPED, Settings, TelemetrySettings
+from actors.configuration.settings import Settings, TelemetrySettings
+from actors.configuration.settings_sources import SHIPPED
 from actors.observability.metrics import Figures
 from actors.observability.telemetry import start
 from pipeline.plugins.registry import PLUGINS, POINTS

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.configuration.settings import SHIPPED, Settings, SettingsRefused, load_settings
+from actors.configuration.settings import Settings, SettingsRefused
+from actors.configuration.settings_sources import SHIPPED, load_settings
 
 
 @pytest.fixture(autouse=True)

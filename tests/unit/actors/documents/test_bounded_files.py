@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
 from actors.cluster_file.reader import read_cluster
 from actors.configuration.profiles import load_profile
-from actors.configuration.settings import SettingsRefused, load_settings
+from actors.configuration.settings import SettingsRefused
+from actors.configuration.settings_sources import load_settings
 from actors.documents.bounded_files import SETTINGS_BYTES, FileRefused, text_of, toml_of
 
 DEEP = "a = " + "[" * 50_000

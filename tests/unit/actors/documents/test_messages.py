@@ -9,7 +9,8 @@ from actors.cli.commands import app
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_cluster
 from actors.configuration.profiles import load_profile
-from actors.configuration.settings import SettingsRefused, load_settings
+from actors.configuration.settings import SettingsRefused
+from actors.configuration.settings_sources import load_settings
 from actors.documents.messages import meant
 
 
