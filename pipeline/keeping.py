@@ -7,6 +7,7 @@ from typing import Any, Self, TypeVar, cast, overload
 import numpy as np
 
 Derived = TypeVar("Derived")
+Record = TypeVar("Record")
 #: What is kept where a function makes of a record the record itself; and what stands for nothing made yet.
 _ITSELF, _NOT_MADE = object(), object()
 
@@ -29,6 +30,32 @@ class _WithoutLock(functools.cached_property[Derived]):
 
 #: Under the name of the one in whose place it is used.
 cached_property = _WithoutLock
+
+
+def made_of(record: object, name: str) -> Any:
+    """What was made of a record under the name of a `cached_property`; None if nothing was yet."""
+    return record.__dict__.get(name)
+
+
+def begun_with(record: Record, **made: Any) -> Record:
+    """A new record, for which these properties need not be made: the caller knows what they would be.
+
+    Raises
+    ------
+    TypeError
+        For a name that is no `cached_property` of the record.
+    """
+    for name in made:
+        if not isinstance(getattr(type(record), name, None), cached_property):
+            raise TypeError(f"{type(record).__name__}: expected a cached property, found {name}")
+    record.__dict__.update(made)
+    return record
+
+
+def begun_like(record: Record, before: object, *names: str) -> Record:
+    """A new record with those of these properties that were made of ``before``, where they are the same."""
+    known = before.__dict__
+    return begun_with(record, **{name: known[name] for name in names if name in known})
 
 
 class Keeping:

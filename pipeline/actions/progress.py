@@ -17,7 +17,7 @@ from pipeline.decision.explanation import Explanation
 from pipeline.decision.overlay import released
 from pipeline.decision.plan import Plan, upkeep
 from pipeline.decision.statement import Statement, together
-from pipeline.keeping import cached_property
+from pipeline.keeping import begun_like, cached_property, made_of
 from pipeline.placement.undone import may_be_undone, undone
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
@@ -175,9 +175,7 @@ class Progress:
 
     def on_state_of(self, before: "Progress") -> "Progress":
         """This progress, on the same state as ``before``: what the plugins say of that holds for it too."""
-        if "_host" in before.__dict__:
-            self.__dict__["_host"] = before.__dict__["_host"]
-        return self
+        return begun_like(self, before, "_host")
 
     @cached_property
     def _host(self) -> Host:
@@ -251,7 +249,7 @@ class Progress:
         return replace(
             self,
             snapshot=after.at_revision(self.snapshot.revision),
-            origin=(self._host, len(self.statements)) if "_host" in self.__dict__ else self.origin,
+            origin=(self._host, len(self.statements)) if made_of(self, "_host") else self.origin,
             statements=(*self.statements, *made),
             explanations=(*self.explanations, *whys),
         )

@@ -29,7 +29,7 @@ from pipeline.cluster.tables import (
 )
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Vocabulary
-from pipeline.keeping import cached_property
+from pipeline.keeping import begun_like, begun_with, cached_property, made_of
 from pipeline.records import replace
 
 #: What is kept with the tables and follows from them.
@@ -91,16 +91,21 @@ class CarriedTables:
     @cached_property
     def index(self) -> TaskIndex:
         """Tasks by node and by podgroup: carried on from the last index that was made."""
-        behind: _Behind | None = self.__dict__.get("_index_before")
+        behind = self._index_before
         if behind is None:
             return index_of(self.tasks, len(self.nodes), len(self.podgroups))
         return carried_index(behind.index, behind.tasks, self.tasks, len(self.podgroups), behind.rows)
 
+    @cached_property
+    def _index_before(self) -> _Behind | None:
+        """From where the index is carried on; None if from nowhere."""
+        return None
+
     @property
     def members(self) -> Occupancy:
         """Tasks by podgroup: mostly as in an earlier snapshot, since tasks come rarely and change podgroups never."""
-        behind: _Behind | None = self.__dict__.get("_index_before")
-        if behind is None or "index" in self.__dict__ or behind.tasks.podgroup is not self.tasks.podgroup:
+        behind = self._index_before
+        if behind is None or made_of(self, "index") or behind.tasks.podgroup is not self.tasks.podgroup:
             return self.index.by_podgroup
         known = behind.index.by_podgroup
         return known if len(known.start) == len(self.podgroups) + 1 else self.index.by_podgroup
@@ -126,58 +131,54 @@ class CarriedTables:
         rows
             int64[K], ascending, each once: every new task, and every task whose columns have changed.
         """
-        if "totals" in before.__dict__:
-            self.__dict__["totals"] = carried_totals(before.totals, before.counted, self.counted, rows)
+        if totals := made_of(before, "totals"):
+            begun_with(self, totals=carried_totals(totals, before.counted, self.counted, rows))
         self._following_parts(before)
         return self._following_index(before, rows)
 
     def _following_parts(self, before: Self) -> None:
         """Where parts are, and which roles bind, while podgroups, their parts and minima are the same."""
         same = self.roles is before.roles and self.subgroups is before.subgroups
-        if same and len(self.podgroups) == len(before.podgroups) and "parts" in before.__dict__:
-            self.__dict__["parts"] = before.parts
-            least = self.podgroups.min_available
-            if "roles_bind" in before.__dict__ and least is before.podgroups.min_available:
-                self.__dict__["roles_bind"] = before.roles_bind
+        if same and len(self.podgroups) == len(before.podgroups):
+            begun_like(self, before, "parts")
+            if self.podgroups.min_available is before.podgroups.min_available:
+                begun_like(self, before, "roles_bind")
 
     def _following_index(self, before: Self, rows: Rows) -> Self:
-        known: _Behind | None = before.__dict__.get("_index_before")
-        if "index" in before.__dict__:
-            known = _Behind(before.index, before.tasks, rows[:0])
-        if known is not None:
+        known: _Behind | None = made_of(before, "_index_before")
+        if index := made_of(before, "index"):
+            known = _Behind(index, before.tasks, rows[:0])
+        if known:
             changed = _of_both(known.rows, rows)
             if len(changed) == 0 and len(self.podgroups) == len(known.index.by_podgroup.start) - 1:
-                self.__dict__["index"] = known.index
+                begun_with(self, index=known.index)
             elif len(changed) <= _MOST_BEHIND * len(self.tasks):
-                self.__dict__["_index_before"] = _Behind(known.index, known.tasks, changed)
+                begun_with(self, _index_before=_Behind(known.index, known.tasks, changed))
         return self
 
     def at_revision(self, revision: int) -> Self:
         """The same tables, and what follows from them, under another revision."""
-        twin, known = replace(self, revision=revision), self.__dict__
-        twin.__dict__.update({name: known[name] for name in _FOLLOWING if name in known})
-        return twin
+        return begun_like(replace(self, revision=revision), self, *_FOLLOWING)
 
     def following_nodes(self, before: Self, node_of: Ids, card_of: Ids) -> Self:
         """The same on nodes numbered anew, where no task lost its node or card by it; see ``totals.on_nodes``."""
-        if "totals" in before.__dict__:
-            self.__dict__["totals"] = on_nodes(before.totals, node_of, card_of, self.nodes)
-        if before.__dict__.keys() & {"index", "_index_before"}:
-            self.__dict__["index"] = renumbered(before.index, node_of, len(self.nodes))
+        if totals := made_of(before, "totals"):
+            begun_with(self, totals=on_nodes(totals, node_of, card_of, self.nodes))
+        if made_of(before, "index") or made_of(before, "_index_before"):
+            begun_with(self, index=renumbered(before.index, node_of, len(self.nodes)))
         self._following_parts(before)
         return self
 
     def following_queues(self, before: Self) -> Self:
         """The same on another table of queues."""
-        if "totals" in before.__dict__:
-            self.__dict__["totals"] = on_queues(before.totals, self.podgroups.queue, len(self.queues))
+        if totals := made_of(before, "totals"):
+            begun_with(self, totals=on_queues(totals, self.podgroups.queue, len(self.queues)))
         self._following_parts(before)
         return self._following_index(before, NO_ROWS)
 
     def carrying(self, totals: Totals, index: TaskIndex, parts: Parts) -> Self:
         """These tables with what follows from them, which the caller knows to be its own."""
-        self.__dict__.update(totals=totals, index=index, parts=parts)
-        return self
+        return begun_with(self, totals=totals, index=index, parts=parts)
 
 
 def _of_both(rows: Rows, more: Rows) -> Rows:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs, Rows, with_rows
-from pipeline.keeping import Keeping, cached_property
+from pipeline.keeping import Keeping, begun_with, cached_property
 from pipeline.records import replace
 
 #: Task statuses. GONE rows are kept so that row numbers stay; nothing counts them.
@@ -74,8 +74,7 @@ class Nodes:
     def shut(self, rows: Rows) -> "Nodes":
         """The nodes with some (int64[M]) closed to one preemptor: no cordon of the fleet's, so they still count."""
         nodes = replace(self, schedulable=with_rows(self.schedulable, rows, np.False_))
-        nodes.__dict__["open_capacity"] = self.open_capacity
-        return nodes
+        return begun_with(nodes, open_capacity=self.open_capacity)
 
 
 @dataclass(frozen=True)

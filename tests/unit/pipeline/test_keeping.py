@@ -9,7 +9,7 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from pipeline.keeping import Keeping, cached_property
+from pipeline.keeping import Keeping, begun_like, begun_with, cached_property, made_of
 from pipeline.records import replace
 
 
@@ -97,3 +97,15 @@ def test_two_threads_make_values_of_two_instances_at_once_and_each_stays():
     assert sorted(made) == [[0], [1]]
     assert all(one.met is first for one, first in zip(some, made, strict=True))
     assert isinstance(Meeting.met, cached_property)
+
+
+def test_a_record_begins_with_what_its_caller_knows_and_with_what_another_has():
+    first = begun_with(Meeting(), met=[3])
+    assert first.met == made_of(first, "met") == [3]
+    assert begun_like(Meeting(), first, "met").met is first.met
+    assert made_of(begun_like(Meeting(), Meeting(), "met"), "met") is None
+
+
+def test_a_record_begins_with_no_property_that_it_does_not_have():
+    with pytest.raises(TypeError, match="Record: expected a cached property, found one"):
+        begun_with(Record(3), one=4)
