@@ -183,7 +183,7 @@ def _back_by_halves(scenario: Scenario, groups: VictimUnits, leaving: Rows, orde
     unit = _unit_of(leaving, groups)
     while ground.some_return(groups, order, walk, most, kept=kept):
         rest = leaving[~np.append(walk.back, False)[unit]]
-        kept = len(rest) > 0 and law.takes(rest) and ground.fits_in(walk.room, rest)
+        kept = len(rest) > 0 and law.takes(rest) and ground.fits_in(walk.state.room, rest)
     return walk.back
 
 

@@ -44,8 +44,8 @@ class Halves(NamedTuple):
 
     Attributes
     ----------
-    room, slots, total, blocked, cards, regions
-        Of the slice, see ``SlotState``.
+    state
+        Of the slice.
     free: int64[R]
         Room of the nodes that are open to the need.
     have, offered: int64[L, S + 1, Q], int64[L, S + 1, n]
@@ -60,12 +60,7 @@ class Halves(NamedTuple):
         How many pairs those are, with the one that is tried; and how many units were refused by themselves.
     """
 
-    room: Longs
-    slots: Longs
-    total: Longs
-    blocked: Longs
-    cards: Longs
-    regions: Longs
+    state: SlotState
     free: Longs
     have: Longs
     offered: Longs
@@ -86,10 +81,8 @@ def halves(ground: CountedSlice, asked: Asked, units: int, leaving: Rows, order:
 
 
 @kernel
-def _begun(
-    ground: CountedSlice, asked: Asked, leaving: Rows
-) -> tuple[Longs, Longs, Longs, Longs, Longs, Longs, Longs, Longs, Longs, Longs]:
-    """The columns of `Halves` that are of the slice."""
+def _begun(ground: CountedSlice, asked: Asked, leaving: Rows) -> tuple[SlotState, Longs, Longs, Longs, Longs]:
+    """What of `Halves` is of the slice."""
     state = as_it_is(ground)
     leave(leaving, ground, state)
     free, nodes = np.zeros(len(asked.total), np.int64), len(state.room)
@@ -114,8 +107,7 @@ def _begun(
             if column[level, at] != NONE:
                 offered[level, :, at] = there[level]
                 have[level, :, column[level, at]] += there[level]
-    room, slots, total, blocked, cards, regions = state
-    return room, slots, total, blocked, cards, regions, free, have, offered, column
+    return state, free, have, offered, column
 
 
 @writing("walk")
@@ -158,17 +150,12 @@ def some_return(
 
 
 @inlined
-def _state(walk: Halves) -> SlotState:
-    return SlotState(walk.room, walk.slots, walk.total, walk.blocked, walk.cards, walk.regions)
-
-
-@inlined
 def _come_back(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, units: Rows, walk: Halves) -> bool:
     """Let units return if that may leave enough; if not, nothing is changed."""
     for i in range(len(units)):
         walk.back[units[i]] = True
         _move(-1, ground, rows[start[units[i]] : start[units[i] + 1]], walk)
-        if not (within(ground.wanted, walk.total) and within(asked.total, walk.free)):
+        if not (within(ground.wanted, walk.state.total) and within(asked.total, walk.free)):
             for unit in units[: i + 1]:
                 walk.back[unit] = False
                 _move(1, ground, rows[start[unit] : start[unit + 1]], walk)
@@ -196,7 +183,7 @@ def _go_again(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, unit
 @inlined
 def _move(sign: int, ground: CountedSlice, rows: Rows, walk: Halves) -> None:
     """Let tasks go (1) or return (-1), but for what regions have."""
-    state = _state(walk)
+    state = walk.state
     for row in rows:
         at = ground.node[row] - ground.first
         if at < 0 or at >= len(state.room):
@@ -218,9 +205,9 @@ def _offer_again(ground: CountedSlice, asked: Asked, rows: Rows, walk: Halves) -
     there = np.zeros(walk.have.shape[:2], np.int64)
     for row in rows:
         at = ground.node[row] - ground.first
-        if at < 0 or at >= len(walk.room):
+        if at < 0 or at >= len(walk.state.room):
             continue
-        offer(asked.regions, asked.usable, walk.room, at, there)
+        offer(asked.regions, asked.usable, walk.state.room, at, there)
         for level in range(len(there)):
             region = walk.column[level, at]
             if region != NONE:
