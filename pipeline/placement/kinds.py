@@ -5,11 +5,11 @@ The idea is that of KAI Scheduler's scheduling signatures.
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NONE, Bools, Ids, Rows
 from pipeline.cluster.snapshot import Snapshot
 
 #: How many times as many podgroups are looked up the next time.
@@ -80,29 +80,43 @@ def kinds_in_turn(
 
 def _look_up(snapshot: Snapshot, rows: Rows) -> None:
     """Work out and remember the kinds of podgroups (int64[K]), as if each were alone."""
-    groups, counts, tasks = snapshot.podgroups, snapshot.counts, snapshot.tasks
+    groups, tasks, known = snapshot.podgroups, snapshot.tasks, snapshot.answers(kind_of)
     waiting, start = snapshot.waiting_of(rows)
     size, shape = np.diff(start), tasks.shape[waiting]
-    owner = np.repeat(np.arange(len(rows)), size)
-    alike = size > 0
-    alike[owner[shape != shape[start[owner]]]] = False
-    alike &= (counts.ready[rows] == 0) & (counts.waiting[rows] == 0) & (snapshot.role_minimum[rows] == 0)
-    alike &= snapshot.subgroup_start[rows + 1] == snapshot.subgroup_start[rows]
-    rights = np.ones((2, len(rows)), bool)
-    for right, column in zip(rights, (tasks.may_preempt, tasks.preemptible), strict=True):
-        right[owner[~column[waiting]]] = False
-    known, labels = snapshot.answers(kind_of), tasks.label_set[waiting]
-    known.update(dict.fromkeys(rows[~alike].tolist()))
-    some, first, stop = rows[alike], start[:-1][alike], start[1:][alike]
+    owner = np.arange(len(rows)).repeat(size)
+    rights = [_all_of_each(column[waiting], owner, len(rows)) for column in (tasks.may_preempt, tasks.preemptible)]
+    has = (size > 0) & _all_of_each(shape == shape[start[owner]], owner, len(rows)) & _is_simple(snapshot, rows)
+    known.update(dict.fromkeys(rows[~has].tolist()))
+    some, first, stop = rows[has], start[:-1][has], start[1:][has]
     columns = (
-        groups.queue[some], groups.priority[some], groups.namespace[some], groups.min_available[some], size[alike],
+        groups.queue[some], groups.priority[some], groups.namespace[some], groups.min_available[some], size[has],
         shape[first], groups.required_level[some], groups.preferred_level[some], groups.gather[some],
-        groups.may_preempt[some], groups.preemptible[some], groups.match_policy[some], *rights[:, alike],
+        groups.may_preempt[some], groups.preemptible[some], groups.match_policy[some], *(one[has] for one in rights),
     )  # fmt: skip
-    if len(some) > 1 and all((one == one[0]).all() for one in (*columns, labels)):  # as they mostly are
+    known.update(_kinds(some, columns, tasks.label_set[waiting], first, stop))
+
+
+def _all_of_each(holds: Bools, owner: Rows, many: int) -> Bools:
+    """bool[K]: whether it holds for each task of a podgroup; ``owner`` is the podgroup of each task."""
+    result = np.ones(many, np.bool_)
+    result[owner[~holds]] = False
+    return result
+
+
+def _is_simple(snapshot: Snapshot, rows: Rows) -> Bools:
+    """bool[K]: podgroups that hold no room and are promised none, without minima of roles and without subgroups."""
+    counts, start = snapshot.counts, snapshot.subgroup_start
+    without_room = (counts.ready[rows] == 0) & (counts.waiting[rows] == 0)
+    return np.asarray(without_room & (snapshot.role_minimum[rows] == 0) & (start[rows + 1] == start[rows]))
+
+
+def _kinds(rows: Rows, columns: tuple[Any, ...], labels: Ids, first: Rows, stop: Rows) -> dict[int, PodgroupKind]:
+    """The kind of each podgroup by row: ``columns`` are its fields but for the labels, ``labels[first:stop]``."""
+    if len(rows) > 1 and all((one == one[0]).all() for one in (*columns, labels)):  # as they mostly are
         kind = PodgroupKind._make((*(one[0].item() for one in columns), labels[first[0] : stop[0]].tobytes()))
-        known.update(dict.fromkeys(some.tolist(), kind))
-        return
-    spans = zip(some.tolist(), first.tolist(), stop.tolist(), strict=True)
-    for (row, begin, end), said in zip(spans, zip(*(one.tolist() for one in columns), strict=True), strict=True):
-        known[row] = PodgroupKind._make((*said, labels[begin:end].tobytes()))
+        return dict.fromkeys(rows.tolist(), kind)
+    spans = zip(rows.tolist(), first.tolist(), stop.tolist(), strict=True)
+    return {
+        row: PodgroupKind._make((*said, labels[begin:end].tobytes()))
+        for (row, begin, end), said in zip(spans, zip(*(one.tolist() for one in columns), strict=True), strict=True)
+    }

@@ -116,8 +116,8 @@ def _in_order(snapshot: Snapshot, rows: Rows, owner: Rows) -> Rows:
     return rows[np.lexsort(keys)]
 
 
-def _parts_of(snapshot: Snapshot, podgroups: Rows) -> tuple[list[Part], list[int], dict[int, int]]:
-    """The parts of podgroups (int64[P]); the part of each podgroup as a whole, and of each subgroup by its row."""
+def _parts_of(snapshot: Snapshot, podgroups: Rows, tasks: Rows, owner: Rows) -> tuple[list[Part], Ids]:
+    """The parts of podgroups (int64[P]), and the part of each task, int32[K], whose podgroup ``owner`` is."""
     groups, table, parts, top = snapshot.podgroups, snapshot.subgroups, list[Part](), list[int]()
     columns = groups.required_level, groups.preferred_level, snapshot.subgroup_start, snapshot.subgroup_start[1:]
     part_of = dict[int, int]()
@@ -130,7 +130,11 @@ def _parts_of(snapshot: Snapshot, podgroups: Rows) -> tuple[list[Part], list[int
             inside = top[-1] if parent == NONE else part_of[parent]
             part_of[row] = len(parts)
             parts.append(Part(inside, int(table.required_level[row]), int(table.preferred_level[row]), row, podgroup))
-    return parts, top, part_of
+    part, inside = np.array(top, np.int32)[owner], snapshot.tasks.subgroup[tasks] != NONE
+    if part_of and inside.any():
+        subgroups, at = kinds_of(snapshot.tasks.subgroup[tasks[inside]])  # a subgroup is of one podgroup
+        part[inside] = np.array([part_of[row] for row in subgroups.tolist()], np.int32)[at]
+    return parts, part
 
 
 def _occurrence(values: Rows) -> Rows:
@@ -166,52 +170,41 @@ def need_of(
     among: int64[K]
         Waiting tasks to choose from; None: all of them.
     """
-    if most is not None or without or among is not None:
-        return _need_of(snapshot, podgroups, surplus=surplus, most=most, without=without, among=among)
     known, asked = snapshot.answers(need_of), (tuple(podgroups), surplus)
-    if asked not in known:
-        known[asked] = _need_of(snapshot, podgroups, surplus=surplus)
-    return known[asked]
-
-
-def _need_of(
-    snapshot: Snapshot,
-    podgroups: Sequence[int],
-    *,
-    surplus: bool,
-    most: Longs | None = None,
-    without: frozenset[int] = frozenset(),
-    among: Rows | None = None,
-) -> Need:
+    limited = most is not None or without or among is not None
+    if not limited and asked in known:
+        return known[asked]
     groups = np.array(podgroups, np.int64)
     waiting, start = snapshot.waiting_of(groups)
     owner = np.arange(len(groups)).repeat(sizes(start[1:]))
     waiting = _in_order(snapshot, waiting, owner)
-    if among is not None or without or most is not None:
+    if limited:
         left = _left(snapshot, waiting, owner, most, without, among)
         waiting, owner = waiting[left], owner[left]
+    need = _of_tasks(snapshot, groups, waiting, owner, surplus)
+    if not limited:
+        known[asked] = need
+    return need
+
+
+def _of_tasks(snapshot: Snapshot, groups: Rows, waiting: Rows, owner: Rows, surplus: bool) -> Need:
+    """What podgroups (int64[P]) need of waiting tasks in order (int64[K]); ``owner`` is the position of each's."""
     leads, lacking = reaching_minima(snapshot, groups, waiting, owner)
     if not surplus:
         waiting, owner, leads = waiting[leads], owner[leads], leads[leads]
-    parts, top, part_of = _parts_of(snapshot, groups)
-    part = np.array(top, np.int32)[owner]
-    if part_of:
-        inside = snapshot.tasks.subgroup[waiting] != NONE
-        subgroups, at = kinds_of(snapshot.tasks.subgroup[waiting[inside]])  # a subgroup is of one podgroup
-        part[inside] = np.array([part_of[row] for row in subgroups.tolist()], np.int32)[at]
-    order = (~leads).argsort(kind="stable")
+    order, minimum = (~leads).argsort(kind="stable"), int(np.count_nonzero(leads))
     tasks = waiting[order]
+    parts, part = _parts_of(snapshot, groups, tasks, owner[order])
     shapes, shape = _by_appearance(snapshot.tasks.shape[tasks])
-    minimum = int(np.count_nonzero(leads))
     return Need(
-        podgroups=tuple(podgroups),
+        podgroups=tuple(groups.tolist()),
         tasks=sealed(tasks),
         minimum=minimum,
         shape=sealed(shape.astype(np.int32)),
         shapes=sealed(shapes.astype(np.int64)),
         request=sealed(snapshot.shapes.request[shapes]),
         count=sealed(np.bincount(shape[:minimum], minlength=len(shapes))),
-        part=sealed(part[order]),
+        part=sealed(part),
         parts=tuple(parts),
         short=int(lacking.sum()),
     )
