@@ -139,7 +139,7 @@ class _Constraints:
         }
         towards = affinity.inside("podAffinity")
         self._hold_back(towards, _REQUIRED, "affinity between pods has no counterpart here")
-        self._soft(towards, _PREFERRED)
+        self._leave_out_preferred(towards)
         for each in spec.items("topologySpreadConstraints"):
             each.skip(*each.data)
             if each.text("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
@@ -158,9 +158,9 @@ class _Constraints:
         if about.get(key):
             self._without_place(about, key, told)
 
-    def _soft(self, about: Fields, key: str) -> None:
-        if about.get(key):
-            about.leave_out(key, "preferences of pods have no counterpart here")
+    def _leave_out_preferred(self, about: Fields) -> None:
+        if about.get(_PREFERRED):
+            about.leave_out(_PREFERRED, "preferences of pods have no counterpart here")
 
     def _volumes_and_ports(self) -> None:
         for volume in self._spec.items("volumes"):
@@ -174,7 +174,7 @@ class _Constraints:
                     self._hold_back(port, "hostPort", "ports of the node have no counterpart here")
 
     def _node_affinity(self, about: Fields) -> list[list[dict[str, Any]]]:
-        self._soft(about, _PREFERRED)
+        self._leave_out_preferred(about)
         required = about.inside(_REQUIRED)
         terms = []
         for term in required.items("nodeSelectorTerms"):
@@ -203,7 +203,7 @@ class _Constraints:
         return {key: value for key, value in (given | {"effect": about.text("effect")}).items() if value}
 
     def _anti_affinity(self, about: Fields) -> list[dict[str, Any]]:
-        self._soft(about, _PREFERRED)
+        self._leave_out_preferred(about)
         return [
             found
             for term in about.items(_REQUIRED)
