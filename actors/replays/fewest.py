@@ -59,7 +59,7 @@ def fewest(placed: PlacedCluster, gang: WaitingGang, podgroup: int) -> list[Clea
     clears = fits & (holds[:, gang.priority :].sum(axis=1) == 0)
     found = []
     for domain in topology.at_level(level).tolist():
-        inside = np.arange(topology.start[domain], topology.stop[domain])
+        inside = np.arange(*topology.slice_of(domain))
         if fits[inside].any():
             nodes = inside[clears[inside]]
             classes, work = (_least(nodes, of, gang.workers) for of in (holds, loses))

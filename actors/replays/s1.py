@@ -267,8 +267,7 @@ def _inside(snapshot: Snapshot, group: int, domain: int) -> bool:
 
 def _failed(wave: _Wave, policy: Policy, leaf: int, gangs: Sequence[int]) -> _Wave:
     """Remove all nodes of a leaf before an earlier plan for one of its gangs is judged."""
-    topology = wave.snapshot.topology
-    nodes = np.arange(topology.start[leaf], topology.stop[leaf])
+    nodes = np.arange(*wave.snapshot.topology.slice_of(leaf))
     withdrawn = _withdrawn(wave.snapshot, gangs)
     late = decide(withdrawn, policy, gangs[0], _NOW)
     left = Departures(

@@ -95,9 +95,7 @@ def _may_start(progress: Progress, gang_group: GangGroup, rows: Rows) -> bool:
 
 def _idle(snapshot: Snapshot, rows: Rows) -> Bools:
     """bool[K]: promised tasks whose room is there by now."""
-    tasks = snapshot.tasks
-    node, card = tasks.nominated[rows].astype(np.int64), tasks.card[rows].astype(np.int64)
-    return fitting(snapshot, rows, node, card, snapshot.room.idle, snapshot.card_room.idle)
+    return fitting(snapshot, rows, *snapshot.tasks.promised(rows), snapshot.room.idle, snapshot.card_room.idle)
 
 
 # -- promises that cannot be kept --------------------------------------------------------------------------------------
@@ -114,10 +112,10 @@ def _broken(progress: Progress, rows: Rows, host: Host, besides: Bools | None = 
     """
     snapshot = progress.snapshot
     result = np.zeros(len(snapshot.tasks), bool)
-    nodes = snapshot.tasks.nominated[rows].astype(np.int64)
+    nodes, cards = snapshot.tasks.promised(rows)
     without = rows if besides is None else np.flatnonzero(besides)
     free = progress.without_promises(without)
-    wrong = ~kept(free, rows, nodes, snapshot.tasks.card[rows].astype(np.int64))
+    wrong = ~kept(free, rows, nodes, cards)
     if besides is None:  # queues that share an ancestor's ceiling can only be judged together
         queue, asks = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]]
         wrong |= ((asks > 0) & (host.headroom[queue] < 0)).any(axis=1)

@@ -164,6 +164,10 @@ class Tasks:
     def __len__(self) -> int:
         return len(self.status)
 
+    def promised(self, rows: Rows) -> tuple[Rows, Rows]:
+        """int64[K] each: the nodes that waiting tasks are promised, and the cards there; NONE without."""
+        return self.nominated[rows].astype(np.int64), self.card[rows].astype(np.int64)
+
 
 @dataclass(frozen=True)
 class Podgroups(Keeping):

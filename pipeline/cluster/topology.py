@@ -45,6 +45,14 @@ class Topology:
         """int32[D]: height of each domain; the narrowest level has 1, the cluster ``levels + 1``."""
         return np.where(self.level == NONE, self.levels + 1, self.levels - self.level).astype(np.int32)
 
+    def slice_of(self, domain: int) -> tuple[int, int]:
+        """The node rows of a domain: the first, and the one after the last."""
+        return int(self.start[domain]), int(self.stop[domain])
+
+    def slices_of(self, domains: Longs) -> list[tuple[int, int]]:
+        """The same of several domains (int64[K]), in their order."""
+        return list(zip(self.start[domains].tolist(), self.stop[domains].tolist(), strict=True))
+
     def at_level(self, level: int) -> Longs:
         """int64[K]: rows of the domains of one level (NONE: the cluster alone), in order."""
         return self._by_level[level - NONE]

@@ -25,8 +25,7 @@ class Claim:
 
 def claimed_nodes(snapshot: Snapshot, claims: Sequence[Claim]) -> Rows:
     """int64[M]: the nodes of the claimed domains, ascending."""
-    topology = snapshot.topology
-    inside = [np.arange(topology.start[one.domain], topology.stop[one.domain]) for one in claims]
+    inside = [np.arange(*snapshot.topology.slice_of(one.domain)) for one in claims]
     return np.unique(np.concatenate(inside)).astype(np.int64) if inside else NO_ROWS
 
 

@@ -234,6 +234,13 @@ def _left(
     return left
 
 
+def without_shapes(snapshot: Snapshot, need: Need, shapes: Rows, *, surplus: bool = True) -> Need:
+    """What the podgroups of a need need without tasks of some shapes (int64[K], rows of ``Snapshot.shapes``)."""
+    most = np.full(len(snapshot.shapes), len(need.tasks), np.int64)
+    most[shapes] = 0
+    return need_of(snapshot, need.podgroups, surplus=surplus, most=most)
+
+
 def all_of(need: Need) -> Need:
     """The need in which every task belongs to the minimum: all tasks to choose from."""
     count = np.bincount(need.shape, minlength=len(need.shapes))

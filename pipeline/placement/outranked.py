@@ -71,7 +71,7 @@ def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: 
     lost = []
     for gang_group in in_order(host, holders):
         mine = rows[is_among(tasks.podgroup[rows], gang_group)]
-        node, card = tasks.nominated[mine].astype(np.int64), tasks.card[mine].astype(np.int64)
+        node, card = tasks.promised(mine)
         if kept(on(host, snapshot), mine, node, card).all():
             again = statement("kept", nominated=mine, nominated_node=node, nominated_card=card)
             snapshot = carried_out(again, snapshot, attempt.now)

@@ -77,7 +77,7 @@ def _once_it_runs(snapshot: Snapshot, made: Statement, now: float) -> Snapshot:
     promised = carried_out(made, snapshot, now)
     tasks = promised.tasks
     rows = np.flatnonzero((tasks.status == PENDING) & (tasks.nominated != NONE))
-    node, card = tasks.nominated[rows].astype(np.int64), tasks.card[rows].astype(np.int64)
+    node, card = tasks.promised(rows)
     after = carried_out(statement(made.action, bound=rows, bound_node=node, bound_card=card), promised, now)
     tasks = after.tasks
     over = (tasks.status == TERMINATING) & (tasks.nominated == NONE) & ~tasks.gone_when_evicted

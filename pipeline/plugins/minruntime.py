@@ -91,7 +91,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, ValidatesVictims):
         """int64[Q]: the queue whose time counts for each queue against the preemptor's."""
         parent, speaks = self._queues.parent, np.arange(len(self._queues))
         if self._parting and preemptor.podgroups:
-            own = set(chain(parent, int(self._base.podgroups.queue[preemptor.podgroups[0]])))
+            own = set(chain(parent, self._queue_of(preemptor)))
             for queue in range(len(parent)):
                 above = int(parent[queue])
                 speaks[queue] = queue if above == NONE or above in own else speaks[above]

@@ -159,6 +159,9 @@ class Plugin:
     def _snapshot(self) -> Snapshot:
         return self._state.whole if isinstance(self._state, WhatIf) else self._state
 
+    def _queue_of(self, preemptor: Preemptor) -> int:
+        return int(self._base.podgroups.queue[preemptor.podgroups[0]])
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()  # a plugin that answers questions is no Protocol itself
         derived = (name for base in cls.__mro__ for name, one in vars(base).items() if isinstance(one, cached_property))

@@ -21,7 +21,7 @@ from pipeline.placement.layout.parts import least_of_parts
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions
 from pipeline.placement.layout.scored import Laid, ScoredPlacement
 from pipeline.placement.layout.settled_parts import Floor
-from pipeline.placement.need import Need, need_of
+from pipeline.placement.need import Need, need_of, without_shapes
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.records import replace
@@ -114,11 +114,8 @@ def _gradient(snapshot: Snapshot, domains: Rows) -> list[list[int]]:
 
 def _without_best_effort(snapshot: Snapshot, need: Need) -> Need:
     """The need without best-effort tasks: those are backfilled."""
-    if not snapshot.tasks.best_effort[need.tasks].any():
-        return need
-    most = np.full(len(snapshot.shapes), len(need.tasks), np.int64)
-    most[snapshot.tasks.shape[need.tasks[snapshot.tasks.best_effort[need.tasks]]]] = 0
-    return need_of(snapshot, need.podgroups, most=most)
+    best_effort = snapshot.tasks.best_effort[need.tasks]
+    return without_shapes(snapshot, need, need.shapes[need.shape[best_effort]]) if best_effort.any() else need
 
 
 def _for_roles(snapshot: Snapshot, need: Need) -> Bools:
@@ -144,9 +141,9 @@ def _layout(floor: Floor, domain: int, surplus_limit: int | None) -> _Layout | N
     Parts that the minimum needs are served first, up to their own minima; only then the surplus of all. Where no plugin
     says when a podgroup may start there is no minimum.
     """
-    placement, parts, topology = floor.placement, floor.need.parts, floor.snapshot.topology
+    placement, parts = floor.placement, floor.need.parts
     saved, score = placement.save(), placement.score
-    start, stop = int(topology.start[domain]), int(topology.stop[domain])
+    start, stop = floor.snapshot.topology.slice_of(domain)
     tops = [part for part, row in enumerate(parts) if row.parent == NONE]
     reached = not floor.binding or floor.settle_needed(tops, start, stop)
     if reached and surplus_limit != 0:

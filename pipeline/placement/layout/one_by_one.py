@@ -65,7 +65,7 @@ class _Assignment:
             return np.zeros(nodes, np.int64)
         rows, result = topology.at_level(one.required), np.full(nodes, NONE, np.int64)
         for row in rows.tolist():
-            first, last = int(topology.start[row]), int(topology.stop[row])
+            first, last = topology.slice_of(row)
             if all(first <= node < last for node in one.fixed.tolist()):
                 result[max(first - start, 0) : max(last - start, 0)] = row
         return result

@@ -226,4 +226,4 @@ def _of_level(topology: Topology, row: Part, held: Rows, start: int, stop: int) 
     fits &= (topology.start >= start) & (topology.stop <= stop)
     chosen = topology.holding(np.flatnonzero(fits), held)
     chosen = chosen[np.lexsort((chosen, topology.tier[chosen]))]
-    return list(zip(topology.start[chosen].tolist(), topology.stop[chosen].tolist(), strict=True))
+    return topology.slices_of(chosen)

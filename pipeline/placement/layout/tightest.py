@@ -56,7 +56,7 @@ def regions(topology: Topology, place: Longs, required: int, preferred: int, hel
     fits = (place != NONE) & (topology.tier >= narrowest) & (topology.tier <= widest)
     rows = topology.holding(np.flatnonzero(fits), held)
     rows = rows[np.lexsort((place[rows], topology.tier[rows]))]
-    return list(zip(topology.start[rows].tolist(), topology.stop[rows].tolist(), strict=True))
+    return topology.slices_of(rows)
 
 
 def closeness(topology: Topology, place: Longs, preferred: int, nodes: int) -> Longs:

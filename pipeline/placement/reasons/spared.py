@@ -44,10 +44,8 @@ def with_victims(asked: Question, made: Plan) -> Explanation:
 
 
 def _slice(asked: Question, domain: int) -> tuple[int, int]:
-    topology = asked.snapshot.topology
-    if domain == NONE:
-        return 0, len(asked.snapshot.nodes)
-    return int(topology.start[domain]), int(topology.stop[domain])
+    snapshot = asked.snapshot
+    return (0, len(snapshot.nodes)) if domain == NONE else snapshot.topology.slice_of(domain)
 
 
 # -- what was taken ----------------------------------------------------------------------------------------------------

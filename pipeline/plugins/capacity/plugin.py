@@ -147,9 +147,6 @@ class Capacity(
         line = [queue, *ancestors(shares.parent, queue, self._level)]
         return any(self._within(q, preemptor.request, asked & (shares.deserved[q] > 0)).any() for q in line)
 
-    def _queue_of(self, preemptor: Preemptor) -> int:
-        return int(self._base.podgroups.queue[preemptor.podgroups[0]])
-
     def _within(self, queue: int, request: Longs, dims: Bools) -> Bools:
         after = self._allocated[queue] + request
         return np.asarray((after <= self._shares.deserved[queue])[dims])

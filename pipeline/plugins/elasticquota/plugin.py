@@ -105,9 +105,6 @@ class ElasticQuota(
         after = self._state.allocated[queue] + preemptor.request
         return bool(bound.any() and (after <= self._runtime[queue])[bound].all())
 
-    def _queue_of(self, preemptor: Preemptor) -> int:
-        return int(self._base.podgroups.queue[preemptor.podgroups[0]])
-
     # -- queues that may lose ----------------------------------------------------------------------------------
 
     def evictable(self, preemptor: Preemptor) -> bool | None:

@@ -21,7 +21,7 @@ from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import statement
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
-from pipeline.placement.need import Need, all_of, need_of
+from pipeline.placement.need import Need, all_of, need_of, without_shapes
 from pipeline.placement.outranked import on, outranked, withdrawing, without
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -138,9 +138,7 @@ def _needs(attempt: Attempt, host: Host) -> Iterator[Need]:
     need = need_of(snapshot, attempt.podgroups, surplus=False)
     if not has_choice(snapshot, need):
         served = host.allowed(need.shapes).any(axis=1)
-        most = np.full(len(snapshot.shapes), len(need.tasks), np.int64)
-        most[need.shapes[~served]] = 0
-        yield need if served.all() else need_of(snapshot, attempt.podgroups, surplus=False, most=most)
+        yield need if served.all() else without_shapes(snapshot, need, need.shapes[~served], surplus=False)
         return
     most = _most(attempt, host)
     limited = need_of(snapshot, attempt.podgroups, surplus=False, most=most)

@@ -13,7 +13,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.layout.packing import node_slots
-from pipeline.placement.need import Need, all_of, need_of
+from pipeline.placement.need import Need, all_of, need_of, without_shapes
 from pipeline.plugins.host import Host
 from pipeline.solvers.gather.amounts import in_steps
 from pipeline.solvers.gather.multiples import steps_of
@@ -31,9 +31,7 @@ def within_reach(host: Host, snapshot: Snapshot, podgroups: Sequence[int], *, su
     lost = every.shapes[~served(every, host.allowed(every.shapes), snapshot.nodes.allocatable)]
     if len(lost) == 0:
         return need
-    most = np.full(len(snapshot.shapes), len(every.tasks), np.int64)
-    most[lost] = 0
-    limited = need_of(snapshot, podgroups, surplus=surplus, most=most)
+    limited = without_shapes(snapshot, every, lost, surplus=surplus)
     return need if limited.short else limited
 
 

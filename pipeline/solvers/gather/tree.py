@@ -66,7 +66,7 @@ class Tree:
         """The rows of the nodes of a vertex: the first, and the one after the last."""
         if vertex >= self.domains:
             return vertex - self.domains, vertex - self.domains + 1
-        return int(self.topology.start[vertex]), int(self.topology.stop[vertex])
+        return self.topology.slice_of(vertex)
 
     def summed(self, per_node: Longs) -> Longs:
         """int64[V]: the sum over the nodes of each vertex."""

@@ -47,7 +47,7 @@ class Grounds:
     def scenario(self, domain: int) -> Scenario:
         """All units that are of use in one domain."""
         snapshot, units = self.law.host.context.snapshot, self.units
-        start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
+        start, stop = snapshot.topology.slice_of(domain)
         ground = NodeSlice(snapshot, self.need, self.allowed, domain, start, stop, self._asked)
         useful = _useful(*self._by_node, start, stop, self.allowed, units.podgroup, units.whole)
         return Scenario(ground, self.law, units.only(useful))

@@ -75,7 +75,7 @@ def _of_podgroups(attempt: Attempt, host: Host, snapshot: Snapshot) -> list[tupl
     offered = offered[topology.start[offered] < topology.stop[offered]]
     offered = offered[~_inside_others(topology, offered)]
     offered = offered[np.argsort(-topology.tier[offered], kind="stable")]
-    return list(zip(topology.start[offered].tolist(), topology.stop[offered].tolist(), strict=True))
+    return topology.slices_of(offered)
 
 
 def _inside_others(topology: Topology, domains: Rows) -> Bools:

@@ -117,8 +117,7 @@ class BundleSearch:
 
     def nodes_of(self, domain: int) -> tuple[int, int]:
         """The node rows of a domain, from the first up to the second."""
-        topology = self.snapshot.topology
-        return int(topology.start[domain]), int(topology.stop[domain])
+        return self.snapshot.topology.slice_of(domain)
 
     @property
     def asks_in_order(self) -> bool:

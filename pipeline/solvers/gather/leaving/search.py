@@ -121,8 +121,7 @@ class GatherArea:
 
 def area_of(search: GatherSearch, domain: int) -> GatherArea:
     """A domain as the kernels know it."""
-    topology, need = search.snapshot.topology, search.need
-    start, stop = int(topology.start[domain]), int(topology.stop[domain])
+    need, (start, stop) = search.need, search.snapshot.topology.slice_of(domain)
     allowed = np.ascontiguousarray(search.allowed[:, start:stop])
     return GatherArea(
         domain, start, stop, below(search.snapshot.once(tree_of), domain), search.kinds.on(start, stop),

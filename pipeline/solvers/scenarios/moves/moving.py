@@ -108,7 +108,7 @@ class _MovingPart:
         share = (np.maximum(left, 0) / np.maximum(snapshot.capacity, 1)).sum(axis=1)
         room = np.array([share[topology.start[one] : topology.stop[one]].sum() for one in domains.tolist()])
         order = domains[np.lexsort((domains, room))]
-        return [(int(topology.start[one]), int(topology.stop[one])) for one in order.tolist()]
+        return topology.slices_of(order)
 
     def _within(self, some: Rows, left: Longs, start: int, stop: int) -> tuple[Rows, Longs] | None:
         movers, parts = self.movers, self.movers.snapshot.subgroups
