@@ -13,7 +13,7 @@ from pipeline.cluster.orders import counted_off
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, PENDING, RUNNING
+from pipeline.cluster.tables import PENDING
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.headroom import takes, takes_after
 from pipeline.decision.law import UPKEEP, why_unlawful
@@ -43,7 +43,7 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
     tasks = snapshot.tasks
     if (tasks.nominated[made.placed] != NONE).any() and plan.assumes.revision != snapshot.revision:
         return Conflict("a task of the gang holds another nomination by now")
-    alive = is_among(tasks.status[made.evictions], (BOUND, RUNNING))
+    alive = tasks.runs(made.evictions)
     same = tasks.incarnation[made.evictions] == plan.assumes.incarnation
     repaired = made.evicting_only(made.evictions[alive & same])
     if repaired.empty:

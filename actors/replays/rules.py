@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, PENDING, RUNNING
+from pipeline.cluster.tables import PENDING
 from pipeline.decision.decided import carried_out
 from pipeline.decision.statement import Statement
 
@@ -14,9 +14,8 @@ from pipeline.decision.statement import Statement
 def placed_nodes(snapshot: Snapshot, podgroup: int) -> Rows:
     """int64[K]: for each task of a podgroup that is running, bound or nominated, its node."""
     tasks, rows = snapshot.tasks, snapshot.tasks_of(podgroup)
-    runs = np.isin(tasks.status[rows], (BOUND, RUNNING))
     promised = np.where(tasks.status[rows] == PENDING, tasks.nominated[rows], NONE)
-    node = np.where(runs, tasks.node[rows], promised)
+    node = np.where(tasks.runs(rows), tasks.node[rows], promised)
     return np.asarray(node[node != NONE], np.int64)
 
 

@@ -12,11 +12,10 @@ import math
 import numpy as np
 
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NO_ROWS, Floats, Rows, is_among
+from pipeline.cluster.arrays import NO_ROWS, Floats, Rows
 from pipeline.cluster.rules.match_policy import starts_freely
 from pipeline.cluster.rules.minima_met import is_pipelined
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.law import why_unlawful
 from pipeline.decision.statement import statement
 from pipeline.plugins.host import Host
@@ -78,4 +77,4 @@ def _overdue(snapshot: Snapshot, policy: Policy, now: float) -> Rows:
 
 def _running(snapshot: Snapshot, podgroup: int) -> Rows:
     rows = snapshot.tasks_of(podgroup)
-    return np.asarray(rows[is_among(snapshot.tasks.status[rows], (BOUND, RUNNING))], np.int64)
+    return np.asarray(rows[snapshot.tasks.runs(rows)], np.int64)

@@ -16,7 +16,7 @@ from pipeline.cluster.counted.parts import Parts
 from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex, joined_runs
 from pipeline.cluster.counted.totals import Room, TaskCounts, Totals
 from pipeline.cluster.queue_tree import with_descendants
-from pipeline.cluster.tables import BOUND, PENDING, RUNNING
+from pipeline.cluster.tables import PENDING
 from pipeline.keeping import Keeping, cached_property
 from pipeline.kernels import kernel
 
@@ -84,9 +84,7 @@ class Snapshot(CarriedTables, Keeping):
 
     def place_of(self, rows: Rows) -> Ids:
         """int32[K]: the nodes on which some tasks run or are bound, or else are promised; NONE for neither."""
-        tasks, status = self.tasks, self.tasks.status[rows]
-        holds = (status == BOUND) | (status == RUNNING)
-        return np.where(holds, tasks.node[rows], tasks.nominated[rows])
+        return np.where(self.tasks.runs(rows), self.tasks.node[rows], self.tasks.nominated[rows])
 
     def budgets_on(self, rows: Rows) -> Bools:
         """bool[P, V]: which disruption budgets cover which of some tasks."""

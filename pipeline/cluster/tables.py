@@ -164,6 +164,11 @@ class Tasks:
     def __len__(self) -> int:
         return len(self.status)
 
+    def runs(self, rows: Rows) -> Bools:
+        """bool[K]: tasks that an eviction can take: Bound or Running."""
+        status = self.status[rows]
+        return np.asarray((status == BOUND) | (status == RUNNING))
+
     def promised(self, rows: Rows) -> tuple[Rows, Rows]:
         """int64[K] each: the nodes that waiting tasks are promised, and the cards there; NONE without."""
         return self.nominated[rows].astype(np.int64), self.card[rows].astype(np.int64)

@@ -15,7 +15,7 @@ from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, distinct, is_
 from pipeline.cluster.counted.totals import Room
 from pipeline.cluster.rules.anti_affinity import states_terms
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
+from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.decision.statement import Statement
 from pipeline.placement.filters import repelled
 
@@ -51,8 +51,7 @@ def feasible(snapshot: Snapshot, made: Statement) -> bool:
 def feasibly_left(snapshot: Snapshot, made: Statement) -> Leftover | None:
     """What a feasible statement leaves (see ``leftover``), None if it is not feasible."""
     tasks = snapshot.tasks
-    status = tasks.status[made.evictions]
-    if not ((status == BOUND) | (status == RUNNING)).all():
+    if not tasks.runs(made.evictions).all():
         return None
     if (tasks.status[made.bound] != PENDING).any() or not _waits_or_moves(snapshot, made).all():
         return None

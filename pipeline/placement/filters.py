@@ -10,7 +10,6 @@ from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, states_terms
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
-from pipeline.cluster.tables import BOUND, RUNNING, Tasks
 from pipeline.decision.statement import Statement
 from pipeline.plugins.host import Host
 
@@ -88,7 +87,7 @@ def torn(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
         if not required:
             continue
         members = snapshot.tasks_of(podgroup)
-        place = _place(tasks, members)
+        place = snapshot.place_of(members).astype(np.int64)
         staying = place != NONE
         staying[staying] = ~is_among(members[staying], gone)
         for level, part in required:
@@ -98,13 +97,6 @@ def torn(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
                 stays = staying & in_subtree(snapshot.subgroups, part, tasks.subgroup[members])
             result[put] |= _outside(snapshot, level, nodes[put], place[stays])
     return result
-
-
-def _place(tasks: Tasks, rows: Rows) -> Longs:
-    """int64[K]: the node on which each task runs or is to run, NONE for none."""
-    status = tasks.status[rows]
-    runs = (status == BOUND) | (status == RUNNING)
-    return np.where(runs, tasks.node[rows], tasks.nominated[rows]).astype(np.int64)
 
 
 def _required(snapshot: Snapshot, podgroup: int) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Longs, Rows, distinct, is_among, sealed
 from pipeline.cluster.rules.requirements import meaning
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
+from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.cluster.vocabulary import ALL_NAMESPACES, HOSTNAME, AntiAffinity, Constraint, Requirement, Vocabulary
 from pipeline.keeping import cached_property
 
@@ -199,9 +199,8 @@ def _denials(snapshot: Snapshot, kinds: list[_Kind], start: int, stop: int) -> D
 def _place_of(snapshot: Snapshot, rows: Rows) -> Ids:
     """int32[K]: the node of each task that repels there: it runs, is bound or is promised the node; else NONE."""
     tasks, status = snapshot.tasks, snapshot.tasks.status[rows]
-    runs = (status == BOUND) | (status == RUNNING)
     waits = (status == PENDING) | (status == TERMINATING)
-    return np.where(runs, tasks.node[rows], np.where(waits, tasks.nominated[rows], np.int32(NONE)))
+    return np.where(tasks.runs(rows), tasks.node[rows], np.where(waits, tasks.nominated[rows], np.int32(NONE)))
 
 
 def _repelling(snapshot: Snapshot, kind: _Kind) -> Sequence[tuple[Rows, str]]:

@@ -9,7 +9,6 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Ids, Longs, Rows, is_among, s
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree, summed_upwards
-from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.cluster.topology import Topology
 from pipeline.placement.need import Need, Part
 
@@ -127,7 +126,7 @@ def nodes_of(part: Part, snapshot: Snapshot, leaving: Rows) -> Rows:
     if have.running[part.podgroup] == have.waiting[part.podgroup] == 0:  # the usual gang: all of it is to be placed
         return NO_ROWS
     rows = tasks_of_part(snapshot, part.podgroup, part.subgroup)
-    nodes = place_of(snapshot, rows)
+    nodes = snapshot.place_of(rows).astype(np.int64)
     held = nodes != NONE
     return nodes[held & ~is_among(rows, leaving)] if held.any() else nodes[:0]
 
@@ -138,13 +137,6 @@ def tasks_of_part(snapshot: Snapshot, podgroup: int, subgroup: int) -> Rows:
     if subgroup == NONE:
         return rows
     return rows[in_subtree(snapshot.subgroups, subgroup, snapshot.tasks.subgroup[rows])]
-
-
-def place_of(snapshot: Snapshot, rows: Rows) -> Rows:
-    """int64[K]: the node that each task holds or is promised; NONE for one without a node, or one that is ending."""
-    tasks = snapshot.tasks
-    running = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
-    return np.where(running, tasks.node[rows], tasks.nominated[rows]).astype(np.int64)
 
 
 def domain_around(topology: Topology, level: int, start: int, stop: int) -> int:

@@ -4,7 +4,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.placement.layout.parts import place_of, tasks_of_part
+from pipeline.placement.layout.parts import tasks_of_part
 from pipeline.placement.layout.scored import ScoredPlacement
 
 
@@ -30,8 +30,7 @@ def regions_of(snapshot: Snapshot, placement: ScoredPlacement, task: int) -> lis
         if level == NONE:
             continue
         rows = topology.holding(topology.at_level(level), _nodes_of(snapshot, placement, podgroup, owner))
-        domains = zip(topology.start[rows].tolist(), topology.stop[rows].tolist(), strict=True)
-        regions = _met(regions, list(domains))
+        regions = _met(regions, topology.slices_of(rows))
     return regions
 
 
@@ -46,5 +45,5 @@ def _nodes_of(snapshot: Snapshot, placement: ScoredPlacement, podgroup: int, par
     rows = tasks_of_part(snapshot, podgroup, part)
     just = is_among(rows, placement.tasks)
     got = placement.node[is_among(placement.tasks, rows)]
-    nodes = np.concatenate([place_of(snapshot, rows[~just]), got])
+    nodes = np.concatenate([snapshot.place_of(rows[~just]), got])
     return np.asarray(nodes[nodes != NONE], np.int64)

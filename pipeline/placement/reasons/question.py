@@ -6,7 +6,6 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, sealed
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.keeping import cached_property
@@ -114,7 +113,7 @@ class Question:
         """int64[N, R]: what nodes would have without any work but that of the podgroups themselves."""
         snapshot, tasks = self.snapshot, self.snapshot.tasks
         mine = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in self.attempt.podgroups])
-        mine = mine[(tasks.status[mine] == BOUND) | (tasks.status[mine] == RUNNING)]
+        mine = mine[tasks.runs(mine)]
         held = np.zeros_like(snapshot.nodes.allocatable)
         snapshot.add_requests(mine, held, tasks.node[mine])
         return np.asarray(snapshot.nodes.allocatable - held)

@@ -7,7 +7,6 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
-from pipeline.placement.layout.parts import place_of
 
 
 def gathers(snapshot: Snapshot, podgroups: Sequence[int]) -> bool:
@@ -54,5 +53,5 @@ def _preferred(snapshot: Snapshot, podgroup: int) -> list[int]:
 
 def _held(snapshot: Snapshot, podgroups: Sequence[int]) -> Rows:
     """Nodes that tasks of the podgroups hold or are promised."""
-    nodes = np.concatenate([place_of(snapshot, snapshot.tasks_of(podgroup)) for podgroup in podgroups])
+    nodes = np.concatenate([snapshot.place_of(snapshot.tasks_of(podgroup)) for podgroup in podgroups])
     return np.asarray(nodes[nodes != NONE], np.int64)

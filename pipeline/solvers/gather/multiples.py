@@ -18,7 +18,6 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among, sealed
 from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.records import replace
 from pipeline.solvers.gather.tree import Tree, tree_of
 
@@ -117,9 +116,6 @@ def steps_of(snapshot: Snapshot, podgroups: Sequence[int], besides: Rows) -> Ste
 
 def tasks_on(snapshot: Snapshot, podgroups: Sequence[int], besides: Rows) -> Longs:
     """int64[N]: how many tasks of some podgroups run on or are promised each node, ``besides`` left out."""
-    tasks = snapshot.tasks
     rows = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in podgroups])
-    rows = rows[~is_among(rows, besides)]
-    runs = (tasks.status[rows] == BOUND) | (tasks.status[rows] == RUNNING)
-    node = np.where(runs, tasks.node[rows], tasks.nominated[rows])
+    node = snapshot.place_of(rows[~is_among(rows, besides)])
     return np.bincount(node[node != NONE], minlength=len(snapshot.nodes)).astype(np.int64)

@@ -14,7 +14,6 @@ from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusio
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
 from pipeline.kernels import linked, writing
-from pipeline.placement.layout.parts import place_of
 from pipeline.plugins.host import Host
 from pipeline.solvers.scenarios.moves.restarting import may_restart
 
@@ -67,7 +66,7 @@ def new_nodes(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs, p
         mine = np.flatnonzero(owner == podgroup)
         members = without(snapshot.tasks_of(podgroup), np.concatenate([rows, staying]))
         kept = np.concatenate([members, staying[snapshot.tasks.podgroup[staying] == podgroup]])
-        where = np.concatenate([place_of(snapshot, members), nodes[snapshot.tasks.podgroup[staying] == podgroup]])
+        where = np.concatenate([snapshot.place_of(members), nodes[snapshot.tasks.podgroup[staying] == podgroup]])
         whole = _MovingPart(movers, podgroup, NONE, kept[where != NONE], where[where != NONE])
         found = whole.placed(mine, left, 0, len(left))
         if found is not None:
