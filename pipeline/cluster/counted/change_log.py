@@ -139,9 +139,9 @@ def last_entry(heads: Longs, entries: Longs, count: int, kind: int, row: int) ->
 
 
 @linked
-def _writing(heads: Longs, entries: Longs, used: Longs, first: int, kind: int, row: int) -> int:
+def _writing(log: Log, first: int, kind: int, row: int) -> int:
     """The entry of an owner to write on: one made since ``first``, else a new one that begins as its last."""
-    key = (row << _KIND_BITS) | kind
+    (heads, entries, used), key = log, (row << _KIND_BITS) | kind
     at = place_in(heads, key)
     last = heads[_LAST, at] if heads[_KEYS, at] == key else NONE
     if last >= first:
@@ -165,14 +165,13 @@ def note(
     NONE, and nothing is written, unless the first ``count`` entries are all and there is room for these changes.
     ``plain`` are ``TaskColumns``.
     """
-    columns = TaskColumns(*plain)
-    first = used[0]
+    log, columns, first = Log(heads, entries, used), TaskColumns(*plain), used[0]
     if first != count or count + len(rows) * _ENTRIES_A_CHANGE > len(entries):
         return NONE
     for at in range(len(rows)):
         row = rows[at]
         fresh = used[0]
-        task = entries[_writing(heads, entries, used, first, TASK, row)]
+        task = entries[_writing(log, first, TASK, row)]
         if task[_EARLIER] == NONE and used[0] > fresh:
             task[STATUS], task[TASK_NODE] = columns.status[row], columns.node[row]
             task[NOMINATED], task[CARD] = columns.nominated[row], columns.card[row]
@@ -182,16 +181,16 @@ def note(
         before = card_shares(shares(task[STATUS], promised, False, best_effort), on)
         _become(task, kind, nodes[at], cards[at])
         after = card_shares(shares(task[STATUS], task[NOMINATED], False, best_effort), task[CARD])
-        _claim(heads, entries, used, first, before, -1, held, promised, on, asks, part)
-        _claim(heads, entries, used, first, after, 1, task[TASK_NODE], task[NOMINATED], task[CARD], asks, part)
-        mine = _writing(heads, entries, used, first, PODGROUP, group)
+        _claim(log, first, before, -1, held, promised, on, asks, part)
+        _claim(log, first, after, 1, task[TASK_NODE], task[NOMINATED], task[CARD], asks, part)
+        mine = _writing(log, first, PODGROUP, group)
         _count(entries[mine], before, after)
         _add_up(entries[mine], before, after, asks)
         if columns.role[row] != NONE:
-            _count(entries[_writing(heads, entries, used, first, ROLE, columns.role[row])], before, after)
+            _count(entries[_writing(log, first, ROLE, columns.role[row])], before, after)
         if columns.subgroup[row] != NONE:
-            _count(entries[_writing(heads, entries, used, first, SUBGROUP, columns.subgroup[row])], before, after)
-        _add_up(entries[_writing(heads, entries, used, first, QUEUE, columns.queue[group])], before, after, asks)
+            _count(entries[_writing(log, first, SUBGROUP, columns.subgroup[row])], before, after)
+        _add_up(entries[_writing(log, first, QUEUE, columns.queue[group])], before, after, asks)
     return int(used[0])
 
 
@@ -210,13 +209,12 @@ def _become(task: Longs, kind: int, node: int, card: int) -> None:
 
 @linked
 def _claim(
-    heads: Longs, entries: Longs, used: Longs, first: int,
-    shares: int, sign: int, held: int, promised: int, on: int, asks: Longs, part: int,
-) -> None:  # fmt: skip
+    log: Log, first: int, shares: int, sign: int, held: int, promised: int, on: int, asks: Longs, part: int
+) -> None:
     """Count a task that asks for ``asks``, and for ``part`` of a card, in or out of the room of the nodes it claims."""
     for node_share, card_share, gives in _CLAIMS:
         if shares & node_share:
-            of_node = entries[_writing(heads, entries, used, first, NODE, promised if node_share == PROMISED else held)]
+            of_node = log.entries[_writing(log, first, NODE, promised if node_share == PROMISED else held)]
             for r in range(len(asks)):
                 of_node[FIRST + r] += sign * gives * asks[r]
             if shares & card_share:
