@@ -6,74 +6,29 @@ to the front and its siblings are placed anew: squeaky wheel optimisation (Josli
 part moves once, so that the search ends.
 """
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Rows, frozen, sealed
+from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Ids, Longs, Rows, frozen, sealed
 from pipeline.cluster.cards import freed_on_cards
 from pipeline.cluster.rules.anti_affinity import Denials, Exclusions, concerns, denials, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
 from pipeline.keeping import cached_property
 from pipeline.placement.layout.one_by_one import few_enough, one_by_one
+from pipeline.placement.layout.outline import Outline, Slice
 from pipeline.placement.layout.packing import place_classes
 from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each, in_order
 from pipeline.placement.layout.region_slots import TRIALS_A_PART
-from pipeline.placement.layout.regions_of_parts import (
-    AskedOfRegions,
-    may_find_regions,
-    placed_in_regions,
-)
+from pipeline.placement.layout.regions_of_parts import AskedOfRegions, may_find_regions, placed_in_regions
 from pipeline.placement.layout.room_left import AskedOfRoom, RoomLeft, asked_of_room, room_left, share
-from pipeline.placement.layout.settled_groups import OWN, GroupTree, settled
+from pipeline.placement.layout.settled_groups import settled
 from pipeline.placement.need import Need
 from pipeline.records import replace
-
-
-@dataclass(frozen=True)
-class _Slice:
-    """The node rows ``start:stop``, and regions in it, which are counted from ``start``."""
-
-    topology: Topology
-    start: int
-    stop: int
-
-    def regions(self, group: Group) -> tuple[Longs, Longs]:
-        """Regions by the preferred and by the required level of a group: int64[P, 2] each."""
-        whole = np.array([[0, self.stop - self.start]])
-        required = whole if group.required == NONE else self._cut(whole, group.required, group.fixed)
-        return whole[:0] if group.preferred == NONE else self._cut(required, group.preferred, group.fixed), required
-
-    def _cut(self, regions: Longs, level: int, fixed: Rows) -> Longs:
-        """Parts of regions in one domain each of the level that holds ``fixed``, in the order of their nodes."""
-        rows = self.topology.holding(self.topology.at_level(level), fixed)
-        lower = np.maximum(regions[:, 0, None], self.topology.start[rows] - self.start)
-        upper = np.minimum(regions[:, 1, None], self.topology.stop[rows] - self.start)
-        found = np.stack([lower[lower < upper], upper[lower < upper]], axis=1)
-        return found[found[:, 0].argsort(kind="stable")]
-
-
-class _GroupCounts(NamedTuple):
-    """What is counted of the groups of a gang.
-
-    Attributes
-    ----------
-    own, total: int64[P, M]
-        Tasks of each kind that are in the group and in no inner one, and all in it.
-    inside
-        The groups right inside each.
-    depth
-        How many groups lie in each other at most.
-    """
-
-    own: Longs
-    total: Longs
-    inside: list[list[int]]
-    depth: int
 
 
 class _TaskKinds(NamedTuple):
@@ -92,95 +47,6 @@ class _TaskKinds(NamedTuple):
     of_task: Rows
     shape: Rows
     label_set: Ids
-
-
-@dataclass(frozen=True)
-class _Outline:
-    """What is known about a search for places before its room: the groups of a gang in one slice, and their tasks.
-
-    Attributes
-    ----------
-    groups
-        The first one is the gang itself.
-    group, kind: int64[K]
-        Of each task of the minimum.
-    kinds
-        How many kinds there are, M.
-    alike
-        Whether all tasks are of one kind, and slots say where the groups go.
-    """
-
-    groups: list[Group]
-    group: Rows
-    kind: Rows
-    kinds: int
-    alike: bool
-    within: _Slice
-
-    @cached_property
-    def classes(self) -> list[tuple[Rows, int, int]]:
-        """Positions of the tasks of one group and kind, with both."""
-        pairs = np.argwhere(self._counted.own).tolist()
-        return [(np.flatnonzero((self.group == g) & (self.kind == k)), g, k) for g, k in pairs]
-
-    def nodes(self, taken: Longs) -> Rows:
-        """int64[K]: the node of each task, given how many of each group and kind go to each node, int64[G, M, n]."""
-        nodes, each = np.empty(len(self.group), np.int64), np.arange(self.within.start, self.within.stop)
-        for at, g, k in self.classes:
-            nodes[at] = each.repeat(taken[g, k])
-        return nodes
-
-    def tree(self, of_room: Floats) -> GroupTree:
-        """The groups; of siblings, the one that asks for the largest part of the room comes first.
-
-        ``of_room``: the ``share`` of each kind.
-        """
-        counted = self._counted
-        different, which = self._amounts
-        of_each = [-float(each @ of_room) for each in different]
-        size = [of_each[one] for one in which]
-        one_list = list[int]()
-        for inner, alone in zip(counted.inside, self._has_own, strict=True):
-            one_list += sorted(inner, key=lambda g: (size[g], g))
-            one_list += [OWN] if alone else []
-        todo = np.array(one_list, np.int64)
-        return GroupTree(counted.own, counted.total, todo, self._begin, *self._regions, counted.depth)
-
-    @cached_property
-    def _amounts(self) -> tuple[Floats, list[int]]:
-        """The different ``total`` of groups, and which of them is that of each group."""
-        different, which = np.unique(self._counted.total, axis=0, return_inverse=True)
-        return different.astype(np.float64), which.reshape(-1).tolist()
-
-    @cached_property
-    def _has_own(self) -> list[bool]:
-        """Of each group, whether it has tasks that are in no inner group."""
-        return [bool(each.any()) for each in self._counted.own]
-
-    @cached_property
-    def _begin(self) -> Rows:
-        """Where what is to be placed inside each group begins."""
-        many = [len(inner) + alone for inner, alone in zip(self._counted.inside, self._has_own, strict=True)]
-        return np.append(0, np.cumsum(many))
-
-    @cached_property
-    def _counted(self) -> _GroupCounts:
-        own = np.zeros((len(self.groups), self.kinds), np.int64)
-        np.add.at(own, (self.group, self.kind), 1)
-        total, inside = own.copy(), list[list[int]]([] for _ in self.groups)
-        for g in range(len(self.groups) - 1, 0, -1):
-            total[self.groups[g].parent] += total[g]
-            inside[self.groups[g].parent].append(g)
-        depth = [1] * len(self.groups)
-        for g, group in enumerate(self.groups[1:], 1):
-            depth[g] += depth[group.parent]
-        return _GroupCounts(own, total, inside, max(depth))
-
-    @cached_property
-    def _regions(self) -> tuple[Longs, Rows]:
-        """The regions of all groups, and where those of each begin."""
-        regions = [one for group in self.groups for one in self.within.regions(group)]
-        return np.concatenate(regions), _edges(regions)
 
 
 def pack(
@@ -244,17 +110,17 @@ class Packing:
 
     @cached_property
     def _denials(self) -> Denials:
-        return denials(self.snapshot, *self._said, self.start, self.stop)
+        return denials(self.snapshot, *self._constraint_and_labels, self.start, self.stop)
 
     @cached_property
-    def _said(self) -> tuple[Ids, Ids]:
+    def _constraint_and_labels(self) -> tuple[Ids, Ids]:
         """int32[M], int32[M]: the constraint and the label set of each kind."""
         return self.snapshot.shapes.constraint[self.need.shapes[self._kinds.shape]], self._kinds.label_set
 
     @cached_property
     def _among(self) -> Exclusions:
         """How kinds repel each other, on the nodes of the slice; what others deny to them is not asked here."""
-        found = exclusions(self.snapshot, *self._said, NO_ROWS)
+        found = exclusions(self.snapshot, *self._constraint_and_labels, NO_ROWS)
         return replace(found, domains=found.domains[:, self.start : self.stop])
 
     def places(self, room: Longs, leaving: Rows) -> Rows | None:
@@ -299,7 +165,7 @@ class Packing:
         found = one_by_one(self.snapshot.topology, start, outline.groups, outline.group, outline.kind, there)
         return partial(np.add, start, found) if len(found) else None
 
-    def _outline_after(self, leaving: Rows) -> _Outline | None:
+    def _outline_after(self, leaving: Rows) -> Outline | None:
         """The groups and their tasks; None if a part has tasks outside the slice."""
         return self._outline if self._is_new else self._outlined(leaving)
 
@@ -310,10 +176,10 @@ class Packing:
         return not any(have.running[podgroup] or have.waiting[podgroup] for podgroup in self.need.podgroups)
 
     @cached_property
-    def _outline(self) -> _Outline | None:
+    def _outline(self) -> Outline | None:
         return self._outlined(NO_ROWS)
 
-    def _outlined(self, leaving: Rows) -> _Outline | None:
+    def _outlined(self, leaving: Rows) -> Outline | None:
         grouping = groups_of(self.need, self.snapshot, leaving, (self.start, self.stop))
         if grouping is None:
             return None
@@ -321,11 +187,11 @@ class Packing:
         one_kind = len(self.need.shapes) == 1 and not self._repels and not any(self._on_card.tolist())
         each = in_one_region_each(groups) if one_kind else None
         alike = each is not None and len(each.around) == 0
-        return _Outline(groups, group, self._kinds.of_task, len(self._kinds.shape), alike, self._slice)
+        return Outline(groups, group, self._kinds.of_task, len(self._kinds.shape), alike, self._slice)
 
     @cached_property
-    def _slice(self) -> _Slice:
-        return _Slice(self.snapshot.topology, self.start, self.stop)
+    def _slice(self) -> Slice:
+        return Slice(self.snapshot.topology, self.start, self.stop)
 
     @cached_property
     def _repels(self) -> bool:
@@ -389,8 +255,3 @@ def _in_regions(
     for row, g in enumerate([*(order + 1).tolist(), 0]):
         nodes[group == g] = each.repeat(taken[row])
     return nodes
-
-
-def _edges(lists: Sequence[Sized]) -> Rows:
-    """int64[L + 1]: where each of the lists begins in all of them together, and the end."""
-    return np.append(0, np.cumsum([len(one) for one in lists]))
