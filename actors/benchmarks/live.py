@@ -32,14 +32,7 @@ from actors.fleets.simulated import SimulatedFleet
 from actors.ingestion.ingestor import GROUP
 from actors.observability.span_store import gathered
 from actors.observability.telemetry import start as start_telemetry
-from actors.observability.traces import (
-    SPAN_ATTEMPT,
-    SPAN_CYCLE,
-    SPAN_INGEST,
-    SPAN_JUDGE,
-    SPAN_RECORD,
-    SpanRecord,
-)
+from actors.observability.traces import SPAN_ATTEMPT, SPAN_CYCLE, SPAN_INGEST, SPAN_JUDGE, SPAN_RECORD, SpanRecord
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions
 from actors.ray_runtime.service_process import ServiceProcess

@@ -12,15 +12,7 @@ from pipeline.cluster.arrays import NONE, UNLIMITED, Longs
 from pipeline.cluster.resources import CPU
 from pipeline.cluster.rules.minima_met import is_ready
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import (
-    GONE,
-    PENDING,
-    PHASE_INQUEUE,
-    PHASE_NAMES,
-    PHASE_RUNNING,
-    STATUS_NAMES,
-    TERMINATING,
-)
+from pipeline.cluster.tables import GONE, PENDING, PHASE_INQUEUE, PHASE_NAMES, PHASE_RUNNING, STATUS_NAMES, TERMINATING
 from pipeline.cycle import Cycle
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context

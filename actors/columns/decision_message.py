@@ -7,15 +7,7 @@ import numpy as np
 from actors.columns.card_names import card_names
 from actors.columns.explanation_message import explained
 from actors.columns.naming import Naming
-from actors.protocol.bodies import (
-    Binding,
-    Eviction,
-    JudgedOn,
-    Nomination,
-    PlanCommitted,
-    PlannedOn,
-    VictimCondition,
-)
+from actors.protocol.bodies import Binding, Eviction, JudgedOn, Nomination, PlanCommitted, PlannedOn, VictimCondition
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.plan import Plan

@@ -21,15 +21,7 @@ from actors.columns.row_builder import Interned, RowBuilder, ranks
 from actors.columns.task_columns import Membership, PriorityClass, Surroundings, TaskRows, cooldowns
 from actors.documents.alike import Alike
 from pipeline.cluster.arrays import NONE, UNSET
-from pipeline.cluster.tables import (
-    MATCH_POLICY_NAMES,
-    PHASE_NAMES,
-    Podgroups,
-    Roles,
-    Shapes,
-    Subgroups,
-    Tasks,
-)
+from pipeline.cluster.tables import MATCH_POLICY_NAMES, PHASE_NAMES, Podgroups, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.vocabulary import Gather, Vocabulary
 
 #: All tasks in this namespace are critical to the cluster.

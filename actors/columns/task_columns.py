@@ -13,13 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from actors.cluster_file.task_documents import (
-    NEVER,
-    AntiAffinityDocument,
-    RequirementDocument,
-    TaskDocument,
-    expanded,
-)
+from actors.cluster_file.task_documents import NEVER, AntiAffinityDocument, RequirementDocument, TaskDocument, expanded
 from actors.columns.node_columns import vector
 from actors.columns.row_builder import Interned, RowBuilder, numbers, ranks
 from actors.documents.alike import Alike

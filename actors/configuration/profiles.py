@@ -8,14 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from actors.configuration.policy_documents import (
-    ANYWHERE,
-    ActionArguments,
-    Actions,
-    Solvers,
-    TierPlugin,
-    in_seconds,
-)
+from actors.configuration.policy_documents import ANYWHERE, ActionArguments, Actions, Solvers, TierPlugin, in_seconds
 from actors.configuration.settings import SettingsRefused
 from actors.documents.bounded_files import FileRefused, text_of, toml_of
 from actors.documents.messages import meant, one_sentence

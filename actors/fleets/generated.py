@@ -13,12 +13,7 @@ from actors.fleets.generated_columns import Columns, queues_of, same_nodes
 from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
 from pipeline.cluster.counted.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import (
-    Budgets,
-    Roles,
-    Shapes,
-    Subgroups,
-)
+from pipeline.cluster.tables import Budgets, Roles, Shapes, Subgroups
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Constraint, Vocabulary
 

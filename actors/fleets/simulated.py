@@ -12,17 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actors.documents.quantities import card_units
-from actors.fleets.fleet_tasks import (
-    ENDING,
-    OVER,
-    PENDING,
-    RUNNING,
-    LivePodgroup,
-    Task,
-    add_to,
-    amounts,
-    room_of,
-)
+from actors.fleets.fleet_tasks import ENDING, OVER, PENDING, RUNNING, LivePodgroup, Task, add_to, amounts, room_of
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message, Outgoing
 from actors.protocol.full_list import cut

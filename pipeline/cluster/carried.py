@@ -17,16 +17,7 @@ from pipeline.cluster.counted.task_index import Occupancy, TaskIndex, index_of, 
 from pipeline.cluster.counted.task_index import carried as carried_index
 from pipeline.cluster.counted.totals import Counted, Totals, totals_of
 from pipeline.cluster.counted.totals import carried as carried_totals
-from pipeline.cluster.tables import (
-    Budgets,
-    Nodes,
-    Podgroups,
-    Queues,
-    Roles,
-    Shapes,
-    Subgroups,
-    Tasks,
-)
+from pipeline.cluster.tables import Budgets, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Vocabulary
 from pipeline.keeping import begun_like, begun_with, cached_property, made_of

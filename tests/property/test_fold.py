@@ -17,12 +17,7 @@ from pipeline.cluster.updates.fold import fold
 from tests.support.encoded import encoded
 from tests.support.histories import GROUPS, NODES, TASKS, begun, folded, histories, news, on_cards, task_event, told
 from tests.support.new_rows import appending, describing
-from tests.support.small_states import (
-    podgroups_table,
-    small_state,
-    task_news,
-    tasks_table,
-)
+from tests.support.small_states import podgroups_table, small_state, task_news, tasks_table
 from tests.support.twins import uncompiled
 
 

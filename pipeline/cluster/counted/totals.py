@@ -14,15 +14,7 @@ from numpy.typing import NDArray
 from pipeline.cluster.arrays import Counts, Longs, Rows, sealed
 from pipeline.cluster.counted.counting import COUNTS, SHARES, coming, differing, free, recount
 from pipeline.cluster.growing import copied, extended
-from pipeline.cluster.tables import (
-    Nodes,
-    Podgroups,
-    Queues,
-    Roles,
-    Shapes,
-    Subgroups,
-    Tasks,
-)
+from pipeline.cluster.tables import Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.keeping import cached_property
 from pipeline.records import replace
 

@@ -13,16 +13,7 @@ from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import (
-    BOUND,
-    FAILED,
-    PENDING,
-    PHASE_RUNNING,
-    RUNNING,
-    STATUS_NAMES,
-    SUCCEEDED,
-    TERMINATING,
-)
+from pipeline.cluster.tables import BOUND, FAILED, PENDING, PHASE_RUNNING, RUNNING, STATUS_NAMES, SUCCEEDED, TERMINATING
 from pipeline.cluster.updates.events import EVICTED, REPLACED, Changes
 from pipeline.cluster.updates.fold import fold
 from tests.support.small_states import decided, departure, small_state, task_news
