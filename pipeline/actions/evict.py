@@ -1,8 +1,8 @@
 """Evict: every starving podgroup takes the room that it needs from others, in the policy's order.
 
 Preempt takes from work of lower priority in the same queue, reclaim from queues that use more than they deserve
-("Gang-Aware Preemption and Reclaim", sections 3.5.2 and 3.5.3). The policy says
-whether ``preempt`` and ``reclaim`` take whole gangs or single tasks.
+("Gang-Aware Preemption and Reclaim", sections 3.5.2 and 3.5.3). The policy says whether they take whole gangs or single
+tasks.
 
 Searching in parallel is speculation on the serial order: the next gang groups are searched for at once on the snapshot
 as it is, and an outcome counts only if no plan was taken before its turn came; otherwise it is searched for again. So
@@ -107,7 +107,8 @@ class _Pass:
             starving = within_depth(host, starving, queue_depth(progress.policy, action))
             self._progress, self._gang_groups = admitted(progress, starving)
             notes.set(starving=len(starving), searched=len(self._gang_groups))
-        self._shut: list[Rows] = closed_to(host, progress.setup.closed, self._gang_groups)
+        #: By gang group the nodes (int64[M]) that are closed to it; mostly all have the same list.
+        self._closed: list[Rows] = closed_to(host, progress.setup.closed, self._gang_groups)
         self._known = _SinceLastPlan(host)
         self._window = _AHEAD
         #: How many podgroups are served at once at most.
@@ -208,7 +209,7 @@ class _Pass:
 
     def _as_open(self, one: int, other: int) -> bool:
         """Whether the same nodes are closed to two gang groups; mostly they share the list."""
-        return self._shut[one] is self._shut[other] or np.array_equal(self._shut[one], self._shut[other])
+        return self._closed[one] is self._closed[other] or np.array_equal(self._closed[one], self._closed[other])
 
     def _planned(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> None:
         """Carry out plans; what was found and worked out before does not hold any more."""
@@ -226,7 +227,7 @@ class _Pass:
         last = len(self._gang_groups)
         place = next((n for n in range(at + 1, last) if self._gang_groups[n] in after), last)
         self._gang_groups.insert(place, gang_group)
-        self._shut = closed_to(self._host, self._progress.setup.closed, self._gang_groups)
+        self._closed = closed_to(self._host, self._progress.setup.closed, self._gang_groups)
 
     def _none_of_its_kind(self, key: _KindAndClosed | None, podgroup: int) -> NoPlan | None:
         """Why there is no room for a podgroup, if another one of its kind found none on the same state."""
@@ -284,19 +285,19 @@ class _Pass:
         if len(self._gang_groups) == 1:
             return None
         kind = kind_of(self._progress.snapshot, self._gang_groups[at])
-        return None if kind is None else (kind, self._shut[at].tobytes())
+        return None if kind is None else (kind, self._closed[at].tobytes())
 
     def _attempt(self, at: int) -> Attempt:
         attempt = self._progress.attempt(
             self._purpose, self._gang_groups[at], self._action, within_podgroup=self._within_podgroup
         )
-        return replace(attempt, snapshot=self._closed_to(at)) if len(self._shut[at]) else attempt
+        return replace(attempt, snapshot=self._closed_to(at)) if len(self._closed[at]) else attempt
 
     def _closed_to(self, at: int) -> Snapshot:
         """The snapshot as it is by now without the nodes closed to a gang group; the same one for the same nodes."""
-        key, known = self._shut[at].tobytes(), self._known.cordoned
+        key, known = self._closed[at].tobytes(), self._known.cordoned
         if key not in known:
-            known[key] = without(self._progress.snapshot, self._shut[at])
+            known[key] = without(self._progress.snapshot, self._closed[at])
         return known[key]
 
     def _host_of(self, attempt: Attempt) -> Host:
