@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from actors.broker.bus import Entry
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message
-from actors.verification.history import (
-    CRITICAL,
+from actors.verification.history import FleetFacts, in_order, unreadable
+from actors.verification.task_facts import (
     ENDING,
     GONE,
     OVER,
@@ -18,14 +18,13 @@ from actors.verification.history import (
     RUNNING,
     SUCCEEDED,
     Amounts,
-    FleetFacts,
     GroupFact,
     TaskFact,
-    in_order,
-    unreadable,
 )
 from pipeline.policy import ExtensionPoint, Policy
 
+#: Lowest priority of the system classes of Kubernetes, which are never evicted.
+_CRITICAL = 2_000_000_000
 #: The purpose of decisions that evict the rest of a broken podgroup and make room for none.
 _CLEARS = "clear"
 
@@ -177,7 +176,7 @@ class Audit:
         return group is not None and 1 < group.minimum <= len(self.facts.tasks_in(group, RUNNING, SUCCEEDED))
 
     def _lawful(self, made: PlanCommitted, name: str, task: TaskFact, preemptor: GroupFact | None) -> None:
-        if not (task.preemptible or made.purpose == _CLEARS) or task.priority >= CRITICAL:
+        if not (task.preemptible or made.purpose == _CLEARS) or task.priority >= _CRITICAL:
             self._object(made.plan_id, f"evicts {name}, which is protected")
         group = self.facts.groups.get(task.podgroup)
         if preemptor is None or group is None:

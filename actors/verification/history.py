@@ -34,74 +34,34 @@ from actors.protocol.bodies import (
 )
 from actors.protocol.envelopes import Message, RefusedMessage, decode_decisions, decode_events
 from actors.protocol.full_list import Listing
+from actors.verification.task_facts import (
+    ENDING,
+    GONE,
+    OVER,
+    PENDING,
+    RUNNING,
+    SUCCEEDED,
+    Amounts,
+    GroupFact,
+    TaskFact,
+    TaskFacts,
+    card_key,
+)
 
-Amounts = dict[str, int]
-"""By resource, in base units: millicores, bytes or pieces."""
-PENDING, RUNNING, ENDING, SUCCEEDED, OVER, GONE = (
-    "pending", "running", "ending", "succeeded", "over", "gone",
-)  # fmt: skip
 _STATUS = {
     "Pending": PENDING, "Bound": RUNNING, "Running": RUNNING, "Terminating": ENDING, "Succeeded": SUCCEEDED,
 }  # fmt: skip
 #: What a new description of a task changes.
 _DESCRIBED = "role", "priority", "preemptible", "request", "on_card", "gone_when_evicted"
-#: Lowest priority of the system classes of Kubernetes, which are never evicted.
-CRITICAL = 2_000_000_000
 
 
 @dataclass(slots=True)
-class TaskFact:
-    """What is known of a task."""
-
-    podgroup: str
-    role: str | None
-    priority: int
-    preemptible: bool
-    request: Amounts
-    status: str
-    node: str | None
-    nominated: str | None = None
-    incarnation: int = 0
-    on_card: int = 0
-    gone_when_evicted: bool = False
-    card: str | None = None
-    """The card of the node that it holds or is promised; None for none."""
-    starting: bool = False
-    """Whether a decision bound it and no event has reported it since."""
-
-    @property
-    def holds(self) -> Amounts:
-        """Amounts that it takes of its node; each card counts as a resource of its own."""
-        return {**self.request, _card(self.card): self.on_card} if self.on_card else self.request
-
-
-@dataclass(slots=True)
-class GroupFact:
-    """What is known of a podgroup."""
-
-    queue: str
-    priority: int
-    preemptible: bool
-    minimum: int
-    roles: dict[str, int]
-    level: str | None
-    tasks: list[str] = field(default_factory=list)
-    match_policy: str | None = None
-    ran: bool = False
-    """Whether any of its tasks ever ran."""
-    arrived_ms: int | None = None
-    """When it arrived; None if it was there when the fleet was first listed."""
-
-
-@dataclass(slots=True)
-class FleetFacts:
+class FleetFacts(TaskFacts):
     """All facts at one point of the history."""
 
     nodes: dict[str, Amounts] = field(default_factory=dict)
     place: dict[str, dict[str, str]] = field(default_factory=dict)
     groups: dict[str, GroupFact] = field(default_factory=dict)
-    tasks: dict[str, TaskFact] = field(default_factory=dict)
-    on_node: dict[str, set[str]] = field(default_factory=dict)
     classes: dict[str, int] = field(default_factory=dict)
     _topology: TopologyDocument | None = None
     _labels: dict[str, Mapping[str, str]] = field(default_factory=dict)
@@ -165,17 +125,9 @@ class FleetFacts:
         elif isinstance(body, TaskTerminating):
             self.end(body.task)
         elif body.replaced or (body.outcome == "Evicted" and not task.gone_when_evicted):
-            self._again(body.task)
+            self.again(body.task)
         else:
             self.move(body.task, {"Succeeded": SUCCEEDED, "Failed": OVER, "Evicted": GONE}[body.outcome])
-
-    def _again(self, name: str) -> None:
-        """A task waits in its next life; one that was to move keeps its promise."""
-        task = self.tasks[name]
-        promised = task.nominated if task.status == ENDING else None
-        self.move(name, PENDING)
-        self.promise(name, promised)
-        task.incarnation += 1
 
     def _upsert(self, body: TaskUpserted) -> None:
         """Describe tasks of a podgroup, and take what is said of their status."""
@@ -189,67 +141,11 @@ class FleetFacts:
             task = self.tasks[name]
             if status == PENDING:
                 if task.status != PENDING:
-                    self._again(name)
+                    self.again(name)
             elif status == ENDING:
                 self.end(name, said.node, said.card)
             elif status != RUNNING or task.status != ENDING:
                 self.move(name, status, *((said.node, said.card) if status == RUNNING else ()))
-
-    def move(self, name: str, status: str, node: str | None = None, card: str | None = None) -> None:
-        """Give a task a status, and a node and a card or none."""
-        task = self.tasks.get(name)
-        if task is None:
-            return
-        for place in (task.node, task.nominated):
-            if place is not None:
-                self.on_node.get(place, set()).discard(name)
-        task.status, task.node, task.card, task.nominated, task.starting = status, node, card, None, False
-        if node is not None:
-            self.on_node.setdefault(node, set()).add(name)
-
-    def end(self, name: str, node: str | None = None, card: str | None = None) -> None:
-        """A task is terminating, where it was if no node is named; it keeps the node that it is to move to."""
-        task = self.tasks[name]
-        promised = task.nominated if task.status == ENDING else None
-        self.move(name, ENDING, *((node, card) if node is not None else (task.node, task.card)))
-        self.promise(name, promised)
-
-    def spare(self, name: str) -> None:
-        """A task that was terminating stays where it is and loses its nomination."""
-        self.move(name, RUNNING, self.tasks[name].node, self.tasks[name].card)
-
-    def promise(self, name: str, node: str | None, card: str | None = None) -> None:
-        """Nominate a waiting or moving task for a node, and a card or none; with None its nomination ends.
-
-        A victim that was to move and is spared runs on where it is.
-        """
-        task = self.tasks.get(name)
-        if task is None or (node is None and task.status == RUNNING):
-            return
-        if task.status == ENDING:
-            self.move(name, ENDING, task.node, task.card)
-        else:
-            self.move(name, PENDING, None, card)
-        if node is not None:
-            task.nominated = node
-            self.on_node.setdefault(node, set()).add(name)
-
-    def bind(self, name: str, node: str, card: str | None) -> None:
-        """Bind a task to a node, unless its start was reported already."""
-        task = self.tasks.get(name)
-        if task is not None and task.status != RUNNING:
-            self.move(name, RUNNING, node, card)
-            task.starting = True
-
-    def tasks_in(self, group: GroupFact, *statuses: str) -> list[TaskFact]:
-        """The tasks of a podgroup in some statuses; a pending task with a nomination has status ``nominated``."""
-        found = []
-        for name in group.tasks:
-            task = self.tasks[name]
-            status = "nominated" if task.nominated is not None else task.status
-            if status in statuses:
-                found.append(task)
-        return found
 
     # -- documents ---------------------------------------------------------------------------------------------
 
@@ -286,7 +182,7 @@ class FleetFacts:
 
     def _node(self, node: NodeDocument) -> None:
         self.nodes[node.name] = _amounts(node.allocatable)
-        self.nodes[node.name].update({_card(card.name): card_units(card.capacity) for card in node.cards})
+        self.nodes[node.name].update({card_key(card.name): card_units(card.capacity) for card in node.cards})
         self._labels[node.name] = node.labels
 
     def _wire(self) -> None:
@@ -328,7 +224,7 @@ class FleetFacts:
             group.tasks += [name for name in self._task(said.full_name, group, one) if name not in group.tasks]
             for name in _names(said.full_name, one) if one.status == "Pending" else ():
                 if self.tasks[name].status == GONE:
-                    self._again(name)
+                    self.again(name)
 
     def _is_in(self, podgroup: str, name: str) -> bool:
         return name in self.tasks and self.tasks[name].podgroup == podgroup
@@ -378,10 +274,6 @@ def unreadable(decisions: Iterable[Entry]) -> Iterator[RefusedMessage]:
 def _names(podgroup: str, said: TaskDocument) -> list[str]:
     """Full names of the tasks that a document of a podgroup describes."""
     return [f"{podgroup.partition('/')[0]}/{short}" for short, _ in said.expanded()]
-
-
-def _card(name: str | None) -> str:
-    return f"card {name}"
 
 
 def _amounts(stated: Mapping[str, int | float | str]) -> Amounts:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from actors.broker.bus import Entry
 from actors.protocol.bodies import PlanCommitted
 from actors.verification.audit import Audit, AuditReport
-from actors.verification.history import RUNNING, in_order
+from actors.verification.history import in_order
+from actors.verification.task_facts import RUNNING
 
 
 @dataclass(slots=True)
