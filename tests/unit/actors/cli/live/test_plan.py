@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from actors.cli.live.plan import Wish, gang_of, in_words, joined, planned, run
+from actors.cli.live.plan import Wish, gang_of, joined, planned, run
+from actors.cli.live.planned_words import in_words
 from actors.cli.simulate import open_case
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
 from actors.configuration.settings import Settings
