@@ -82,7 +82,7 @@ def halves(ground: CountedSlice, asked: Asked, units: int, leaving: Rows, order:
 
 @kernel
 def _begun(ground: CountedSlice, asked: Asked, leaving: Rows) -> tuple[SlotState, Longs, Longs, Longs, Longs]:
-    """What of `Halves` is of the slice."""
+    """The fields of `Halves` that follow from the slice: the state, free, have, offered and column."""
     state = as_it_is(ground)
     leave(leaving, ground, state)
     free, nodes = np.zeros(len(asked.total), np.int64), len(state.room)
