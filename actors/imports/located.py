@@ -11,6 +11,26 @@ from actors.documents.messages import key_path
 from actors.documents.model import Location
 
 
+def line_of(root: yaml.Node | None, where: Location, *, value: bool = False) -> int:
+    """The line of a key or item of a document, from 1; of the nearest one around it if it is not written out.
+
+    ``value``: that of the value of a key instead.
+    """
+    node, line = root, root.start_mark.line if root is not None else 0
+    for step in where:
+        if isinstance(node, yaml.MappingNode):
+            pair = next((pair for pair in node.value if pair[0].value == step), None)
+            if pair is None:
+                break
+            node, line = pair[1], pair[value].start_mark.line
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            node = node.value[step]
+            line = node.start_mark.line
+        else:
+            break
+    return line + 1
+
+
 class Located:
     """One YAML document inside a file, with the mistakes that were found in it so far.
 
@@ -30,17 +50,7 @@ class Located:
 
     def line(self, where: Location, *, value: bool = False) -> int:
         """The line of a key or item, or of its value; of the nearest key around it if it is not written out."""
-        node, line = self._root, 1 + (self._root.start_mark.line if self._root is not None else 0)
-        for step in where:
-            if isinstance(node, yaml.MappingNode):
-                pair = next((pair for pair in node.value if pair[0].value == step), None)
-                if pair is None:
-                    break
-                node, line = pair[1], pair[value].start_mark.line + 1
-            elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
-                node = node.value[step]
-                line = node.start_mark.line + 1
-        return line + self._above
+        return line_of(self._root, where, value=value) + self._above
 
     def refuse(self, where: Location, told: str, about: str = "") -> None:
         """Note that the value at a path cannot be honoured, and why; ``about`` is the name of the object, if any."""

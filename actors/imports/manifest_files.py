@@ -15,6 +15,7 @@ from actors.documents.bounded_files import text_of
 from actors.documents.messages import key_path
 from actors.documents.model import Location
 from actors.imports.fields import Finding, Manifest
+from actors.imports.located import line_of
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 #: Messages name lines in files up to this size; for larger files they name the path only.
@@ -113,20 +114,7 @@ def _line(manifest: Manifest, where: Location) -> int | None:
     roots = _roots(manifest.file)
     if manifest.kind == "" or manifest.document >= len(roots):
         return None
-    node: yaml.Node | None = roots[manifest.document]
-    line = node.start_mark.line if node is not None else 0
-    for step in (*manifest.inside, *where):
-        if isinstance(node, yaml.MappingNode):
-            pair = next((pair for pair in node.value if pair[0].value == step), None)
-            if pair is None:
-                break
-            line, node = pair[0].start_mark.line, pair[1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-            node = node.value[step]
-            line = node.start_mark.line
-        else:
-            break
-    return line + 1
+    return line_of(roots[manifest.document], (*manifest.inside, *where))
 
 
 @lru_cache(maxsize=64)
