@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Longs, Rows, is_among
+from pipeline.cluster.arrays import NONE, UNLIMITED, Ids, Longs, Rows, is_among
 from pipeline.cluster.queue_tree import chain, flat, in_common
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
@@ -48,6 +48,21 @@ class LineLimits(NamedTuple):
         freed = np.zeros((len(self.room) + 1, self.room.shape[1]), np.int64)  # the last row: below none of them
         snapshot.add_requests(victims, freed, len(self.room) - self.common[snapshot.queue_of(victims)])
         return np.asarray(self.room + freed.cumsum(axis=0)[:-1])
+
+    def leading(self, request: Longs, queue: Ids, held: Longs) -> int:
+        """How many leading losses must go before the queue may take a request; NONE if all together are too little.
+
+        Parameters
+        ----------
+        queue, held: int32[B], int64[B, R]
+            The queue that bears each loss, and what it holds.
+        """
+        lacks = np.where(request > 0, request - self.room, 0)
+        most, reach = 0, len(self.room) - self.common[queue]
+        for limit, r in np.argwhere(lacks > 0):
+            freed = np.where(reach <= limit, held[:, r], 0).cumsum()
+            most = max(most, int(np.searchsorted(freed, lacks[limit, r])) + 1)
+        return most if most <= len(queue) else NONE
 
 
 def limits_of(host: Host, podgroup: int) -> LineLimits:

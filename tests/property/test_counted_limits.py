@@ -11,8 +11,10 @@ import sys
 import numpy as np
 
 from actors.cli.simulate import open_case
+from pipeline.cluster.arrays import NONE, Longs, Rows
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
-from pipeline.decision.headroom import limits_of, room_of
+from pipeline.decision.headroom import LineLimits, limits_of, room_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from tests.property.test_dealing_below_limits import below_limits
@@ -35,10 +37,27 @@ def defect_of(seed: int) -> str | None:
     if not limits.counted:
         return "the limits are not told"
     bound = said < 2**40  # beyond, there is no limit
-    return None if (counted[bound] == said[bound]).all() else f"{counted} {said}"
+    if not (counted[bound] == said[bound]).all():
+        return f"{counted} {said}"
+    rng.shuffle(order := running.tolist())
+    return _leading_defect(snapshot, limits, np.array(order, np.int64), snapshot.shapes.request[-1] * rng.randint(1, 5))
 
 
-def test_what_victims_leave_below_limits_is_counted_as_the_plugins_say_it() -> None:
+def _leading_defect(snapshot: Snapshot, limits: LineLimits, order: Rows, request: Longs) -> str | None:
+    """How many leading tasks must go, by trying each number, if another one is counted; else None."""
+    held = snapshot.shapes.request[snapshot.tasks.shape[order]]
+    found = limits.leading(request, snapshot.queue_of(order).astype(np.int32), held)
+    asked = request > 0
+    enough = (
+        many
+        for many in range(len(order) + 1)
+        if (limits.left_by(snapshot, order[:many]) >= request)[:, asked].all()
+    )  # fmt: skip
+    expected = next(enough, NONE)
+    return None if found == expected else f"{found} leading tasks instead of {expected}"
+
+
+def test_what_victims_leave_below_limits_is_counted_as_the_plugins_say_it_and_as_trying_each_number_does() -> None:
     wrong = {seed: found for seed in SEEDS if (found := defect_of(seed))}
     assert not wrong
 

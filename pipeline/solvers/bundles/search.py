@@ -15,6 +15,7 @@ from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.sparing import no_quota
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import CLOSEST, Explanation, Reason
+from pipeline.decision.headroom import limits_of
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.refusal import refusal_of
@@ -209,6 +210,7 @@ def search_of(attempt: Attempt, host: Host, need: Need) -> BundleSearch:
         effort=EFFORT if policy.polish else 0,
         by_priority=attempt.purpose is Purpose.PREEMPT,
         quota=host.bundle_quota(preemptor) or no_quota(),
+        limits=lambda: limits_of(host, preemptor.podgroups[0]),
     )
 
 

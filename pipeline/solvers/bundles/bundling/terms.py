@@ -11,6 +11,7 @@ from pipeline.cluster.rules.priorities import priority_ranks
 from pipeline.cluster.rules.sparing import Quota, no_quota
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Podgroups
+from pipeline.decision.headroom import LineLimits
 from pipeline.decision.price import in_units, needed_by
 from pipeline.keeping import cached_property
 from pipeline.kernels import in_halves, writing
@@ -71,6 +72,8 @@ class BundleSearch:
         Whether the price ranks priority before lost work (preempt) or after it (reclaim).
     quota
         What ``quota_filter`` counts, where it can be counted in columns.
+    limits
+        Those of the preemptor's queue, which a final set must make room below; None: they are not told.
     """
 
     snapshot: Snapshot
@@ -91,6 +94,7 @@ class BundleSearch:
     effort: int = EFFORT
     by_priority: bool = False
     quota: Quota = field(default_factory=no_quota)
+    limits: Callable[[], LineLimits] | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns that do not go together: kernels do not check their bounds."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import distinct
+from pipeline.cluster.orders import kinds_of
 from pipeline.keeping import cached_property
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import is_cheaper
@@ -99,3 +100,22 @@ class DomainBundles:
             fair = terms.groups.queue_rank[bundles.podgroup] <= self.least_fair
             bundles = arranged(bundles, np.flatnonzero(fair))
         return arranged(bundles, order_of(bundles, terms.groups.before, terms.groups, terms.rules))
+
+
+def least_leading(search: BundleSearch, bundles: Bundles) -> int:
+    """How many leading bundles must go before the queue's limits leave room for the need; NONE if all are too few.
+
+    The law is no measure of that: it refuses too many victims as well as too few.
+    """
+    limits = None if search.limits is None else search.limits()
+    if limits is None or not limits.counted or bundles.many == 0:
+        return 0
+    snapshot, held = search.snapshot, np.zeros((bundles.many, len(search.need.total)), np.int64)
+    snapshot.add_requests(snapshot.occupancy.task[bundles.entry], held, bundles.owner)
+    away = np.flatnonzero(bundles.elsewhere)  # a podgroup that goes everywhere goes with all that its surplus leaves
+    if len(away):
+        groups, at = kinds_of(bundles.podgroup)
+        surplus = np.zeros((len(groups), held.shape[1]), np.int64)
+        np.add.at(surplus, at[bundles.safe], held[bundles.safe])
+        held[away] = snapshot.podgroup_held[bundles.podgroup[away]] - surplus[at[away]]
+    return limits.leading(search.need.total, snapshot.podgroups.queue[bundles.podgroup], held)

@@ -132,15 +132,16 @@ class FreeRoom:
         there = np.minimum(slots(self._request[0], self.ground.room), slots_on_cards(self._on_card, free))
         return int(there[self._allowed[0, self._first : self._last]].sum())
 
-    def cover(self, bundles: Bundles, works: Callable[[int], bool] | None) -> int:
+    def cover(self, bundles: Bundles, works: Callable[[int], bool] | None, least: int = 0) -> int:
         """Let the fewest leading bundles leave for which ``works(bundles)``; NONE if there is no such number.
 
         Without ``works`` slots decide. With it the number is found by doubling and halving from the number at which
-        slots suffice; the number below it was tried and did not work.
+        slots suffice, or from ``least``; the number below it does not work.
         """
         low = int(lead(bundles, self.ground))
         if low == NONE or works is None:
             return low
+        low = self._go(low, max(low, least), bundles)
         at, high, step = low, low, 1
         while not works(at):
             if at == bundles.many:

@@ -1,9 +1,9 @@
 """Other victims, where those in the policy's order are too few within the quotas, or are refused together."""
 
-from pipeline.cluster.arrays import NO_ROWS
+from pipeline.cluster.arrays import NO_ROWS, NONE
 from pipeline.solvers.bundles.covering.cheaper import ANY, searched
 from pipeline.solvers.bundles.covering.chosen import Selection, all_of, price_of
-from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles, least_leading
 from pipeline.solvers.bundles.covering.every_set import selected_of
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.local_search.step_budget import budget_of
@@ -38,6 +38,8 @@ def _could_suffice(here: DomainBundles) -> bool:
     """Whether there would be room if all bundles left, so that quotas or the law stand in the way."""
     search, free, everything = here.search, FreeRoom(here.search, here.domain), here.ordered
     if not search.terms.quota.counted and search.validate_set is None:
+        return False
+    if least_leading(search, everything) == NONE:
         return False
     free.leave(everything.entry)
     return free.places(all_of(search, here.domain, everything))

@@ -28,7 +28,7 @@ from pipeline.solvers.bundles.covering.chosen import (
     price_of,
 )
 from pipeline.solvers.bundles.covering.cover import units_of
-from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
+from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles, least_leading
 from pipeline.solvers.bundles.covering.every_set import of_all_sets, of_few_units
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.out_of_order import out_of_order
@@ -185,7 +185,8 @@ def _least(here: DomainBundles, free: FreeRoom, *, by_law: bool) -> Outcome | No
     def leading_work(count: int) -> bool:
         return works(all_of(search, domain, first(bundles, count)))
 
-    count = free.cover(bundles, leading_work)
+    least = least_leading(search, bundles) if by_law else 0
+    count = NONE if least == NONE else free.cover(bundles, leading_work, least)
     if count == NONE:
         return None
     terms, leading = search.terms, first(bundles, count)

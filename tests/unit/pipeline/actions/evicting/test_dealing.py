@@ -164,20 +164,20 @@ def test_what_each_of_several_plans_assumes_is_what_it_would_alone():
     ]
 
 
-def at_its_limit(profile, purpose, alike, each):
-    """A queue at its limit of four devices on a node of eight; podgroups alike wait there, or in its sibling."""
+def at_its_limit(profile, purpose, alike, each, held=4):
+    """A queue at its limit on a node with as much more; podgroups alike wait there, or in its sibling."""
     all_of_it, preempts = {"cpu": "unlimited", "memory": "unlimited"}, purpose == "preempt"
-    deserved = {"a": 4 if preempts else 0, "b": 0 if preempts else 4}
-    low = [{"name": f"low{at}", "request": {GPU: 1}, "status": "Running", "node": "n0"} for at in range(4)]
+    deserved = {"a": held if preempts else 0, "b": 0 if preempts else held}
+    low = [{"name": f"low{at}", "request": {GPU: 1}, "status": "Running", "node": "n0"} for at in range(held)]
     waiting = [[{"name": f"high{at}-{n}", "request": {GPU: 1}} for n in range(each)] for at in range(alike)]
     return {
         "version": 1,
         "policy": {"profile": profile, "actions": ["allocate", purpose]},
-        "nodes": [{"name": "n0", "allocatable": {GPU: 8, "pods": 99}}],
+        "nodes": [{"name": "n0", "allocatable": {GPU: 2 * held, "pods": 199}}],
         "queues": [
-            {"name": "top", "capability": {GPU: 4}, "deserved": {GPU: 4, **all_of_it}},
+            {"name": "top", "capability": {GPU: held}, "deserved": {GPU: held, **all_of_it}},
             *(
-                {"name": name, "parent": "top", "capability": {GPU: 4}, "deserved": {GPU: own, **all_of_it}}
+                {"name": name, "parent": "top", "capability": {GPU: held}, "deserved": {GPU: own, **all_of_it}}
                 for name, own in deserved.items()
             ),
         ],
@@ -228,3 +228,12 @@ def test_podgroups_alike_whose_queue_is_at_its_limit_are_served_by_one_search(pr
     assert [len(plan.statement.evictions) for plan in done.plans] == [1] * 4
     with uncompiled():
         assert repr(served(case.snapshot, case.policy)[0].plans) == repr(done.plans)
+
+
+@pytest.mark.parametrize("profile", ["default", "kai"])
+def test_some_of_the_victims_at_a_limit_make_room_at_once_where_all_of_them_would_be_too_many(profile):
+    """Were all of them to go, the queue above would fall below what it deserves."""
+    case = open_case(at_its_limit(profile, "reclaim", 45, 1, held=60))
+    done, asked = served(case.snapshot, case.policy)
+    assert asked == [45]
+    assert [len(plan.statement.evictions) for plan in done.plans] == [1] * 45
