@@ -49,6 +49,10 @@ class LineLimits(NamedTuple):
         snapshot.add_requests(victims, freed, len(self.room) - self.common[snapshot.queue_of(victims)])
         return np.asarray(self.room + freed.cumsum(axis=0)[:-1])
 
+    def take(self, request: Longs, snapshot: Snapshot, victims: Rows) -> bool:
+        """Whether all of them leave room for a request once some tasks that run or are bound have gone."""
+        return bool(fits(request, self.left_by(snapshot, victims)).all())
+
     def leading(self, request: Longs, queue: Ids, held: Longs) -> int:
         """How many leading losses must go before the queue may take a request; NONE if all together are too little.
 

@@ -61,8 +61,8 @@ class Law:
         snapshot = self.host.context.snapshot
         if self._limits.counted:
             lasts = not snapshot.podgroups.preemptible[first]
-            lasting = not lasts or fits(request, self.host.lasting_headroom[snapshot.podgroups.queue[first]])
-            return bool(lasting and fits(request, self._limits.left_by(snapshot, victims)).all())
+            lasting = not lasts or bool(fits(request, self.host.lasting_headroom[snapshot.podgroups.queue[first]]))
+            return lasting and self._limits.take(request, snapshot, victims)
         after = self.host.on(WhatIf.of(snapshot).evicting(victims), victims)
         return bool(fits(request, room_of(after, snapshot, first)))
 

@@ -73,7 +73,7 @@ class BundleSearch:
     quota
         What ``quota_filter`` counts, where it can be counted in columns.
     limits
-        Those of the preemptor's queue, which a final set must make room below; None: they are not told.
+        Those of the preemptor's queue, below which a final set must make room as well; None: they are not told.
     """
 
     snapshot: Snapshot
@@ -111,6 +111,13 @@ class BundleSearch:
     def nodes_of(self, domain: int) -> tuple[int, int]:
         """The node rows of a domain, from the first up to the second."""
         return self.snapshot.topology.slice_of(domain)
+
+    @cached_property
+    def exceeded(self) -> LineLimits | None:
+        """The limits that leave no room for the need while all tasks stay; None where they do, or are not known."""
+        limits = None if self.limits is None else self.limits()
+        known = limits is not None and limits.counted
+        return limits if known and not limits.take(self.need.total, self.snapshot, NO_ROWS) else None
 
     @property
     def asks_in_order(self) -> bool:

@@ -89,6 +89,11 @@ class Chosen:
         found.sort()
         return found
 
+    def relieves(self) -> bool:
+        """Whether the queue may take the need once the victims have gone; true where its limits are not known."""
+        search = self.search
+        return search.exceeded is None or search.exceeded.take(search.need.total, search.snapshot, self.victims)
+
     def lawful(self) -> bool:
         """Whether the victims may go together."""
         return self.search.validate_set is None or self.search.validate_set(self.victims)

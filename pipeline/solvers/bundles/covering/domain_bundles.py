@@ -103,12 +103,8 @@ class DomainBundles:
 
 
 def least_leading(search: BundleSearch, bundles: Bundles) -> int:
-    """How many leading bundles must go before the queue's limits leave room for the need; NONE if all are too few.
-
-    The law is no measure of that: it refuses too many victims as well as too few.
-    """
-    limits = None if search.limits is None else search.limits()
-    if limits is None or not limits.counted or bundles.many == 0:
+    """How many leading bundles must go before the queue's limits leave room for the need; NONE if all are too few."""
+    if search.exceeded is None:
         return 0
     snapshot, held = search.snapshot, np.zeros((bundles.many, len(search.need.total)), np.int64)
     snapshot.add_requests(snapshot.occupancy.task[bundles.entry], held, bundles.owner)
@@ -118,4 +114,4 @@ def least_leading(search: BundleSearch, bundles: Bundles) -> int:
         surplus = np.zeros((len(groups), held.shape[1]), np.int64)
         np.add.at(surplus, at[bundles.safe], held[bundles.safe])
         held[away] = snapshot.podgroup_held[bundles.podgroup[away]] - surplus[at[away]]
-    return limits.leading(search.need.total, snapshot.podgroups.queue[bundles.podgroup], held)
+    return search.exceeded.leading(search.need.total, snapshot.podgroups.queue[bundles.podgroup], held)

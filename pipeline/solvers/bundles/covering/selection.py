@@ -137,9 +137,14 @@ def _fairest_by_placing(here: DomainBundles, least: int) -> Selection | None:
 
 
 def _by_placing(here: DomainBundles) -> Selection | None:
-    """The fewest leading bundles that work where slots leave a doubt, or the law refuses what they say."""
+    """The fewest leading bundles that work where slots leave a doubt, or the law refuses what they say.
+
+    They must make room on the nodes and below the limits of the queue. The law is asked about those of them that are
+    needed, since it refuses more than these; and at every step where it still refuses.
+    """
     search, domain = here.search, here.domain
-    for by_law in (True,) if FreeRoom(search, domain).exact else (False, True):
+    settled = FreeRoom(search, domain).exact and search.exceeded is None  # that is what was refused
+    for by_law in (True,) if settled else (False, True):
         least = _least(here, FreeRoom(search, domain), by_law=by_law)
         if by_law or least is None or left_by(search, domain, least).lawful():
             break
@@ -170,6 +175,10 @@ class _Returning:
         """int64[V]: all victims, ascending."""
         return self._chosen.victims
 
+    def relieves(self) -> bool:
+        """Whether the queue may then take the need."""
+        return self.search.exceeded is None or self._chosen.relieves()
+
     def lawful(self) -> bool:
         """Whether the victims may go together."""
         return self._chosen.lawful()
@@ -178,14 +187,14 @@ class _Returning:
 def _least(here: DomainBundles, free: FreeRoom, *, by_law: bool) -> Outcome | None:
     """The fewest leading bundles that work, the gang being placed where slots leave a doubt; None if none do."""
     search, domain, bundles = here.search, here.domain, here.permitted[0]
+    least = least_leading(search, bundles)
 
     def works(chosen: Chosen | _Returning) -> bool:
-        return free.places(chosen) and not (by_law and not chosen.lawful())
+        return free.places(chosen) and chosen.relieves() and not (by_law and not chosen.lawful())
 
     def leading_work(count: int) -> bool:
         return works(all_of(search, domain, first(bundles, count)))
 
-    least = least_leading(search, bundles) if by_law else 0
     count = NONE if least == NONE else free.cover(bundles, leading_work, least)
     if count == NONE:
         return None
@@ -195,6 +204,6 @@ def _least(here: DomainBundles, free: FreeRoom, *, by_law: bool) -> Outcome | No
     def still_works(returned: Bools) -> bool:
         return works(_Returning(search, domain, leading, units, returned))
 
-    returned = free.reprieve(units, still_works, lawful=by_law)
+    returned = free.reprieve(units, still_works, lawful=by_law or search.exceeded is not None)
     cost = cost_of(leading, units, returned, terms, search.seats())
     return Outcome(True, leading, units, returned, cost)

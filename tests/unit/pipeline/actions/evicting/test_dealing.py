@@ -1,6 +1,7 @@
 """Many single tasks alike: one search makes room for all of them, and each gets its own plan."""
 
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -164,8 +165,11 @@ def test_what_each_of_several_plans_assumes_is_what_it_would_alone():
     ]
 
 
-def at_its_limit(profile, purpose, alike, each, held=4):
-    """A queue at its limit on a node with as much more; podgroups alike wait there, or in its sibling."""
+def at_its_limit(profile, purpose, alike, each, held=4, members=1):
+    """A queue at its limit on a node with as much more; podgroups alike wait there, or in its sibling.
+
+    Those that run need one of their ``members``.
+    """
     all_of_it, preempts = {"cpu": "unlimited", "memory": "unlimited"}, purpose == "preempt"
     deserved = {"a": held if preempts else 0, "b": 0 if preempts else held}
     low = [{"name": f"low{at}", "request": {GPU: 1}, "status": "Running", "node": "n0"} for at in range(held)]
@@ -182,8 +186,8 @@ def at_its_limit(profile, purpose, alike, each, held=4):
             ),
         ],
         "podgroups": [
-            *({"name": one["name"], "queue": "a", "priority": 1, "min_available": 1, "phase": "Running", "tasks": [one]}
-              for one in low),
+            *({"name": one["name"], "queue": "a", "priority": 1, "min_available": 1, "phase": "Running",
+               "tasks": low[at : at + members]} for at, one in islice(enumerate(low), 0, None, members)),
             *({"name": f"high{at}", "queue": "a" if preempts else "b", "priority": 9, "min_available": each,
                "phase": "Inqueue", "tasks": tasks} for at, tasks in enumerate(waiting)),
         ],
@@ -237,3 +241,16 @@ def test_some_of_the_victims_at_a_limit_make_room_at_once_where_all_of_them_woul
     done, asked = served(case.snapshot, case.policy)
     assert asked == [45]
     assert [len(plan.statement.evictions) for plan in done.plans] == [1] * 45
+
+
+@pytest.mark.parametrize("alike", [1, 5])
+@pytest.mark.parametrize("profile", ["default", "kai"])
+def test_surplus_at_a_limit_makes_room_task_by_task_where_all_that_a_podgroup_can_spare_would_be_too_much(
+    profile, alike
+):  # fmt: skip
+    """Were two tasks to go for one, the queue above would fall below what it deserves."""
+    case = open_case(at_its_limit(profile, "reclaim", alike, 1, held=60, members=4))
+    done, asked = served(case.snapshot, case.policy)
+    assert asked == [alike]
+    assert [len(plan.statement.evictions) for plan in done.plans] == [1] * alike
+    assert not any(plan.price.gangs_broken for plan in done.plans)
