@@ -7,17 +7,21 @@ More seeds by
 
 import random
 import sys
+from typing import Any
 
 import numpy as np
+import pytest
 
 from actors.cli.simulate import open_case
 from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
+from pipeline.cycle import cycle
 from pipeline.decision.headroom import LineLimits, limits_of, room_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
-from tests.property.test_dealing_below_limits import below_limits
+from pipeline.solvers.scenarios.law import Law
+from tests.property.test_dealing_below_limits import GPU, below_limits
 from tests.support.seeds import compare
 
 SEEDS = range(60)
@@ -60,6 +64,30 @@ def _leading_defect(snapshot: Snapshot, limits: LineLimits, order: Rows, request
 def test_what_victims_leave_below_limits_is_counted_as_the_plugins_say_it_and_as_trying_each_number_does() -> None:
     wrong = {seed: found for seed in SEEDS if (found := defect_of(seed))}
     assert not wrong
+
+
+def of_several_queues(seed: int) -> dict[str, Any]:
+    """Victims of a reclaim in three queues, one of them beyond the limit of the others."""
+    made, rng = below_limits(seed), random.Random(seed)
+    made["policy"] = {"profile": "kai", "actions": ["reclaim"]}
+    every = {"cpu": "unlimited", "memory": "unlimited"}
+    made["queues"] += [{"name": "near", "parent": "top", "deserved": every}, {"name": "far", "deserved": every}]
+    for one in made["podgroups"]:
+        one["queue"] = rng.choice(["a", "near", "far"]) if one["name"].startswith("low") else "b"
+    for one in made["queues"]:
+        if one["name"] != "top":
+            one["deserved"] = {**every, GPU: 99 if one["name"].endswith("b") else 0}
+    return made
+
+
+def test_the_same_units_return_by_a_quota_of_the_limits_as_where_each_return_is_asked_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cases = [open_case(of_several_queues(seed)) for seed in SEEDS]
+    counted = [cycle(case.snapshot, case.policy, case.now).plans for case in cases]
+    monkeypatch.setattr(Law, "quota", None)
+    assert [repr(cycle(case.snapshot, case.policy, case.now).plans) for case in cases] == [*map(repr, counted)]
+    assert any(len(plan.statement.evictions) for plans in counted for plan in plans)
 
 
 if __name__ == "__main__":

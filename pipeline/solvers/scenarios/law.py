@@ -77,14 +77,15 @@ class Law:
 
     @cached_property
     def quota(self) -> Longs | None:
-        """int64[R]: how much more than they leave victims may take back within the queue's limits.
+        """int64[R]: how much more than they leave victims may take back within the queue's limits, at the most.
 
-        None if that is no single amount.
+        They may take back less where some of them do not count against the tightest limit; ``takes`` knows. None if
+        the limits are not counted.
         """
         request = self.preemptor.request
         if self.within_limits:
             return np.full(len(request), UNLIMITED, np.int64)
-        if self.preemptor.purpose is not Purpose.PREEMPT:
+        if self.preemptor.purpose is not Purpose.PREEMPT and not self._limits.counted:
             return None
         return np.where(request > 0, headroom_of(self.host, self.preemptor.podgroups[0]) - request, UNLIMITED)
 

@@ -163,6 +163,7 @@ def _back(
         if within:
             yield from counted
             return
+    # The quota refuses nothing that the law would not: where the law allows the outcome, the same units return.
     for at, order in enumerate(orders):
         some = leaving[: upto[at]]
         if counted is not None and scenario.law.takes(_less(some, groups, counted[at])):
