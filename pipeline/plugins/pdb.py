@@ -8,10 +8,11 @@ ended.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows
-from pipeline.cluster.rules.quota import runs_of
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
+from pipeline.cluster.rules.quota import run_end
 from pipeline.cluster.rules.sparing import TaskQuota, task_quota
 from pipeline.cluster.tables import TERMINATING
+from pipeline.kernels import kernel
 from pipeline.plugins.extension_points import CountsTasks, FiltersBundles, FiltersTasks, ValidatesVictims
 from pipeline.plugins.plugin import Context, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting
@@ -41,19 +42,10 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, CountsTasks, Valid
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
         """bool[C]: of the ordered candidates, those within every budget that covers them."""
-        result = np.ones(len(rows), bool)
         if len(self._base.budgets) == 0:
-            return result
-        left = self._left.copy()
-        covering = self._base.budgets_on(rows)
-        covered: Bools = np.asarray(covering.any(axis=0))
-        for first, last in runs_of(unit, len(rows)):
-            if covered[first:last].any():
-                used: Longs = covering[:, first:last].sum(axis=1)
-                fits = bool(np.all((left >= used) | (used == 0)))
-                left = np.asarray(left - used) if fits else left
-                result[first:last] = fits
-        return result
+            return np.ones(len(rows), bool)
+        unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
+        return _within(self._base.budgets_on(rows), unit, self._left)
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
         """Task-centric path: as ``bundle_quota_filter``; no opinion where there are no budgets."""
@@ -68,3 +60,32 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, CountsTasks, Valid
         if len(self._base.budgets) == 0:
             return True
         return bool((self._base.budgets_on(rows).sum(axis=1) <= self._left).all())
+
+
+@kernel
+def _within(covered: Bools, unit: Rows, allowed: Longs) -> Bools:
+    """bool[C]: candidates in order; each unit may go while the budgets that cover it allow that.
+
+    Parameters
+    ----------
+    covered: bool[P, C]
+        Which budgets cover which candidates.
+    unit: int64[C]
+        Neighbours of one number go together; NONE: alone.
+    allowed: int64[P]
+        How many each budget allows to go.
+    """
+    result, left, used, first = np.ones(len(unit), np.bool_), allowed.copy(), np.zeros(len(allowed), np.int64), 0
+    while first < len(unit):
+        stop, fits = run_end(unit, first), True
+        for p in range(len(left)):
+            used[p] = 0
+            for at in range(first, stop):
+                used[p] += covered[p, at]
+            fits &= used[p] == 0 or used[p] <= left[p]
+        if fits:
+            left -= used
+        else:
+            result[first:stop] = False
+        first = stop
+    return result

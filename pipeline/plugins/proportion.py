@@ -4,15 +4,14 @@ Weighted water-filling as Volcano does it (notes on Volcano, 2.8): in every roun
 remains, cut to its ceiling and its requests, raised to its guarantee.
 """
 
-from operator import gt, sub
-
 import numpy as np
 
-from pipeline.cluster.arrays import UNLIMITED, Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.resources import PODS
-from pipeline.cluster.rules.quota import committed, flat_ceilings, least_of, runs_of
+from pipeline.cluster.rules.quota import committed, flat_ceilings, least_of, run_end
 from pipeline.cluster.tables import OPEN
 from pipeline.keeping import cached_property
+from pipeline.kernels import kernel
 from pipeline.plugins.extension_points import (
     AdmitsJobs,
     AllowsReclaim,
@@ -143,18 +142,9 @@ class Proportion(
         """bool[C]: in reclaim, candidates in order while their queue holds more than it deserves of some resource."""
         if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(rows), bool)
-        left, deserved = self._allocated.tolist(), self._deserved.tolist()
-        held = self._base.shapes.request[self._base.tasks.shape[rows]].tolist()
-        queues = self._base.queue_of(rows).tolist()
-        result = np.zeros(len(rows), bool)
-        for first, last in runs_of(unit, len(rows)):
-            before, may = [*left], True
-            for queue, request in zip(queues[first:last], held[first:last], strict=True):
-                may = may and any(map(gt, left[queue], deserved[queue]))
-                left[queue] = [*map(sub, left[queue], request)]
-            left = left if may else before
-            result[first:last] = may
-        return result
+        held = self._base.shapes.request[self._base.tasks.shape[rows]]
+        unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
+        return _above(self._base.queue_of(rows), held, unit, self._allocated, self._deserved)
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
         """Task-centric path: in reclaim as ``bundle_quota_filter``; preempt moves nothing between queues."""
@@ -167,3 +157,27 @@ class Proportion(
         left = self._allocated.copy()
         self._base.add_requests(rows, left, self._base.queue_of(rows), -1)
         return self._takes(preemptor, left)
+
+
+@kernel
+def _above(queue: Ids, held: Longs, unit: Rows, allocated: Longs, deserved: Longs) -> Bools:
+    """bool[C]: candidates in order; each may go while its queue holds more than it deserves of some resource.
+
+    Parameters
+    ----------
+    queue, held, unit: int32[C], int64[C, R], int64[C]
+        Columns of the candidates; neighbours of one unit go together or not at all, NONE: alone.
+    allocated, deserved: int64[Q, R]
+        What queues hold and deserve.
+    """
+    result, left, first = np.zeros(len(queue), np.bool_), allocated.copy(), 0
+    while first < len(queue):
+        stop, gone = run_end(unit, first), first
+        while gone < stop and (left[queue[gone]] > deserved[queue[gone]]).any():
+            left[queue[gone]] -= held[gone]
+            gone += 1
+        result[first:stop] = gone == stop
+        for at in range(first, gone if gone < stop else first):
+            left[queue[at]] += held[at]
+        first = stop
+    return result

@@ -166,7 +166,7 @@ class VictimHost(AskedPlugins):
         def said(at: Rows) -> list[Bools]:
             return [one.bundle_quota_filter(preemptor, rows[at], unit[at]) for one in plugins]
 
-        return agreed(said, len(rows), unit)
+        return agreed(said, len(rows))
 
     def may_lose(self, preemptor: Preemptor) -> Bools:
         """bool[Q]: queues that may lose something by all quotas, as far as these tell."""

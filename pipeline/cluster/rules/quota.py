@@ -1,7 +1,6 @@
 """Arithmetic that several queue plugins share: ceilings, and what admitted podgroups may still claim."""
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING, PHASE_RUNNING, Queues
-from pipeline.kernels import linked, writing
+from pipeline.kernels import inlined, linked, writing
 
 
 class QueueLimits(NamedTuple):
@@ -127,36 +126,33 @@ def least_of(snapshot: Snapshot, podgroup: int) -> Longs:
     return np.asarray(np.maximum(snapshot.podgroups.min_resources[podgroup], 0))
 
 
-def runs_of(unit: Rows | None, many: int) -> list[tuple[int, int]]:
-    """Where runs of one number begin and end in ``unit`` int64[C]; each NONE is a run of its own."""
-    if unit is None or many == 0:
-        return [(at, at + 1) for at in range(many)]
-    edges = np.flatnonzero((unit[1:] != unit[:-1]) | (unit[1:] == NONE)) + 1
-    ends = [0, *edges.tolist(), many]
-    return list(pairwise(ends))
+@inlined
+def run_end(unit: Rows, first: int) -> int:
+    """Where the run of one number that begins at ``first`` of ``unit`` int64[C] ends; each NONE is a run of its own."""
+    stop = first + 1
+    while stop < len(unit) and unit[first] != NONE and unit[stop] == unit[first]:
+        stop += 1
+    return stop
 
 
-def agreed(ask: Callable[[Rows], list[Bools]], many: int, unit: Rows | None = None) -> Bools:
+def agreed(ask: Callable[[Rows], list[Bools]], many: int) -> Bools:
     """bool[C]: which of the ordered candidates may go by several quotas at once.
 
-    Each quota counts on its own, and so charges candidates that another quota refuses. Refusals up to the first such
-    candidate are certain; they are dropped, and the rest is counted anew.
+    Each quota counts on its own, and so charges candidates that another quota refuses. What it grants holds with fewer
+    of them as well, but not what it refuses from then on: refusals before that are certain. These candidates are
+    dropped, and the rest is counted anew.
 
     Parameters
     ----------
     ask
-        The answer of each quota about the candidates at some positions; empty: all may go.
+        The answer of each quota about the candidates at some positions; empty: all may go. Neighbours that go together
+        are refused together.
     many
         How many candidates there are.
-    unit: int64[C]
-        Neighbours with one number are refused together; NONE, or no units: each alone.
     """
     at = np.arange(many)
     while said := ask(at):
-        may = said[0]
-        for opinion in said[1:]:
-            may = may & opinion
-        certain = _certain(said, at, unit)
+        may, certain = np.all(said, axis=0), _certain(np.array(said))
         if certain == many:
             return may
         if certain == len(at):
@@ -168,17 +164,13 @@ def agreed(ask: Callable[[Rows], list[Bools]], many: int, unit: Rows | None = No
     return kept
 
 
-def _certain(said: list[Bools], at: Rows, unit: Rows | None) -> int:
-    """How many of the candidates at some positions all quotas have counted alike, the first disputed unit included."""
-    if len(said) == 1 or len(at) == 1:
-        return len(at)
-    disputed = np.flatnonzero(np.any([opinion != said[0] for opinion in said[1:]], axis=0))
-    if len(disputed) == 0:
-        return len(at)
-    first = int(disputed[0])
-    if unit is None or unit[at[first]] == NONE:
-        return first + 1
-    return int(np.flatnonzero(unit[at] == unit[at[first]])[-1]) + 1
+def _certain(said: Bools) -> int:
+    """How many leading candidates no quota refuses that has charged one which another refused; ``said`` bool[P, C]."""
+    if len(said) == 1:
+        return said.shape[1]
+    charged_more = np.logical_or.accumulate(said & ~said.all(axis=0), axis=1)
+    doubtful = (charged_more & ~said).any(axis=0).nonzero()[0]
+    return int(doubtful[0]) if len(doubtful) else said.shape[1]
 
 
 def never_evicted(snapshot: Snapshot) -> Longs:

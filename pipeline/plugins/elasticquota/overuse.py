@@ -6,6 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.resources import PODS
+from pipeline.cluster.rules.quota import run_end
 from pipeline.kernels import kernel, linked
 
 
@@ -70,9 +71,7 @@ def overused(queue: Ids, held: Longs, unit: Rows, queues: Held) -> Bools:
     result, left = np.zeros(len(queue), np.bool_), queues.used.copy()
     first = 0
     while first < len(queue):
-        stop = first + 1
-        while stop < len(queue) and unit[first] != NONE and unit[stop] == unit[first]:
-            stop += 1
+        stop = run_end(unit, first)
         taken = held[first].copy()
         for at in range(first + 1, stop):
             taken += held[at]
