@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
@@ -36,15 +37,28 @@ def kept_shares(asked: Question, plugin: str, refused: Rows, *, branches: bool) 
         line, here = chain(parent, queue), of_kind == queue
         if branches:
             line = [one for one in line if one not in mine][-1:] or line
-        lost, many = held[here], count[here]
-        for part in (lost, *(np.broadcast_to(all_of, lost.shape) for all_of in (many @ lost, asked.leaving[queue]))):
-            for one, spare in zip(line, _to_spare(asked, line), strict=True):
-                short = (part > spare) & (part > 0) & (many > 0)[:, None]
-                if short.any():
-                    kept[one, _most_asked(asked, short.any(axis=0))] += int(many[short.any(axis=1)].sum())
-                    many = np.where(short.any(axis=1), 0, many)
-        kept[queue, NONE] += int(many.sum())
+        for what, many in _falling_short(asked, queue, line, held[here], count[here]):
+            kept[what] += many
     yield from (_kept(asked, plugin, queue, row, many) for (queue, row), many in kept.items() if many)
+
+
+def _falling_short(
+    asked: Question, queue: int, line: list[int], lost: Longs, many: Longs
+) -> Iterator[tuple[tuple[int, int], int]]:
+    """Queues of a line, each with the resource that it would lack, and for how many tasks of ``queue`` it is the first.
+
+    Parameters
+    ----------
+    lost, many: int64[K, R], int64[K]
+        What tasks of each kind hold, and how many there are.
+    """
+    parts = (lost, *(np.broadcast_to(all_of, lost.shape) for all_of in (many @ lost, asked.leaving[queue])))
+    for part, (one, spare) in product(parts, zip(line, _to_spare(asked, line), strict=True)):
+        short = (part > spare) & (part > 0) & (many > 0)[:, None]
+        if short.any():
+            yield (one, _most_asked(asked, short.any(axis=0))), int(many[short.any(axis=1)].sum())
+            many = np.where(short.any(axis=1), 0, many)
+    yield (queue, NONE), int(many.sum())
 
 
 def _to_spare(asked: Question, line: list[int]) -> Longs:
