@@ -152,7 +152,8 @@ def agreed(ask: Callable[[Rows], list[Bools]], many: int) -> Bools:
     """
     at = np.arange(many)
     while said := ask(at):
-        may, certain = np.all(said, axis=0), _certain(np.array(said))
+        each = np.array(said)
+        may, certain = np.asarray(each.all(axis=0)), _certain(each)
         if certain == many:
             return may
         if certain == len(at):
@@ -166,11 +167,9 @@ def agreed(ask: Callable[[Rows], list[Bools]], many: int) -> Bools:
 
 def _certain(said: Bools) -> int:
     """How many leading candidates no quota refuses that has charged one which another refused; ``said`` bool[P, C]."""
-    if len(said) == 1:
-        return said.shape[1]
-    charged_more = np.logical_or.accumulate(said & ~said.all(axis=0), axis=1)
-    doubtful = (charged_more & ~said).any(axis=0).nonzero()[0]
-    return int(doubtful[0]) if len(doubtful) else said.shape[1]
+    charged_more: Bools = np.logical_or.accumulate(said & ~said.all(axis=0), axis=1)
+    doubtful = np.flatnonzero((charged_more & ~said).any(axis=0))
+    return int(doubtful[0]) if len(doubtful) else len(said[0])
 
 
 def never_evicted(snapshot: Snapshot) -> Longs:

@@ -116,8 +116,9 @@ class BundleSearch:
     def exceeded(self) -> LineLimits | None:
         """The limits that leave no room for the need while all tasks stay; None where they do, or are not known."""
         limits = None if self.limits is None else self.limits()
-        known = limits is not None and limits.counted
-        return limits if known and not limits.take(self.need.total, self.snapshot, NO_ROWS) else None
+        if limits is None or not limits.counted or limits.take(self.need.total, self.snapshot, NO_ROWS):
+            return None
+        return limits
 
     @property
     def asks_in_order(self) -> bool:
