@@ -2,6 +2,7 @@
 
 import sys
 import time
+import uuid
 from contextlib import suppress
 
 import msgpack
@@ -11,11 +12,12 @@ broker = redis.Redis.from_url(sys.argv[1], protocol=2)
 EVENTS, DECISIONS, GROUP = f"clearway:{{{sys.argv[2]}}}:events", f"clearway:{{{sys.argv[2]}}}:decisions", "smallest"
 tasks = {f"default/job-{at}": {"node": "n0" if at in (0, 1) else None, "incarnation": 0} for at in range(4)}
 seen: set[str] = set()
+WRITER = uuid.uuid4().hex  # tells a second copy of this program from the first
 
 
 def say(kind: str, uid: str, body: dict) -> None:
     envelope = {"version": 1, "uid": uid, "kind": kind, "revision": time.time_ns(), "body": body}
-    broker.xadd(EVENTS, {"batch": msgpack.packb([envelope])})
+    broker.xadd(EVENTS, {"batch": msgpack.packb([envelope]), "writer": WRITER})
 
 
 def list_fleet() -> None:

@@ -21,6 +21,7 @@ from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.simulated import SimulatedFleet
 from actors.fleets.workload import arriving, initial_load, runtimes_s
 from actors.ingestion.ingestor import GROUP as INGESTORS
+from actors.ingestion.loop import unlike_any_other
 from actors.observability.logs import write_log
 from actors.observability.telemetry import Telemetry, counting_outages
 from actors.observability.telemetry import start as start_telemetry
@@ -70,6 +71,8 @@ class FleetLoop:
     ----------
     pause
         Called with the seconds to wait.
+    writer
+        Names this process in its entries, unlike any other; None: such a name is made.
     """
 
     def __init__(
@@ -82,12 +85,15 @@ class FleetLoop:
         *,
         now_s: Callable[[], float] = time.time,
         pause: Callable[[float], object] = time.sleep,
+        writer: str | None = None,
     ) -> None:
+        self._writer = (writer or unlike_any_other()).encode()
         self._window_bytes, self._pause = pace.window_bytes, pause
         self._unread: deque[tuple[tuple[int, int], int]] = deque()
         self._unread_bytes = 0
         self._turned_at = now_s()
-        self._limits, self._sent = replace(pace.limits, entry_bytes=pace.limits.entry_bytes - _NUMBER_BYTES), 0
+        entry_bytes = pace.limits.entry_bytes - _NUMBER_BYTES - len(self._writer)
+        self._limits, self._sent = replace(pace.limits, entry_bytes=entry_bytes), 0
         self.fleet, self._inventory, self._bus, self._telemetry = fleet, inventory, bus, telemetry
         self._every_s, self._now_s, self._runs_s = pace.every_s, now_s, runtimes_s(inventory, pace.seed)
         self._next_arrival: float | None = None
@@ -99,13 +105,14 @@ class FleetLoop:
     def open(self) -> None:
         """Publish a full list, and carry out decisions from then on. Entry numbers continue from an earlier start.
 
-        Decisions that an earlier start received and did not acknowledge are carried out first.
+        Decisions that an earlier start received and did not acknowledge are carried out next: what a process says
+        before it has listed is refused.
         """
         self._bus.join(DECISIONS, GROUP)
-        while left := self._bus.recover(DECISIONS, GROUP, self._consumer, idle_ms=0, count=_AT_ONCE).entries:
-            self._obey(left)
         self._sent = max((whole_number(said) or 0 for said in self._counted()), default=0)
         self._list()
+        while left := self._bus.recover(DECISIONS, GROUP, self._consumer, idle_ms=0, count=_AT_ONCE).entries:
+            self._obey(left)
 
     def admit_gangs(self) -> None:
         """Let gangs arrive from now on."""
@@ -183,7 +190,8 @@ class FleetLoop:
         last = START
         for entry in pack(events, self._telemetry.carrier(), self._limits):
             self._sent += 1
-            last = self._bus.publish(EVENTS, {**entry, "sequence": str(self._sent).encode()}, insist=True)
+            numbered = {**entry, "sequence": str(self._sent).encode(), "writer": self._writer}
+            last = self._bus.publish(EVENTS, numbered, insist=True)
             size = sum(map(len, entry.values()))
             self._unread.append((id_order(last), size))
             self._unread_bytes += size

@@ -1,12 +1,51 @@
-"""What the counts of a fleet show: of its entries, if it numbers them, and of its lists."""
+"""What entries show of who writes them: by a fleet's counts of its entries and lists, and by a writer's name."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from actors.broker.bus import Entry
 from actors.ingestion.interpreter import Interpreter
 from actors.protocol.bodies import FleetListed
-from actors.protocol.envelopes import Message
+from actors.protocol.envelopes import WRITER_BYTES, Message, RefusedMessage
 from actors.protocol.full_list import fingerprint
 from pipeline.cluster.arrays import NONE
+
+
+def writer_of(entry: Entry) -> str:
+    """The name of the process that wrote an entry; empty if it says none."""
+    return entry.fields.get("writer", b"").decode(errors="replace")
+
+
+def wrong_with_writer(interpreter: Interpreter, name: str, messages: Iterable[Message | RefusedMessage]) -> str | None:
+    """Why an entry is refused: two processes write for one fleet, and this is not the one that listed it last.
+
+    Counts of two writers say nothing of each other. So the one that begins a list, above the newest one, takes the
+    place of the other and counts anew; what the other says is refused until it lists in turn.
+    """
+    if len(name.encode()) > WRITER_BYTES:
+        return f"writer: expected at most {WRITER_BYTES} bytes, found {len(name.encode())}"
+    known = interpreter.state.writer
+    if name in ("", known):
+        return None
+    if known:
+        interpreter.flush()
+        if not _begins_list(interpreter, messages):
+            interpreter.state.holes += 1
+            return f"writer: expected {known!r}, which listed the fleet last, found {name!r}: two connectors write"
+        _begin_anew(interpreter)
+        interpreter.state.sequence = NONE
+    interpreter.state.writer = name
+    return None
+
+
+def _begins_list(interpreter: Interpreter, messages: Iterable[Message | RefusedMessage]) -> bool:
+    """Whether a list that is newer than the newest one begins here."""
+    newest = interpreter.state.documents.revisions.get("fleet", NONE)
+    return any(
+        isinstance(one, Message) and isinstance(one.body, FleetListed) and one.body.part == 0 and one.revision > newest
+        for one in messages
+    )
 
 
 def entry_again(interpreter: Interpreter, number: int) -> bool:

@@ -25,8 +25,16 @@ from actors.documents.safe_msgpack import WIRE_LIMITS, WireLimits, whole_number
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.ingestion.by_kind.decision_events import pass_over
 from actors.ingestion.checkpointing import Checkpointing, Packs, at_once
-from actors.ingestion.fleet_counts import entry_again, part_again, wrong_with_entry, wrong_with_list
+from actors.ingestion.fleet_counts import (
+    entry_again,
+    part_again,
+    writer_of,
+    wrong_with_entry,
+    wrong_with_list,
+    wrong_with_writer,
+)
 from actors.ingestion.interpreter import Interpreter, as_sent
+from actors.ingestion.known.other_writers import OtherWriters
 from actors.ingestion.known.row_names import RowNames
 from actors.ingestion.known.state import SCHEMA, LiveState
 from actors.ingestion.list_requests import ListRequests
@@ -100,6 +108,7 @@ class Ingestor:
         self.overtaken = False
         """Entries were lost before they were read: the state stays wrong; begin with the newest checkpoint."""
         self._links: list[Mapping[str, str]] = []
+        self._others = OtherWriters()
         self._requests = ListRequests(bus, consumer, self._elapsed_s)
         self._asked_epoch = -1
 
@@ -134,6 +143,11 @@ class Ingestor:
     def names(self) -> RowNames:
         """What the rows of the newest state are called."""
         return self.state.names
+
+    @property
+    def writers(self) -> int:
+        """How many processes have written events for the fleet lately; there should be one."""
+        return 1 + self._others.count(self._elapsed_s())
 
     @property
     def trace_links(self) -> tuple[Mapping[str, str], ...]:
@@ -225,8 +239,8 @@ class Ingestor:
     def _fold(self, entries: Sequence[Entry]) -> list[RefusedMessage]:
         refused: list[RefusedMessage] = []
         for entry in entries:
-            again = entry.stream == EVENTS and self._sent_again(entry)
-            for one in self._messages(entry):
+            messages, again = self._messages(entry)
+            for one in messages:
                 if isinstance(one, RefusedMessage):
                     refused.append(one)
                 else:
@@ -241,15 +255,31 @@ class Ingestor:
         self._requests.answered(self._list_revision, enough=not self.state.holes)
         return refused
 
-    def _messages(self, entry: Entry) -> Iterable[Message | RefusedMessage]:
-        """What an entry says. A connector must not choose ids: one that lies ahead would move all later ones."""
+    def _messages(self, entry: Entry) -> tuple[Iterable[Message | RefusedMessage], bool]:
+        """What an entry says, and whether it came before.
+
+        A connector must not choose ids: one that lies ahead would move all later ones.
+        """
         if entry.stream == DECISIONS:
-            return decode_decisions(entry)
+            return decode_decisions(entry), False
         ahead_s = id_order(entry.id)[0] / 1_000 - self._now_s()
         if ahead_s > AHEAD_S:
             reason = f"entry: expected an id that the broker has chosen, found one {ahead_s:.0f} s ahead of its time"
-            return [RefusedMessage(reason, b"", EVENTS, entry.id)]
-        return decode_events(entry, self._limits)
+            return [RefusedMessage(reason, b"", EVENTS, entry.id)], self._sent_again(entry)
+        said = decode_events(entry, self._limits)
+        refused = self._of_another(entry, said)
+        return ([refused], False) if refused is not None else (said, self._sent_again(entry))
+
+    def _of_another(self, entry: Entry, said: Sequence[Message | RefusedMessage]) -> RefusedMessage | None:
+        """The entry, refused, if a second process writes for the fleet. Whichever is right, a list is to come."""
+        writer, known = writer_of(entry), self.state.writer
+        reason = wrong_with_writer(self._interpreter, writer, said)
+        if known not in ("", writer) and writer and not self._requests.open:
+            self._requests.coming(self._list_revision)
+        if reason is None:
+            return None
+        self._others.heard(writer, self._elapsed_s())
+        return RefusedMessage(reason, entry.fields.get("batch", b""), EVENTS, entry.id)
 
     def _sent_again(self, entry: Entry) -> bool:
         """Whether an entry came before, by the fleet's number if it has one; a list is asked for if one is missing."""

@@ -170,6 +170,7 @@ class IngestLoop:
         self._lag_at = now
         self._ingestor.look_for_loss()
         self._lags.look(now)
+        self._telemetry.figures.writers.set(self._ingestor.writers)
         if self._ingestor.state.listed:
             set_figures(self._telemetry.figures, self._ingestor.state)
         self._say_whether_listed(now)

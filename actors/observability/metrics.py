@@ -41,6 +41,7 @@ class Figures:
     stream_lag_s: Gauge  # stream, group
     stream_unacknowledged: Gauge  # stream, group
     unlisted_s: Gauge
+    writers: Gauge
     dead_letters: Counter  # stream
     broker_outages: Counter
     used: Gauge  # resource
@@ -99,6 +100,9 @@ class Figures:
             ),
             unlisted_s=Gauge(
                 meter, "clearway.state.unlisted", "s", "How long the fleet has not listed what it has; 0: it has"
+            ),
+            writers=Gauge(
+                meter, "clearway.fleet.writers", "{process}", "Processes that wrote events in the last minute; one may"
             ),
             dead_letters=meter.create_counter("clearway.dead_letters", "{message}", "Refused input"),
             broker_outages=meter.create_counter("clearway.broker.outages", "{try}", "Tries that found no broker"),

@@ -96,6 +96,8 @@ class _Envelope(BaseModel):
 
 
 _ENVELOPE = TypeAdapter(_Envelope)
+#: The name of a writer has at most this many bytes.
+WRITER_BYTES = 128
 
 
 def pack(

@@ -117,6 +117,7 @@ def state_of_list(
         holes=now.holes - before.holes,
         anew=now.anew and not (before.anew and message.revision > before.newest_of_all),
         list_fingerprints=frozenset(opened.fingerprints),
+        writer=now.writer,
         lists=now.lists + 1,
         refused=now.refused,
     )

@@ -27,7 +27,7 @@ from pipeline.cluster.updates.fold import fold
 from pipeline.errors import StateRefused
 
 #: The format of a whole checkpoint: the snapshot's columns, then what they leave out.
-SCHEMA = f"{checkpoint.SCHEMA}+register-8"
+SCHEMA = f"{checkpoint.SCHEMA}+register-9"
 
 #: Kinds of events whose body names their object: its section, and the key.
 _NAMED: Mapping[str, tuple[Section, str]] = {
@@ -51,6 +51,8 @@ class LiveState:
         Whether there was a full list.
     sequence
         Number of the fleet's last entry; NONE if the fleet does not number them.
+    writer
+        The process that writes for the fleet, by the name in its entries; empty if they have none.
     holes
         Entries of the fleet that never came, and that no list has made up for yet.
     anew
@@ -80,6 +82,7 @@ class LiveState:
     holes: int = 0
     anew: bool = False
     list_fingerprints: frozenset[bytes] = frozenset()
+    writer: str = ""
     lists: int = 0
     refused: list[tuple[Message, str]] = field(default_factory=list)
     measured: MeasuredWords = field(default_factory=MeasuredWords)
@@ -209,7 +212,7 @@ class LiveState:
         packed: bytes = msgpack.packb(
             [
                 self.names.packable(), self.documents.packable(), self.decisions.packable(), self.listed,
-                self.sequence, self.holes, self.anew, sorted(self.list_fingerprints),
+                self.sequence, self.holes, self.anew, sorted(self.list_fingerprints), self.writer,
             ]
         )  # fmt: skip
         return packed
@@ -232,7 +235,7 @@ class LiveState:
         at = int.from_bytes(view[-8:], "little")
         try:
             names, documents, decisions, *said = msgpack.unpackb(view[at:-8], strict_map_key=False)
-            listed, sequence, holes, anew, fingerprints = said
+            listed, sequence, holes, anew, fingerprints, writer = said
             return cls(
                 checkpoint.decode(view[:at]),
                 RowNames.of_packable(names),
@@ -243,6 +246,7 @@ class LiveState:
                 holes,
                 anew,
                 frozenset(fingerprints),
+                writer,
             )
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as refusal:
             raise StateRefused(f"checkpoint: expected what was encoded, found something else: {refusal!r}") from refusal

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from actors.broker.bus import DECISIONS, EVENTS, START
+from actors.broker.bus import DEAD, DECISIONS, EVENTS, START
 from actors.broker.memory_bus import MemoryBus
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.documents.safe_msgpack import WireLimits
@@ -39,6 +39,28 @@ def test_entries_are_counted_and_a_restart_counts_on() -> None:
     clock.now += 1.0
     loop_on(bus, clock).open()
     assert numbers(bus) == [b"1", b"2", b"3"]
+
+
+def test_a_fleet_that_was_started_twice_is_noticed() -> None:
+    """Both count on from the newest entry."""
+    clock = Clock()
+    bus = MemoryBus("test", clock)
+    first = loop_on(bus, clock, writer="first")
+    first.open()
+    clock.now += 1.0
+    second = loop_on(bus, clock, writer="second")
+    second.open()
+    first._sent = second._sent
+    ingestor = Ingestor(bus, consumer="test", now_s=clock)
+    ingestor.start()
+    for one, name in ((second, "theirs"), (first, "ours")):
+        one._publish(one.fleet.submit(gang(name, 1, 1)))
+    while ingestor._turn():
+        pass
+    assert "default/theirs" in ingestor.names.podgroups
+    assert "default/ours" not in ingestor.names.podgroups
+    letters = [entry.fields["reason"].decode() for entry in bus.follow(DEAD, START)]
+    assert letters == ["writer: expected 'second', which listed the fleet last, found 'first': two connectors write"]
 
 
 def test_an_entry_that_is_lost_on_the_way_is_missed() -> None:
