@@ -47,6 +47,7 @@ class Pipeline:
         self.committer: Any = ray.remote(CommitterActor).options(name="committer", **control).remote(wiring)
         self.dispatcher: Any = ray.remote(DispatcherActor).options(name="dispatcher", **control).remote(wiring)
         self.ingestor: Any = ray.remote(IngestorActor).options(name="ingestor", **control).remote(wiring)
+        self._starts: dict[Any, str] = {actor.ready.remote(): name for name, actor in self.roles.items()}
 
     def _add_searchers(self) -> int:
         """Start missing searchers; returns how many. They share the processors with those of a standby."""
@@ -134,7 +135,7 @@ class Pipeline:
         ToldToStop
             When ``stop`` is set meanwhile.
         """
-        asked, until = [actor.ready.remote() for actor in self.actors], time.monotonic() + limit_s
+        asked, until = list(self._starts), time.monotonic() + limit_s
         while ray.wait(asked, num_returns=len(asked), timeout=_LOOK_S)[1] and time.monotonic() < until:
             if stop is not None and stop.is_set():
                 raise ToldToStop
@@ -172,14 +173,23 @@ class Pipeline:
         ray.wait([actor.flush.remote() for actor in self.actors], num_returns=len(self.actors), timeout=5.0)
 
     def stop(self, limit_s: float = 15.0) -> None:
-        """End in order: no more updates and cycles, then the lease is released; each step waits ``limit_s`` seconds."""
-        for together in ({"ingestor": self.ingestor, "dispatcher": self.dispatcher}, {"committer": self.committer}):
-            asked = {actor.stop.remote(): name for name, actor in together.items()}
-            there, late = ray.wait(list(asked), num_returns=len(asked), timeout=limit_s)
+        """End in order: no more updates and cycles, then the lease is released; each step waits ``limit_s`` seconds.
+
+        A role that still starts has nothing to end. It would hear of its end late, and others wait for its answers, so
+        it is killed first.
+        """
+        _, starting = ray.wait(list(self._starts), num_returns=len(self._starts), timeout=0)
+        late = [self._starts[call] for call in starting]
+        steps = ({"ingestor": self.ingestor, "dispatcher": self.dispatcher}, {"committer": self.committer})
+        for name in late:
+            ray.kill(self.roles[name])
+        for together in steps:
+            asked = {actor.stop.remote(): name for name, actor in together.items() if name not in late}
+            there, left = ray.wait(list(asked), num_returns=len(asked), timeout=limit_s) if asked else ([], [])
             for call in there:
                 try:
                     ray.get(call)
                 except RayError as lost:
                     log.warning("%s did not stop cleanly: %s", asked[call], type(lost).__name__)
-            for call in late:
+            for call in left:
                 log.warning("%s did not stop within %.0f s", asked[call], limit_s)

@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 
 #: Seconds that a message to the other services waits for the broker.
 _BROKER_S = 5.0
+#: Seconds that ingestor and dispatcher may take to end. After that the lease is given back without them: the broker
+#: takes nothing more from us, and all is killed soon (`actors.processes.ending.LIMIT_S`).
+_STEP_S = 1.8
 #: Seconds between two looks whether processors have joined.
 _LOOK_EVERY_S = 5.0
 
@@ -111,7 +114,7 @@ def _run_roles(wiring: Wiring, watch: Watch, ending: EndSignals, out: Written) -
     finally:
         watch.end()
         if not lost:  # there is nothing left to stop, and Ray would wait for it
-            pipeline.stop()
+            pipeline.stop(_STEP_S)
         beats.end()
         logs.close()
         ending.settle()
