@@ -128,7 +128,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far a group is behind.
+    """How far a group is behind; ages are by the broker's clock.
 
     Attributes
     ----------

@@ -77,11 +77,13 @@ local function cover(keys, args)
   return 0
 end
 
--- keys: stream -> per group: name, entries not handed out, pending, oldest not handed out, oldest pending ('': none).
+-- keys: stream -> per group: name, entries not handed out, pending, age of the oldest not handed out, of the oldest
+-- pending (ms by the broker's clock, whose times are in the ids; 0: none).
 -- The broker does not count for a group that was made, or set, in the middle; then we do, in pieces, to a thousand.
 -- Above a thousand, the length of the stream is returned.
 local function lags(keys)
-  local out = {}
+  local out, now = {}, time_ms()
+  local function age(id) return id and math.max(0, now - (parts(id))) or 0 end
   for n, group in ipairs(groups(keys[1])) do
     local unread, at = group['waiting'] and group['lag'] or 0, group['last-delivered-id']
     if group['waiting'] and not group['lag'] then
@@ -93,7 +95,7 @@ local function lags(keys)
       until #piece < 100 or unread >= 1000
       if unread >= 1000 then unread = redis.call('XINFO', 'STREAM', keys[1])[2] end
     end
-    out[n] = {group['name'], unread, group['pending'], group['waiting'] or '', group['held'] or ''}
+    out[n] = {group['name'], unread, group['pending'], age(group['waiting']), age(group['held'])}
   end
   return out
 end

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from redis.exceptions import ResponseError
@@ -45,8 +44,6 @@ class RedisBus:
     unread_kept_s
         How long trimming waits for a group that does not acknowledge, in seconds of the broker's clock; None: without
         limit.
-    now_s
-        Our clock, for the age of what waits; seconds.
     """
 
     def __init__(
@@ -56,12 +53,11 @@ class RedisBus:
         *,
         dead_letters: int = DEAD_LETTERS_KEPT,
         unread_kept_s: float | None = None,
-        now_s: Callable[[], float] = time.time,
         shadow: bool = False,
     ) -> None:
         stream_key(fleet, DEAD)
         self._shadow = shadow
-        self._link, self._fleet, self._now_s = link, fleet, now_s
+        self._link, self._fleet = link, fleet
         self._dead_letters, self._unread_kept_s = dead_letters, unread_kept_s
 
     def publish(self, stream: str, fields: Mapping[str, bytes], *, cap: int | None = None, insist: bool = False) -> str:
@@ -218,12 +214,10 @@ class RedisBus:
         )  # fmt: skip
 
     def lags(self, stream: str) -> Mapping[str, Lag]:
-        """How far behind each group is; see the port. Ages are by our clock, the entries' by the broker's."""
-        now_ms = int(self._now_s() * 1000)
+        """How far behind each group is; see the port."""
         found = {}
-        for name, undelivered, pending, waiting, held in self._link.call("lags", [self._key(stream)], []):
-            behind, oldest = (max(0, now_ms - id_order(one.decode())[0]) if one else 0 for one in (waiting, held))
-            found[name.decode()] = Lag(int(undelivered), int(pending), behind, max(behind, oldest))
+        for name, undelivered, pending, waiting_ms, held_ms in self._link.call("lags", [self._key(stream)], []):
+            found[name.decode()] = Lag(int(undelivered), int(pending), int(waiting_ms), int(max(waiting_ms, held_ms)))
         return found
 
     def reached(self, stream: str, group: str) -> str:

@@ -276,12 +276,11 @@ def test_an_unknown_stream_is_refused_by_name(bus: Bus) -> None:
 def test_lag_tells_how_old_the_oldest_is_for_every_group(bus: Bus) -> None:
     for group in ("read", "done", "asleep"):
         bus.join(EVENTS, group)
-    (entry, _) = publish(bus, b"a", b"b")
+    (entry, _) = published_ago(bus, 100.0, b"a", b"b")
     for group in ("read", "done"):
         bus.read(EVENTS, group, "me")
     bus.acknowledge(EVENTS, "done", [one.id for one in bus.follow(EVENTS, START)])
-    later = seen_from(bus, 100.0)
-    lags = later.lags(EVENTS)
+    lags = bus.lags(EVENTS)
     assert {name: (lag.undelivered, lag.pending) for name, lag in lags.items()} == {
         "read": (0, 2), "done": (0, 0), "asleep": (2, 0),
     }  # fmt: skip
@@ -315,11 +314,23 @@ def test_a_group_that_has_read_everything_long_ago_keeps_its_anchor(bus: Bus) ->
     assert late.trim(EVENTS, covered="9999999999999-0") == 0
 
 
+def published_ago(bus: Bus, seconds: float, *batches: bytes) -> list[str]:
+    """Entries that came so much earlier by the broker's clock."""
+    if isinstance(bus, RedisBus):
+        at = int((time.time() - seconds) * 1000)
+        for number, batch in enumerate(batches):
+            bus._link.once(
+                lambda link, batch=batch, number=number: link.xadd(bus._key(EVENTS), {"batch": batch}, f"{at}-{number}")
+            )
+        return [entry.id for entry in bus.follow(EVENTS, START)]
+    return publish(seen_from(bus, -seconds), *batches)
+
+
 def seen_from(bus: Bus, seconds: float, unread_kept_s: float | None = None) -> Bus:
     """The same streams, as who looks at them so much later sees them."""
     if isinstance(bus, RedisBus):
         kept_s = unread_kept_s - seconds if unread_kept_s is not None else None  # its broker's clock is not moved
-        return RedisBus(bus._link, bus._fleet, unread_kept_s=kept_s, now_s=lambda: time.time() + seconds)
+        return RedisBus(bus._link, bus._fleet, unread_kept_s=kept_s)
     assert isinstance(bus, MemoryBus)
     later = MemoryBus(bus._fleet, lambda: time.time() + seconds, unread_kept_s=unread_kept_s)
     later._logs = bus._logs

@@ -99,10 +99,15 @@ def test_pending_entries_that_left_the_stream_are_reported(client: RedisClient, 
     assert bus.lags(EVENTS)["g"].pending == 0
 
 
-def test_a_clock_of_ours_that_is_days_ahead_trims_nothing_that_is_unread(client: RedisClient, fleet_name: str) -> None:
-    bus = RedisBus(client, fleet_name, unread_kept_s=86_400.0, now_s=lambda: time.time() + 200_000.0)
+def test_a_clock_of_ours_that_is_days_ahead_makes_nothing_old_and_trims_nothing_that_is_unread(
+    client: RedisClient, fleet_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = time.time
+    monkeypatch.setattr(time, "time", lambda: ours() + 200_000.0)
+    bus = RedisBus(client, fleet_name, unread_kept_s=86_400.0)
     bus.join(EVENTS, "away")
     ids = [bus.publish(EVENTS, {"batch": b"a"}) for _ in range(3)]
+    assert bus.lags(EVENTS)["away"].held_ms < 100_000
     assert bus.trim(EVENTS, covered=ids[-1]) == 0
 
 
