@@ -16,7 +16,8 @@ from actors.observability.telemetry import start
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 RULES: list[dict[str, Any]] = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())["groups"][0]["rules"]
-PANELS: list[dict[str, Any]] = json.loads((DEPLOY / "grafana/dashboards/clearway.json").read_text())["panels"]
+DASHBOARD: dict[str, Any] = json.loads((DEPLOY / "grafana/dashboards/clearway.json").read_text())
+PANELS: list[dict[str, Any]] = DASHBOARD["panels"]
 EXPRESSIONS = {
     **{rule["alert"]: [rule["expr"]] for rule in RULES},
     **{panel["title"]: [target["expr"] for target in panel["targets"]] for panel in PANELS},
@@ -45,6 +46,20 @@ def test_every_figure_that_is_asked_for_is_there(title: str) -> None:
 def test_no_alert_of_one_fleet_is_hidden_by_another_in_the_same_prometheus(rule: dict[str, Any]) -> None:
     for by in re.findall(r"\b(?:sum|min|max|avg|count)\b\s*(\w*\s*\([^)]*\))", rule["expr"]):
         assert re.match(r"by \(fleet\b", by)
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
+def test_every_panel_shows_the_fleet_that_is_chosen(panel: dict[str, Any]) -> None:
+    for target in panel["targets"]:
+        asked = re.findall(r"clearway_\w+", target["expr"])
+        assert asked
+        assert re.findall(r'clearway_\w+(?=\{fleet=~"\$fleet"\})', target["expr"]) == asked
+
+
+def test_the_fleets_to_choose_from_are_those_whose_services_say_how_they_are() -> None:
+    (fleet,) = DASHBOARD["templating"]["list"]
+    assert (fleet["name"], fleet["query"]["query"]) == ("fleet", "label_values(clearway_service_ready, fleet)")
+    assert "clearway_service_ready" in names()
 
 
 def test_a_fleet_whose_services_are_all_gone_is_missed() -> None:
