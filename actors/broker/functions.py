@@ -143,9 +143,11 @@ local function acquire(keys, args)
   return {'HELD', epoch, redis.call('GET', keys[3]) or '0'}
 end
 
--- keys: lease; args: owner, epoch, ttl_ms (0 gives the lease back) -> 1 when the lease was this one
+-- keys: lease, revision; args: owner, epoch, ttl_ms (0 gives the lease back), the owner's last record
+-- -> 1 when the lease was this one and that record is there: a broker that was restored may have lost it
 local function renew(keys, args)
   if not holds(keys[1], args[1], args[2]) then return 0 end
+  if tonumber(redis.call('GET', keys[2]) or '0') < tonumber(args[4]) then return 0 end
   if args[3] == '0' then
     redis.call('DEL', keys[1])
   else

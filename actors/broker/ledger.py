@@ -101,8 +101,11 @@ class Ledger(Protocol):
         """Take the lease if it is free or already this owner's; each time it has a new epoch."""
         ...
 
-    def renew(self, lease: Lease, ttl_ms: int) -> bool:
-        """Hold it for `ttl_ms` from now; False when it is lost."""
+    def renew(self, lease: Lease, ttl_ms: int, recorded: int = 0) -> bool:
+        """Hold it for `ttl_ms` from now; False when it is lost.
+
+        It is lost too where the last record is before ``recorded``, the holder's own last: the broker has lost some.
+        """
         ...
 
     def release(self, lease: Lease) -> bool:

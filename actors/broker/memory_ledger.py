@@ -50,12 +50,12 @@ class MemoryLedger:
             self._held = _HeldLease(lease, now_s + ttl_ms / 1000, ttl_ms / 1000)
             return lease
 
-    def renew(self, lease: Lease, ttl_ms: int) -> bool:
+    def renew(self, lease: Lease, ttl_ms: int, recorded: int = 0) -> bool:
         """Hold the lease; see the port."""
         if ttl_ms <= 0:
             raise ValueError(f"ttl_ms must be positive, found {ttl_ms}")
         with self._lock:
-            if not self._holds(lease):
+            if not self._holds(lease) or self._revision < recorded:
                 return False
             self._held = _HeldLease(lease, self._clock_s() + ttl_ms / 1000, ttl_ms / 1000)
             return True

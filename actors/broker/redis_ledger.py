@@ -43,15 +43,15 @@ class RedisLedger:
             return Lease(owner, int(reply[1]), int(reply[2]))
         return Busy(reply[2].decode(), int(reply[1]))
 
-    def renew(self, lease: Lease, ttl_ms: int) -> bool:
+    def renew(self, lease: Lease, ttl_ms: int, recorded: int = 0) -> bool:
         """Hold the lease; see the port."""
         if ttl_ms <= 0:
             raise ValueError(f"ttl_ms must be positive, found {ttl_ms}")
-        return bool(self._link.call("renew", [self._lease], [*_named(lease), ttl_ms]))
+        return bool(self._link.call("renew", [self._lease, self._revision], [*_named(lease), ttl_ms, recorded]))
 
     def release(self, lease: Lease) -> bool:
         """Give the lease back; see the port."""
-        return bool(self._link.call("renew", [self._lease], [*_named(lease), 0]))
+        return bool(self._link.call("renew", [self._lease, self._revision], [*_named(lease), 0, 0]))
 
     def commit(self, lease: Lease, records: Sequence[Record]) -> list[RecordOutcome]:
         """Write or refuse; see the port. One call, so that the broker's disk is waited for once."""

@@ -112,7 +112,8 @@ class Committer:
 
     def lead(self) -> bool:
         """Take or renew the lease; whether it is ours. After taking it, the recorded decisions are read first."""
-        leads, newest, recorded = self._lease.keep() or self._lease.take(self._begin), self._state.snapshot, None
+        leads = self._lease.keep(self._writer.recorded) or self._lease.take(self._begin)
+        newest, recorded = self._state.snapshot, None
         if leads and newest is not None and newest.decided > self._writer.recorded:  # none else wrote
             recorded = self._writer.recorded
         self.lost_behind = recorded

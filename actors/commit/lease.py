@@ -38,15 +38,18 @@ class LeaseKeeper:
             return Leadership()
         return Leadership(left_s, self._leader.epoch, self._leader.owner)
 
-    def keep(self) -> bool:
-        """Renew the lease; False if there is none, or it is lost."""
+    def keep(self, recorded: int) -> bool:
+        """Renew the lease; False if there is none, or it is lost, as where the broker has lost what we recorded.
+
+        ``recorded``: number of our last record.
+        """
         if self.held is None:
             return False
         asked_at = self._elapsed_s()
-        if self._ledger.renew(self.held, self._ttl_ms):
+        if self._ledger.renew(self.held, self._ttl_ms, recorded):
             self._good_until = asked_at + self._ttl_s
             return True
-        self.lose("it ran out")
+        self.lose("it ran out, or the broker has lost records")
         return False
 
     def take(self, begin: Callable[[Lease], None]) -> bool:

@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=TURNS, help="in memory: of each schedule")
     parser.add_argument("--faults", type=int, default=FAULTS, help="in memory: of each schedule, at most")
     parser.add_argument("--profile", default="default", choices=("default", "kai", "koordinator"))
+    parser.add_argument("--restored", action="store_true", help="in memory: the broker becomes an older copy of itself")
     parser.add_argument("--counts", action="store_true", help="in memory: what was done, and which faults struck where")
     asked = parser.parse_args()
     if asked.walk is not None and asked.walk < 1:
@@ -65,7 +66,7 @@ def in_memory(asked: argparse.Namespace) -> int:
     failed, done, began = [], Counter[str](), time.monotonic()
     for seed in range(asked.seed, asked.seed + runs):
         try:
-            outcome = run(seed, parts, turns=asked.turns, most=asked.faults)
+            outcome = run(seed, parts, turns=asked.turns, most=asked.faults, restored=asked.restored)
         except Exception as failure:  # noqa: BLE001 - it is told, and the other schedules are played
             failed.append(seed)
             say(f"seed {seed}", *traceback.format_exception(failure))

@@ -3,16 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
 
 from actors.broker.bus import EVENTS
 from tests.chaos.schedule import Fault, Kind
 
 if TYPE_CHECKING:
     from tests.chaos.memory_world import World
+    from tests.support.assembly import Assembly
 
 #: Victims that end late take this long, and clocks jump by one of these; seconds.
 LATE_S, JUMPS_S = (15.0, 30.0), (-30.0, -5.0, 5.0, 30.0)
+
+
+#: What a copy of the broker has of the ledger.
+_LEDGER = ("_held", "_epoch", "_revision", "_recorded")
+
+
+def copied(world: World | Assembly) -> dict[str, Any]:
+    """All that the broker holds."""
+    streams = deepcopy((world.bus._logs, world.bus._seen))
+    return {"streams": streams, **{name: deepcopy(getattr(world.ledger, name)) for name in _LEDGER}}
+
+
+def restored(world: World | Assembly, copy: dict[str, Any]) -> None:
+    """The broker holds that again."""
+    world.bus._logs, world.bus._seen = copy["streams"]
+    for name in _LEDGER:
+        setattr(world.ledger, name, copy[name])
+
+
+def _copy(world: World, _fault: Fault) -> None:
+    world.copy = copied(world)
+
+
+def _restore(world: World, fault: Fault) -> None:
+    restored(world, world.copy)
+    world.restored = True
+    if fault.role:
+        world.connector.list_fleet()
 
 
 def _lose_batch(world: World, fault: Fault) -> None:
@@ -155,4 +185,6 @@ BEFALL: Mapping[Kind, Callable[[World, Fault], None]] = {
     Kind.DELAY: _delay,
     Kind.LATE_DEATHS: _late_deaths,
     Kind.GAP: _gap,
+    Kind.COPY: _copy,
+    Kind.RESTORE: _restore,
 }

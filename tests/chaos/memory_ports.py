@@ -243,8 +243,8 @@ class FaultyLedger:
         taken: Lease | Busy = self._call("acquire", lambda: self._ledger.acquire(owner, ttl_ms))
         return taken
 
-    def renew(self, lease: Lease, ttl_ms: int) -> bool:
-        return bool(self._call("renew", lambda: self._ledger.renew(lease, ttl_ms)))
+    def renew(self, lease: Lease, ttl_ms: int, recorded: int = 0) -> bool:
+        return bool(self._call("renew", lambda: self._ledger.renew(lease, ttl_ms, recorded)))
 
     def release(self, lease: Lease) -> bool:
         return bool(self._call("release", lambda: self._ledger.release(lease)))

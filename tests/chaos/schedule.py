@@ -36,6 +36,8 @@ class Kind(StrEnum):
     SAME_MOMENT = "all roles act in the same millisecond"
     CLOCK_JUMP = "the broker's clock jumps"
     HOST_CLOCK = "the clock of a committer's machine jumps"
+    COPY = "a copy of the broker is made"
+    RESTORE = "the broker becomes an older copy of itself"
     DISK_FULL = "the broker's disk is full"
     DROP_REPLIES = "the broker's answers to a role are dropped"
     REPEAT = "a role asks twice, and the second answer comes"
@@ -70,6 +72,8 @@ _OF_BROKER = {
 _ROLES = ("committer", "committer", "ingestor")
 #: At most how often the clocks of the roles' machines jump, where that is asked for.
 _JUMPS = 3
+#: How often a connector notices by itself that the broker is a copy.
+_NOTICES = 0.7
 #: A commit is where most can go wrong: its steps are drawn so much more often.
 _COMMITTER_SHARE = 0.6
 
@@ -145,11 +149,20 @@ class Outcome:
         return "\n".join([*lines, *(f"  BROKEN {sentence}" for sentence in self.broken)])
 
 
-def drawn(seed: int, *, turns: int = TURNS, most: int = FAULTS, broker: bool = True, hosts: bool = False) -> Schedule:
+def drawn(
+    seed: int,
+    *,
+    turns: int = TURNS,
+    most: int = FAULTS,
+    broker: bool = True,
+    hosts: bool = False,
+    restored: bool = False,
+) -> Schedule:
     """The schedule of a seed: so many turns, and from three to so many faults, not counting a storm's.
 
     With ``broker`` there are up to half as many besides, which befall the broker and the way to it, and half of the
-    fleets are small. With ``hosts`` the clocks of the roles' machines jump as well.
+    fleets are small. With ``hosts`` the clocks of the roles' machines jump as well, and with
+    ``restored`` the broker becomes an older copy of itself, once.
     """
     draw, others = random.Random(seed), random.Random(f"{seed} broker")
     faults = [_fault(draw, draw.randrange(1, turns)) for _ in range(draw.randint(3, most))]
@@ -168,6 +181,8 @@ def drawn(seed: int, *, turns: int = TURNS, most: int = FAULTS, broker: bool = T
             )
             for _ in range(clocks.randint(1, _JUMPS))
         ]
+    if restored:
+        faults += _restored(random.Random(f"{seed} restored"), turns)
     racks, apart = (others.choice((1, 2)), 0.2) if broker else (2, 0.0)
     return Schedule(
         seed,
@@ -178,6 +193,13 @@ def drawn(seed: int, *, turns: int = TURNS, most: int = FAULTS, broker: bool = T
         racks=racks,
         apart=apart,
     )
+
+
+def _restored(draw: random.Random, turns: int) -> list[Fault]:
+    """A copy of the broker, and up to nine turns later the broker is that copy; most often the fleet lists again."""
+    copied = draw.randrange(2, turns - 4)
+    later = draw.randrange(copied + 1, min(turns - 2, copied + 10))
+    return [Fault(Kind.COPY, copied), Fault(Kind.RESTORE, later, "fleet" if draw.random() < _NOTICES else "")]
 
 
 def _storm(draw: random.Random, turn: int) -> list[Fault]:

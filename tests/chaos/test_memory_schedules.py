@@ -25,6 +25,8 @@ KOORDINATOR_SEEDS = range(2001, 2007)
 PACED_SEEDS = range(1, 5)
 #: Clocks of machines jump in these.
 CLOCK_SEEDS = (13, 14, 15)
+#: The broker becomes an older copy of itself in these.
+RESTORED_SEEDS = (1, 2, 102)
 #: What is drawn is counted over these seeds as well.
 DRAWN = range(1, 301)
 
@@ -63,6 +65,15 @@ def test_the_same_holds_where_the_clocks_of_the_roles_jump(policy: Policy) -> No
     outcomes = [run(seed, Parts(policy=policy), turns=TURNS, most=FAULTS, hosts=True) for seed in CLOCK_SEEDS]
     assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
     assert all(outcome.counts["HOST_CLOCK"] for outcome in outcomes)
+
+
+@pytest.mark.parametrize("policy", [Parts().policy, KAI, KOORDINATOR], ids=["default", "kai", "koordinator"])
+def test_whatever_copy_the_broker_is_restored_from_the_system_comes_to_rest_with_the_fleets_state(
+    policy: Policy,
+) -> None:
+    outcomes = [run(seed, Parts(policy=policy), turns=TURNS, most=FAULTS, restored=True) for seed in RESTORED_SEEDS]
+    assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
+    assert all(outcome.counts["RESTORE"] for outcome in outcomes)
 
 
 @pytest.mark.parametrize("step", STEPS["committer"])
@@ -115,9 +126,13 @@ def _waits(schedule: Schedule) -> list[int]:
     return [*report.waited_ms.values()]
 
 
+def _all_drawn(seed: int) -> tuple[Fault, ...]:
+    return drawn(seed, turns=TURNS, most=FAULTS, hosts=True, restored=True).faults
+
+
 def test_every_kind_of_fault_is_drawn_and_played() -> None:
     for seeds, least in ((DRAWN, 30), (SEEDS, 2)):
-        faults = [fault for seed in seeds for fault in drawn(seed, turns=TURNS, most=FAULTS, hosts=True).faults]
+        faults = [fault for seed in seeds for fault in _all_drawn(seed)]
         kinds = Counter(fault.kind for fault in faults)
         assert min(kinds[kind] for kind in Kind) >= least
         assert {fault.step for fault in faults if fault.role == "committer"} >= set(STEPS["committer"])

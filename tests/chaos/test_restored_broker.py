@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import random
-from copy import deepcopy
 from typing import Any
 
 import pytest
 
 from tests.chaos.memory_checks import _lively, _rest, _truth, come_to_rest
+from tests.chaos.memory_faults import copied, restored
 from tests.chaos.memory_world import KAI, Parts, World
 from tests.chaos.schedule import Schedule, drawn
 from tests.support.assembly import Assembly, gang, rack_cluster
 
-#: What a copy of the broker has of the ledger.
-_LEDGER = ("_held", "_epoch", "_revision", "_recorded")
 #: In the last two the ingestor reads on before it notices: it asks for a list, or writes a checkpoint.
 SEEDS = (2, 5, 4, 10)
 
@@ -41,17 +39,6 @@ class Restored(World):
             restored(self, self._copy)
             if self._lists:  # its connector notices as well
                 self.connector.list_fleet()
-
-
-def copied(world: World | Assembly) -> dict[str, Any]:
-    streams = deepcopy((world.bus._logs, world.bus._seen))
-    return {"streams": streams, **{name: deepcopy(getattr(world.ledger, name)) for name in _LEDGER}}
-
-
-def restored(world: World | Assembly, copy: dict[str, Any]) -> None:
-    world.bus._logs, world.bus._seen = copy["streams"]
-    for name in _LEDGER:
-        setattr(world.ledger, name, copy[name])
 
 
 @pytest.mark.parametrize("parts", [Parts(), Parts(policy=KAI)], ids=["default", "kai"])
@@ -81,3 +68,20 @@ def test_a_state_with_decisions_that_the_broker_lost_begins_anew_without_the_che
     assembly.ingest.lost_behind(0)
     assembly.ingest.turn(0)
     assert assembly.ingest.snapshot.decided == 0
+
+
+def test_a_decision_that_the_broker_lost_before_it_was_read_is_made_again() -> None:
+    """Rows are numbered anew meanwhile, so the one that the committer still counts on could not be folded any more."""
+    assembly = Assembly(rack_cluster())
+    assembly.say(assembly.fleet.submit(gang("big", 1, 8)))
+    assembly.hear()
+    copy = copied(assembly)
+    assembly.committer.lead()
+    assert assembly.dispatcher.cycle(assembly.news).answers[0].accepted
+    lease = assembly.ledger._held
+    restored(assembly, copy)
+    assembly.ledger._held = lease  # it is good for as long, as in a replica that was a moment behind
+    assembly.say(assembly.fleet.listing("again"))
+    assembly.clock.now += 1.0
+    assembly.committer.lead()
+    assert assembly.cycle().answers[0].accepted

@@ -118,6 +118,12 @@ def test_a_lease_that_ran_out_is_not_renewed(bench: Bench) -> None:
     assert not bench.ledger.renew(lease, TTL_MS)
 
 
+def test_a_lease_whose_last_record_the_broker_has_lost_is_not_renewed(bench: Bench) -> None:
+    lease = held(bench.ledger)
+    commit(bench, lease, record("p"))
+    assert [bench.ledger.renew(lease, TTL_MS, recorded) for recorded in (0, 1, 2)] == [True, True, False]
+
+
 def test_a_record_appends_its_decision_with_its_revision(bench: Bench) -> None:
     lease = held(bench.ledger)
     outcomes = [commit(bench, lease, record(f"p{n}", text=f"plan {n}".encode())) for n in (1, 2)]

@@ -111,8 +111,8 @@ class Watched:
     def acquire(self, owner: str, ttl_ms: int) -> Lease | Busy:
         return self._ledger.acquire(owner, ttl_ms)
 
-    def renew(self, lease: Lease, ttl_ms: int) -> bool:
-        return self._ledger.renew(lease, ttl_ms)
+    def renew(self, lease: Lease, ttl_ms: int, recorded: int = 0) -> bool:
+        return self._ledger.renew(lease, ttl_ms, recorded)
 
     def release(self, lease: Lease) -> bool:
         return self._ledger.release(lease)
