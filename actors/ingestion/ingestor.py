@@ -107,6 +107,8 @@ class Ingestor:
         self._unnoted = deque[str](maxlen=_UNNOTED)
         self.overtaken = False
         """Entries were lost before they were read: the state stays wrong; begin with the newest checkpoint."""
+        self.lost = False
+        """Whether the broker has lost what was read here: its newest checkpoint may be of an earlier state as well."""
         self._links: list[Mapping[str, str]] = []
         self._others = OtherWriters()
         self._requests = ListRequests(bus, consumer, self._elapsed_s)
@@ -157,10 +159,15 @@ class Ingestor:
 
     # -- starting ----------------------------------------------------------------------------------------------
 
-    def start(self, recorded: int | None = None) -> None:
+    def start(self, recorded: int | None = None, lost_after: int | None = None) -> None:
         """Recover, and ask for a full list if what is left does not make a state.
 
-        ``recorded``: the ledger's last record, if the broker lost later ones; no checkpoint that contains these counts.
+        Parameters
+        ----------
+        recorded
+            The ledger's last record, if the broker lost later ones; no checkpoint that contains these counts.
+        lost_after
+            Revision of the newest list before the broker lost what was read; only a newer one says how the fleet is.
         """
         self._bus.join(EVENTS, GROUP)
         found = checkpoints.newest(self._bus, schema=SCHEMA)
@@ -187,10 +194,13 @@ class Ingestor:
         if gaps:
             self.state.listed = False  # nothing may be decided on what is left
             self._ask_for_list(f"entries are missing from {' and '.join(gaps)}")
+        elif lost_after is not None and self.state.listed and self.list_revision <= lost_after:
+            self.state.listed = False
+            self._ask_for_list("the broker has lost what was read of events or decisions")
         elif self.state.holes:
             self._ask_for_list(f"{self.state.holes} entries of the fleet never came")
         elif self._interpreter.listing:
-            self._requests.coming(self._list_revision)
+            self._requests.coming(self.list_revision)
         elif not self.state.listed:
             self._ask_for_list("nothing is known yet")
 
@@ -202,13 +212,13 @@ class Ingestor:
         self._turn(block_ms)
         self._end_checkpoint()
         self._note()
-        self._requests.repeat(self._list_revision, self._reading.at[EVENTS])
+        self._requests.repeat(self.list_revision, self._reading.at[EVENTS])
         return self.state.log is not log or log.count != many
 
     def look_for_loss(self) -> None:
         """Notice that the broker has lost what was read already, such as one that begins anew with an empty memory."""
         if self.state.listed and self._reading.missed():
-            self.overtaken = True
+            self.overtaken, self.lost = True, self._reading.lost()
 
     def _turn(self, block_ms: int = 0) -> bool:
         """Fold new entries; returns whether there were any."""
@@ -217,7 +227,7 @@ class Ingestor:
             return False
         # If entries are known to be missing, a list was asked for.
         if not self._leads and self._whole and self._reading.missed():
-            self.overtaken = True
+            self.overtaken, self.lost = True, self._reading.lost()
             return False
         refused = self._fold(entries)
         for stream in (EVENTS, DECISIONS):
@@ -252,7 +262,7 @@ class Ingestor:
         for message, reason in self._interpreter.refused():
             stream = DECISIONS if message.kind in DECISION_KINDS else EVENTS
             refused.append(RefusedMessage(reason, as_sent(message), stream, message.entry, message.index))
-        self._requests.answered(self._list_revision, enough=not self.state.holes)
+        self._requests.answered(self.list_revision, enough=not self.state.holes)
         return refused
 
     def _messages(self, entry: Entry) -> tuple[Iterable[Message | RefusedMessage], bool]:
@@ -275,7 +285,7 @@ class Ingestor:
         writer, known = writer_of(entry), self.state.writer
         reason = wrong_with_writer(self._interpreter, writer, said)
         if known not in ("", writer) and writer and not self._requests.open:
-            self._requests.coming(self._list_revision)
+            self._requests.coming(self.list_revision)
         if reason is None:
             return None
         self._others.heard(writer, self._elapsed_s())
@@ -293,7 +303,7 @@ class Ingestor:
     def _take(self, message: Message, again: bool) -> None:
         if message.kind == "fleet_listed":
             if self._requests.open:
-                self._requests.coming(self._list_revision)
+                self._requests.coming(self.list_revision)
             again = again or part_again(self._interpreter, message)
             if not again:
                 self._ask_for_list(wrong_with_list(self._interpreter, message))
@@ -301,10 +311,10 @@ class Ingestor:
 
     def _ask_for_list(self, reason: str | None) -> None:
         if reason is not None:
-            self._requests.ask(reason, self._list_revision, self._reading.at[EVENTS])
+            self._requests.ask(reason, self.list_revision, self._reading.at[EVENTS])
 
     @property
-    def _list_revision(self) -> int:
+    def list_revision(self) -> int:
         """Revision of the newest list that was taken; -1 before there was one."""
         return self.state.documents.revisions.get("fleet", -1)
 

@@ -83,6 +83,7 @@ class IngestLoop:
         self._ingestor = self._begun()
         self._started, self._states = False, 1
         self._recorded: int | None = None
+        self._lost_after: int | None = None
         self._folded_ms, self._told_at, self._lag_at, self._say_unlisted_at = 0.0, -math.inf, -math.inf, -math.inf
         self._untold = self._owed = False
         self._leads_until, self._unlisted_since = math.inf, math.inf
@@ -156,12 +157,14 @@ class IngestLoop:
         self._ingestor.leads = self._elapsed_s() < self._leads_until
         if self._ingestor.overtaken:
             log.warning("the leader trimmed entries not read here yet, or the broker lost some; beginning anew")
+            if self._ingestor.lost:
+                self._lost_after = self._ingestor.list_revision
             self._ingestor, self._started, self._states = self._begun(), False, self._states + 1
             self._told_at = -math.inf
             self._ingestor.leads = False
         if not self._started:
-            self._ingestor.start(self._recorded)
-            self._started, self._recorded = True, None
+            self._ingestor.start(self._recorded, self._lost_after)
+            self._started, self._recorded, self._lost_after = True, None, None
 
     def _look(self, now: float) -> None:
         """Report figures from time to time."""
@@ -210,7 +213,7 @@ class IngestLoop:
         """
         if recorded is not None and self.snapshot.decided > recorded:
             log.warning("decisions %d to %d are lost", recorded + 1, self.snapshot.decided)
-            self._ingestor.overtaken, self._recorded = True, recorded
+            self._ingestor.overtaken, self._ingestor.lost, self._recorded = True, True, recorded
 
     def leads_until(self, at: float) -> None:
         """Our committer leads until ``at`` (seconds of ``elapsed_s``); until then this service writes checkpoints."""

@@ -54,6 +54,10 @@ class OrderedReading:
         """Whether entries were trimmed before they were read; False if none was read yet."""
         return any(self.at[stream] != START for stream in self.gaps())
 
+    def lost(self) -> bool:
+        """Whether a stream ends before what was read of it: the broker has lost entries."""
+        return any(id_order(at) > id_order(self._bus.bounds(stream).last) for stream, at in self.at.items())
+
     def next(self, block_ms: int) -> list[Entry]:
         """The next entries, up to a point before which no stream can get further entries.
 

@@ -125,8 +125,7 @@ class World:
         self.settings = Settings(
             fleet="chaos", entries_per_read=schedule.entries_per_read, checkpoint_every_s=schedule.checkpoint_every_s
         )
-        self.noted, self.lost = Noted(), set[str]()
-        self.copy, self.restored = dict[str, Any](), False
+        self.noted, self.lost, self.copy, self.restored = Noted(), set[str](), dict[str, Any](), False
         self.offered: list[Offer] = []
         self._offers: list[Offer] = []
         self.news: SnapshotUpdate | None = None

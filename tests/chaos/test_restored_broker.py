@@ -85,3 +85,23 @@ def test_a_decision_that_the_broker_lost_before_it_was_read_is_made_again() -> N
     assembly.clock.now += 1.0
     assembly.committer.lead()
     assert assembly.cycle().answers[0].accepted
+
+
+@pytest.mark.parametrize("lists", [False, True])
+def test_nothing_is_decided_on_an_older_state_before_the_fleet_has_listed_again(lists: bool) -> None:
+    assembly = Assembly(rack_cluster())
+    assembly.hear()
+    assembly.ingest.ingestor.checkpoint()
+    copy = copied(assembly)
+    assembly.say(assembly.fleet.submit(gang("big", 1, 8)))
+    assembly.hear()
+    restored(assembly, copy)
+    if lists:  # its connector notices first
+        assembly.say(assembly.fleet.listing("at once"))
+    assembly.clock.now += 3.0
+    for _ in range(2):
+        assembly.ingest.turn(0)
+    assert assembly.ingest.unlisted is not lists
+    assembly.say(assembly.fleet.listing("again"))
+    assert assembly.hear()
+    assert "default/big" in assembly.ingest.ingestor.names.podgroups

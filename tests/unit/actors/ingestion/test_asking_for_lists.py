@@ -183,7 +183,7 @@ def test_a_list_does_not_make_up_for_what_is_lost_between_its_parts() -> None:
     for at, part in enumerate(rest):
         world.say(Outgoing("fleet_listed", "fleet", 99, part), sequence=str(4 + at).encode())
     drained(ingestor)
-    assert ingestor._list_revision == 99
+    assert ingestor.list_revision == 99
     assert ingestor.state.holes == 1
 
 
@@ -268,7 +268,7 @@ def test_lists_that_are_counted_anew_are_refused_and_another_is_asked_for() -> N
     old = world.outgoing("task_terminating", {"task": "default/train-0"})
     world.say(old)
     drained(ingestor)
-    assert ingestor._list_revision == 2
+    assert ingestor.list_revision == 2
     refused = [f"revision: expected more than {newest}, its newest, found {at}" for newest, at in ((1, 1), (50, 3))]
     assert world.letters() == refused
     world.revision = 50
@@ -308,7 +308,7 @@ def test_an_older_list_in_an_entry_that_is_sent_again_begins_no_count() -> None:
     for at in (1, 2, 1, 3, 2):
         listed(world, at + 1, at, f"list {at}")
     ingestor = world.ingestor()
-    assert (world.asked(), world.letters(), ingestor._list_revision) == ([], [], 3)
+    assert (world.asked(), world.letters(), ingestor.list_revision) == ([], [], 3)
 
 
 def test_a_hole_after_an_entry_with_the_number_0_asks_for_a_list() -> None:
