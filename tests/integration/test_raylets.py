@@ -3,6 +3,7 @@
 The tests are one story in the order in which they stand, since every start of the roles costs seconds.
 """
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 
@@ -124,7 +125,25 @@ def test_processors_that_join_are_searched_with(spread: Spread) -> None:
     spread.fleet.place("joined", priority=8)
 
 
+def test_a_raylet_that_dies_in_the_middle_of_a_search_costs_its_shares_one_retry(spread: Spread) -> None:
+    control = {one.node for role in ("ingestor", "dispatcher", "committer") for one in spread.living(role)}
+    (doomed,) = {one.node for one in spread.living("searcher")} - control
+    for one in spread.living("searcher"):
+        if one.node == doomed:
+            spread.cluster.freeze(one.pid)  # so that it is at work, whenever its raylet dies
+    began = time.monotonic()
+    spread.fleet.submit("searched", priority=9, tasks=2)
+    spread.fleet.until(lambda: time.monotonic() > began + 0.5, "a search is under way")
+    assert spread.fleet.loop.fleet._tasks["default/searched-0"].status == "Pending"
+    spread.cluster.lose(doomed)
+    started = [f"default/searched-{at}" for at in range(2)]
+    took_s = spread.fleet.until(
+        lambda: all(spread.fleet.loop.fleet._tasks[one].status == "Running" for one in started), "it runs"
+    )
+    assert took_s < 30.0
+
+
 def test_the_history_breaks_no_rule(spread: Spread) -> None:
     report = spread.fleet.report()
     assert report.broken == []
-    assert report.placed == 12
+    assert report.placed == 13
