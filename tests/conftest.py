@@ -28,7 +28,9 @@ CLOCKS = (
     "time_ns",
 )  # fmt: skip
 
-settings.register_profile("house", derandomize=True, deadline=None, print_blob=True)
+# `make test` takes a sample, and `make properties` takes all; see also `tests/support/depth.py`.
+settings.register_profile("house", derandomize=True, deadline=None, print_blob=True, max_examples=25)
+settings.register_profile("deep", parent=settings.get_profile("house"), max_examples=100)
 settings.register_profile("wide", parent=settings.get_profile("house"), derandomize=False, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 

@@ -14,8 +14,9 @@ from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
 from pipeline.placement.feasibility import feasible
 from tests.support.carded import POLICIES, carded, holder, node
 from tests.support.deciding import run, steps
+from tests.support.depth import sampled
 
-some = settings(max_examples=60)
+some = settings(max_examples=sampled(60))
 _CAPACITY = 8
 
 
@@ -116,7 +117,7 @@ def test_who_goes_is_needed_and_whoever_could_be_placed_is(document: dict[str, A
 
 
 @pytest.mark.parametrize("spread", ["binpack", "spread"])
-@settings(max_examples=20)
+@settings(max_examples=sampled(20))
 @given(clusters())
 def test_the_choice_of_a_card_places_no_fewer(spread: str, document: dict[str, Any]) -> None:
     document["policy"] = {"plugins": {"deviceshare": {"arguments": {"cards": spread}}}}

@@ -44,6 +44,7 @@ from pipeline.judge import judge
 from tests.chaos.memory_ports import Died, FaultyBus, FaultyLedger, Injector
 from tests.chaos.schedule import Fault, Kind
 from tests.support.assembly import Clock, gang, rack_cluster
+from tests.support.depth import sampled
 
 LIMITS = TimeLimits(lease_ttl_s=5.0, eviction_deadline_s=6.0)
 TELEMETRY = start_telemetry(TelemetrySettings(sample_ratio=0.0), "test")
@@ -343,7 +344,7 @@ class CarelessCommitter(Committer):
         self._state.forget()
 
 
-LONG = settings(max_examples=25, stateful_step_count=40, suppress_health_check=list(HealthCheck))
+LONG = settings(max_examples=sampled(25), stateful_step_count=40, suppress_health_check=list(HealthCheck))
 
 
 def test_any_interleaving_is_a_serial_order() -> None:

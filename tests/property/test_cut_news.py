@@ -15,6 +15,7 @@ from actors.configuration.profiles import load_profile
 from actors.ingestion.ingestor import Ingestor
 from pipeline.cluster.arrays import NONE
 from pipeline.cycle import cycle
+from tests.support.depth import sampled
 from tests.support.strategies import GPU, documents
 from tests.support.told_world import World
 
@@ -95,7 +96,7 @@ def decided(ingestor: Ingestor, profile: str, now: float) -> tuple[list[Any], li
 @pytest.mark.parametrize("profile", ["default", "volcano", "kai", "koordinator"])
 def test_how_news_is_cut_into_turns_decides_nothing(profile: str) -> None:
     @given(documents(profile=profile), st.integers(0, 10_000))
-    @settings(max_examples=8, deadline=None)
+    @settings(max_examples=sampled(8), deadline=None)
     def check(document: dict[str, Any], seed: int) -> None:
         draw = random.Random(seed)
         world = told(document, draw)

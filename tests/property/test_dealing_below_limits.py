@@ -14,10 +14,11 @@ import numpy as np
 from actors.cli.simulate import open_case
 from pipeline.cycle import Cycle, cycle
 from tests.support.dealt_in_turn import defect_in, served
+from tests.support.depth import sampled
 from tests.support.seeds import compare
 
 GPU = "nvidia.com/gpu"
-SEEDS = range(60)
+SEEDS = range(sampled(60))
 
 
 def below_limits(seed: int) -> dict[str, Any]:
@@ -90,7 +91,8 @@ def _lost(done: Cycle) -> int:
 def test_in_some_of_the_clusters_podgroups_alike_get_plans_with_victims() -> None:
     cases = [open_case(below_limits(seed)) for seed in SEEDS]
     done = [cycle(case.snapshot, case.policy, case.now).plans for case in cases]
-    assert sum(len(plans) > 1 and any(len(one.statement.evictions) for one in plans) for plans in done) > 10
+    several = [len(plans) > 1 and any(len(one.statement.evictions) for one in plans) for plans in done]
+    assert sum(several) > len(SEEDS) // 6
 
 
 if __name__ == "__main__":

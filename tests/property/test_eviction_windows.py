@@ -13,6 +13,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import cycle, next_due
 from pipeline.policy import Policy
 from tests.chaos.eviction_windows import Told, beyond
+from tests.support.depth import sampled
 from tests.support.strategies import GPU, documents
 
 PROFILES = ("default", "volcano", "kai", "koordinator")
@@ -52,7 +53,7 @@ def evicted(snapshot: Snapshot, policy: Policy, now: float, steps: list[float]) 
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@settings(max_examples=60)
+@settings(max_examples=sampled(60))
 @given(document=documents(), bounds=BOUNDS, steps=STEPS)
 def test_no_window_has_more_evictions_than_the_policy_lets_be(
     profile: str, document: dict[str, Any], bounds: dict[str, Any], steps: list[float]
@@ -66,7 +67,7 @@ def test_no_window_has_more_evictions_than_the_policy_lets_be(
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@settings(max_examples=30)
+@settings(max_examples=sampled(30))
 @given(document=documents())
 def test_a_window_that_is_wide_enough_changes_no_decision(profile: str, document: dict[str, Any]) -> None:
     bounds = {"in_window": 10_000, "in_window_of_queue": 10_000}

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from pipeline.cluster.fairness.division import Siblings, divided
 from pipeline.cluster.fairness.gate import QueueShares, Victims, may_take
+from tests.support.depth import sampled
 
-many = settings(max_examples=300)
+many = settings(max_examples=sampled(300))
 AMOUNT = st.integers(0, 30)
 BOUND = st.one_of(st.just(math.inf), AMOUNT)
 

@@ -20,9 +20,10 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import Purpose
 from tests.support.deciding import chain_of, run, unit_of
+from tests.support.depth import sampled
 from tests.support.strategies import GPU, LEVELS, documents
 
-some = settings(max_examples=120)
+some = settings(max_examples=sampled(120))
 
 
 @st.composite

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.cli.simulate import simulate
+from tests.support.depth import sampled
 from tests.support.strategies import documents
 
 PROFILES = ("default", "volcano", "kai", "koordinator")
@@ -46,7 +47,7 @@ def decided(document: dict[str, Any]) -> list[dict[str, list[Any]]]:
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_order_of_a_file_decides_nothing(profile: str) -> None:
     @given(documents(profile=profile), st.integers(0, 1000))
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=sampled(12), deadline=None)
     def check(document: dict[str, Any], seed: int) -> None:
         assert decided(shuffled(document, seed)) == decided(document)
 

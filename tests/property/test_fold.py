@@ -14,6 +14,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
 from pipeline.cluster.updates.events import Changes
 from pipeline.cluster.updates.fold import fold
+from tests.support.depth import sampled
 from tests.support.encoded import encoded
 from tests.support.histories import GROUPS, NODES, TASKS, begun, folded, histories, news, on_cards, task_event, told
 from tests.support.new_rows import appending, describing
@@ -119,7 +120,7 @@ def test_what_is_promised_is_charged_once_to_tasks_that_wait_or_move(history: li
 
 
 @given(histories)
-@settings(max_examples=25)
+@settings(max_examples=sampled(25))
 def test_the_compiled_fold_and_its_plain_twin_agree(history: list[tuple[Any, ...]]) -> None:
     start = begun()
     compiled = folded(start, told(history))

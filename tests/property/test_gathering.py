@@ -18,13 +18,14 @@ from pipeline.policy import Purpose
 from pipeline.propose import propose
 from pipeline.solvers.gather.allocation import allocate
 from pipeline.solvers.gather.tree import Tree, tree_of
+from tests.support.depth import sampled
 from tests.support.gathering import cluster_file, running, spines, waiting
 
 LAYERS = st.sampled_from([{"preferred": "block"}, {"preferred": "spine"}, {"required": "block"}, {"required": "spine"}])
 
 
 @given(spines(), st.integers(1, 8), LAYERS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=sampled(120), deadline=None)
 def test_the_place_of_a_gang_of_equal_tasks_is_the_best_there_is(
     made: tuple[Any, dict[str, int]], tasks: int, topology: dict[str, str]
 ) -> None:
@@ -91,7 +92,7 @@ VICTIMS = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 2), st.integers(1
 
 
 @given(VICTIMS, st.integers(1, 4), st.sampled_from(["block", "spine"]))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=sampled(120), deadline=None)
 def test_room_is_made_where_it_can_be_and_no_victim_could_have_stayed(
     victims: list[tuple[int, int, int]], tasks: int, layer: str
 ) -> None:
@@ -129,7 +130,7 @@ GROUPS = st.lists(
 
 
 @given(GROUPS, st.integers(1, 6), st.tuples(st.integers(0, 20), st.integers(0, 20)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sampled(150), deadline=None)
 def test_reclaim_takes_what_quotas_permit_and_finds_any_podgroup_that_is_enough_by_itself(
     made: list[tuple[int, int, int, str]], gang: int, spare: tuple[int, int]
 ) -> None:

@@ -10,6 +10,7 @@ from pipeline.cycle import cycle
 from pipeline.decision.verdict import Accepted
 from pipeline.judge import judge
 from tests.support.deciding import overfull, torn
+from tests.support.depth import sampled
 from tests.support.gathering import cluster_file, running, spines, waiting
 
 LAYERS = (
@@ -50,7 +51,7 @@ def clusters(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(clusters())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=sampled(80), deadline=None)
 def test_every_plan_holds_and_after_some_cycles_nothing_is_evicted_any_more(document: dict[str, Any]) -> None:
     case = open_case(document)
     snapshot, evicted = case.snapshot, []

@@ -46,16 +46,17 @@ from tests.support.deciding import (
     torn,
     unit_of,
 )
+from tests.support.depth import sampled
 from tests.support.oracles import bundles_plainly
 from tests.support.strategies import documents
 
 #: Examples that no other test has.
-own = settings(max_examples=120)
+own = settings(max_examples=sampled(120))
 
 
 def some(test: Callable[[dict[str, Any]], None]) -> Callable[[], None]:
     """The same examples for every test: drawn once, and decided once. One that fails is drawn again and made small."""
-    drawn = seed(15)(settings(max_examples=120)(given(documents())(test)))
+    drawn = seed(15)(settings(max_examples=sampled(120))(given(documents())(test)))
 
     def on_all() -> None:
         try:
@@ -75,7 +76,7 @@ def examples() -> list[str]:
     found: list[str] = []
 
     @seed(15)
-    @settings(max_examples=120)
+    @settings(max_examples=sampled(120))
     @given(documents())
     def collect(document: dict[str, Any]) -> None:
         found.append(compact(document))

@@ -12,6 +12,7 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.solvers.gather.allocation import allocate
 from pipeline.solvers.gather.tree import Tree, tree_of
+from tests.support.depth import sampled
 from tests.support.gathering import cluster_file, spines, waiting
 
 MULTIPLES = st.fixed_dictionaries({"block": st.integers(1, 4), "spine": st.integers(1, 6)})
@@ -20,7 +21,7 @@ Takes = list[set[int]]
 
 
 @given(spines(), st.integers(1, 12), LAYERS, MULTIPLES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=sampled(100), deadline=None)
 def test_a_gang_that_goes_in_multiples_has_the_best_place_there_is(
     made: tuple[Any, dict[str, int]], tasks: int, layers: dict[str, str], multiples: dict[str, int]
 ) -> None:
@@ -53,7 +54,7 @@ def test_a_gang_that_goes_in_multiples_has_the_best_place_there_is(
 
 
 @given(spines(), st.lists(st.integers(0, 26), max_size=8), st.integers(1, 8), LAYERS, MULTIPLES, st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=sampled(200), deadline=None)
 def test_a_gang_that_has_lost_tasks_makes_its_multiples_whole_again(
     made: tuple[Any, dict[str, int]], runs: list[int], tasks: int, layers: dict[str, str], multiples: dict[str, int],
     freely: bool,

@@ -10,8 +10,9 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.placement.need import need_of
 from tests.support.builders import Gang, Task, cluster
+from tests.support.depth import sampled
 
-SEEDS = 150
+SEEDS = sampled(150)
 
 
 def drawn(seed: int) -> Snapshot:

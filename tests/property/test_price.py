@@ -17,6 +17,7 @@ from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from tests.property.test_invariants import plans
 from tests.support.brute_force import attempt_of, crowded
+from tests.support.depth import sampled
 from tests.support.strategies import documents
 
 
@@ -30,7 +31,7 @@ def plain_price(attempt: Attempt, plan: Plan) -> Any:
     return price_of(snapshot, made.evictions, requested, lost_work(snapshot, attempt.now), rank, plan.domain)
 
 
-@settings(max_examples=60)
+@settings(max_examples=sampled(60))
 @given(documents())
 def test_a_plan_of_bundles_costs_what_its_victims_cost_whichever_solver_took_them(document: dict[str, Any]) -> None:
     _, found = plans(document)
@@ -66,7 +67,7 @@ def counted_one_by_one(snapshot: Snapshot, some: Rows, every: Rows, needed: Rows
     return (least_fair, *told, highest, len(some), sum(falls.values()))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(sampled(40)))
 def test_several_sets_cost_what_their_podgroups_lose(seed: int) -> None:
     rng, purpose = np.random.default_rng(seed), (Purpose.PREEMPT, Purpose.RECLAIM)[seed % 2]
     snapshot = attempt_of(crowded(seed, purpose), purpose).snapshot

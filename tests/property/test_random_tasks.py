@@ -21,8 +21,9 @@ from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.propose import host_of, propose
 from tests.support.brute_force import attempt_of, crowded, stands
+from tests.support.depth import sampled
 
-SEEDS = range(150)
+SEEDS = range(sampled(150))
 _POINTS = {Purpose.PREEMPT: ExtensionPoint.PREEMPTABLE, Purpose.RECLAIM: ExtensionPoint.RECLAIMABLE}
 
 

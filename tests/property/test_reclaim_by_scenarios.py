@@ -16,12 +16,13 @@ from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
 from pipeline.solvers.scenarios.asking import asked_for
 from tests.support.brute_force import attempt_of
+from tests.support.depth import sampled
 from tests.support.every_scenario import contended, sets_of_victims, working
 from tests.support.seeds import compare
 
 #: In the last ones a podgroup with surplus loses a task that is not the first in its order (2546, 11813), and a unit
 #: is lawful only beside others (13593, 19443, 33874, 35692); in 27022 the gang fits only if placing it looks back.
-SEEDS = (*range(80), 2546, 11813, 13593, 19443, 27022, 33874, 35692)
+SEEDS = (*range(sampled(80)), 2546, 11813, 13593, 19443, 27022, 33874, 35692)
 
 
 def defect_of(seed: int) -> str | None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE, UNLIMITED
 from pipeline.plugins.elasticquota.runtime import StatedQuotas, by_largest_remainder, runtime_quota
+from tests.support.depth import sampled
 
 #: Devices: the resource is not cpu, so nothing is rounded to cores.
 _DEVICES = 3
@@ -65,14 +66,14 @@ def base_of(one: Sibling) -> int:
 
 
 @given(SIBLINGS, st.integers(0, 90))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sampled(300), deadline=None)
 def test_every_queue_gets_its_base_and_no_more_than_it_asks_for(siblings: list[Sibling], total: int) -> None:
     for one, got in zip(siblings, divided(siblings, total), strict=True):
         assert base_of(one) <= got <= max(wanted(one), one.kept)
 
 
 @given(SIBLINGS, st.integers(0, 90))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sampled(300), deadline=None)
 def test_nothing_is_lost_or_made_while_a_queue_with_a_weight_wants_more(siblings: list[Sibling], total: int) -> None:
     got = divided(siblings, total)
     bases = sum(map(base_of, siblings))
@@ -81,7 +82,7 @@ def test_nothing_is_lost_or_made_while_a_queue_with_a_weight_wants_more(siblings
 
 
 @given(SIBLINGS, st.integers(0, 90))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sampled(300), deadline=None)
 def test_what_is_left_is_divided_as_piece_by_piece_up_to_a_piece_a_round(siblings: list[Sibling], total: int) -> None:
     # Exact water-filling by trying every level at which some queue has all that it wants.
     over = [max(wanted(one) - base_of(one), 0) if one.weight else 0 for one in siblings]
@@ -104,7 +105,7 @@ def test_what_is_left_is_divided_as_piece_by_piece_up_to_a_piece_a_round(sibling
 
 
 @given(SIBLINGS, SIBLINGS, st.integers(0, 90))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sampled(150), deadline=None)
 def test_children_divide_what_their_parent_got(parents: list[Sibling], children: list[Sibling], total: int) -> None:
     # All children are the first parent's, which asks for what they ask for, and at least for what they keep.
     asked = sum(max(wanted(one), one.kept) for one in children)

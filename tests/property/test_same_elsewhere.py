@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from actors.cli.simulate import simulate
+from tests.support.depth import sampled
 from tests.support.strategies import GPU, documents
 
 Document = dict[str, Any]
@@ -99,7 +100,7 @@ def _named(entry: Document) -> tuple[str, ...]:
 
 def _checked(profile: str, others: Sequence[Callable[[Document], Document]], examples: int) -> None:
     @given(documents(profile=profile))
-    @settings(max_examples=examples, deadline=None)
+    @settings(max_examples=sampled(examples), deadline=None)
     def check(cluster: Document) -> None:
         cluster = dated(cluster)
         expected = decided(cluster)

@@ -21,9 +21,10 @@ from pipeline.solvers.scenarios.moves import moving
 from pipeline.solvers.scenarios.returning import _gone, together
 from pipeline.solvers.scenarios.units import VictimUnits, _units_within
 from tests.support.brute_force import attempt_of, crowded
+from tests.support.depth import sampled
 from tests.support.every_scenario import contended
 
-SEEDS = range(60)
+SEEDS = range(sampled(60))
 
 
 def some_running(snapshot: Snapshot, rng: np.random.Generator) -> Rows:

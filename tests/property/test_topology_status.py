@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from actors.cli.simulate import open_case
 from actors.imports.kubernetes.manifests import cluster_of, network_of
 from actors.imports.kubernetes.network.topology_status import detail_status
+from tests.support.depth import sampled
 
 SPINE, BLOCK, OTHER = "spine", "block", "block.old"
 #: The widest first; a block is named by the first of two labels.
@@ -31,7 +32,7 @@ NODES = st.lists(LABELS, max_size=8).map(lambda all_: {f"n{at}": labels for at, 
 
 
 @given(NODES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=sampled(100), deadline=None)
 def test_every_domain_is_told_once_with_its_nodes_its_parent_and_its_children(nodes: dict[str, Any]) -> None:
     told = detail_status(LAYERS, nodes)
     paths = [path for name, labels in nodes.items() if (path := path_of(name, labels))]
@@ -48,7 +49,7 @@ def test_every_domain_is_told_once_with_its_nodes_its_parent_and_its_children(no
 
 
 @given(NODES.filter(len))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=sampled(30), deadline=None)
 def test_gangs_are_gathered_in_the_domains_that_are_told(nodes: dict[str, Any]) -> None:
     """A node that is in no domain of a layer, since it lacks the label of a wider one, is usable all the same."""
     with TemporaryDirectory() as folder:
