@@ -62,8 +62,8 @@ test: ## check, then every test under TESTS=, on WORKERS= processes for each of 
 	@$(MAKE) --no-print-directory --jobs 2 install check
 	$(BIN)/python -m tests --workers $(WORKERS) $(TESTS)
 
-properties: install ## ask each property about all its examples, where `make test` takes a quarter
-	HYPOTHESIS_PROFILE=deep $(BIN)/python -m tests --workers $(WORKERS) tests/property tests/unit
+properties: install ## ask each property about all its examples, and play more schedules in memory
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m tests --workers $(WORKERS) tests/property tests/unit tests/chaos
 
 check: $(VENV)/.installed ## style, types, import rules, compose and Dockerfile
 	$(BIN)/ruff check .

@@ -16,15 +16,16 @@ from tests.chaos.eviction_windows import paced
 from tests.chaos.memory_checks import run, run_schedule
 from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
 from tests.chaos.schedule import STEPS, Fault, Kind, Schedule, drawn
+from tests.support.depth import sampled
 
 #: As many as fit, with the other tests of this file, into half a minute on two cores. `make chaos MEMORY=1` plays 300.
 #: Every kind of fault is drawn for these twice.
 SEEDS, AT_ONCE, TURNS, FAULTS = range(29, 39), 5, 36, 12
-KAI_SEEDS = range(1001, 1009)
-KOORDINATOR_SEEDS = range(2001, 2007)
-PACED_SEEDS = range(1, 5)
+KAI_SEEDS = range(1001, 1001 + sampled(8, least=4))
+KOORDINATOR_SEEDS = range(2001, 2001 + sampled(6, least=3))
+PACED_SEEDS = range(1, 1 + sampled(4, least=2))
 #: Clocks of machines jump in these.
-CLOCK_SEEDS = (13, 14, 15)
+CLOCK_SEEDS = (13, 14, 15)[: sampled(3, least=1)]
 #: The broker becomes an older copy of itself in these.
 RESTORED_SEEDS = (1, 45, 102)
 #: What is drawn is counted over these seeds as well.
