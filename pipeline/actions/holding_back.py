@@ -9,6 +9,7 @@ anew without it. The same holds for a podgroup for which one action evicts and w
 from collections.abc import Callable
 
 from pipeline.actions.progress import Progress
+from pipeline.cluster.rules.gang_groups import starting_with
 from pipeline.records import replace
 
 
@@ -16,15 +17,16 @@ def without_retaken(run: Callable[[Progress], Progress], fresh: Progress) -> Pro
     """The outcome of the actions, with every start held back that a later action would take.
 
     If the podgroup that would have taken the room gets nothing then, nothing is held back, and no start is taken. A
-    task that starts on promised room is never taken. Each turn holds back a podgroup more, so there is a last one; if
-    an action started what is held back all the same, nothing would be held back.
+    task that starts on promised room is never taken. Podgroups are held back with all that start only with them. Each
+    turn holds back a podgroup more, so there is a last one; if an action started what is held back all the same,
+    nothing would be held back.
     """
     if not fresh.policy.takes_back_starts:
         return run(fresh)
     held, takers = fresh.held, set[int]()
     done = run(replace(fresh, takes_back=True))
     while not held.issuperset(more := fresh.snapshot.tasks.podgroup[done.retaken].tolist()):
-        held |= set(more)
+        held |= starting_with(fresh.snapshot, more)
         takers.add(done.taker)
         done = run(replace(fresh, takes_back=True, held=held))
     if len(done.retaken) == 0 and takers <= {made.preemptor for made in done.statements}:

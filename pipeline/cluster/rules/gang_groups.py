@@ -4,6 +4,7 @@ A podgroup starts only with those that its own list names, and with those that t
 if a names b and b names none, a waits for b and b waits for no other.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,13 @@ def together(snapshot: Snapshot, podgroup: int) -> tuple[int, ...]:
 def asking(snapshot: Snapshot, gang_group: tuple[int, ...]) -> list[int]:
     """Those podgroups of a gang group that wait for all the others."""
     return [podgroup for podgroup in gang_group if together(snapshot, podgroup) == gang_group]
+
+
+def starting_with(snapshot: Snapshot, podgroups: Iterable[int]) -> set[int]:
+    """Those podgroups, and all that start only together with one of them."""
+    wanted = set(podgroups)
+    listed = snapshot.once(gang_groups).gang_group
+    return wanted | {row for row, gang_group in listed.items() if not wanted.isdisjoint(gang_group)}
 
 
 def gang_groups(snapshot: Snapshot) -> Together:

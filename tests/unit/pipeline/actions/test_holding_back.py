@@ -150,6 +150,29 @@ def test_nothing_is_moved_for_a_gang_that_preempt_breaks() -> None:
     assert decided("kai", document) == ([("default/pair-1", "preempt")], ["default/high"])
 
 
+@pytest.mark.parametrize("profile", ["default", "kai", "koordinator"])
+def test_a_podgroup_is_held_back_with_those_that_start_only_with_it(profile: str) -> None:
+    """`high` would take the start of `low` alone; `side` lies on another node, and its turn would start `low` again."""
+    document = {
+        "nodes": [{"name": "a", "allocatable": {"gpu": 4}}, {"name": "b", "allocatable": {"cpu": 1, "gpu": 1}}],
+        "queues": [{"name": "q", "deserved": {"gpu": 5, "cpu": 1}}],
+        "podgroups": [
+            {"name": "runs", "queue": "q", "tasks": [task("runs", 2, "a")]},
+            {"name": "low", "queue": "q", "gang_group": ["default/low", "default/side"], "tasks": [task("low", 2)]},
+            {
+                "name": "side", "queue": "q", "gang_group": ["default/low", "default/side"],
+                "tasks": [task("side", 1, cpu=1)],
+            },
+            {"name": "high", "queue": "q", "priority": 1, "tasks": [task("high", 4)]},
+        ],
+    }  # fmt: skip
+    cycle, after = simulate({"version": 1, "now": 1e6, "policy": {"profile": profile}, **document}, 2)["cycles"]
+    assert [one["task"] for one in cycle["evictions"]] == ["default/runs"]
+    assert [one["task"] for one in cycle["nominations"]] == ["default/high"]
+    assert cycle["bindings"] == []
+    assert after["evictions"] == []
+
+
 def test_a_task_that_only_moves_is_not_what_room_was_made_for() -> None:
     """What was to be held back in one queue is, though another queue's preempt takes a task that is moved.
 
