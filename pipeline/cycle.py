@@ -12,7 +12,7 @@ from pipeline.actions.backoff import Backoff, GangGroup
 from pipeline.actions.holding_back import without_retaken
 from pipeline.actions.progress import Progress, Setup, Unplaced
 from pipeline.actions.redeem import release
-from pipeline.actions.registry import actions_of
+from pipeline.actions.registry import Action, actions_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import Plan
@@ -20,6 +20,7 @@ from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.keeping import cached_property
 from pipeline.placement.conditions import Conditions, Unscheduled, conditions_of, left_of
+from pipeline.placement.undone import may_be_undone
 from pipeline.policy import Policy, Purpose
 
 #: Takes the plans of a cycle in order and answers each; None: the plan was not judged and may be offered again.
@@ -109,19 +110,38 @@ def cycle(
 
 
 def _acted(progress: Progress) -> Progress:
-    """Run the actions of the policy in order, until one would take what another has started."""
+    """Run the actions of the policy in order, until one would take what another has started.
+
+    Where one makes room that an earlier preempt would take in the next cycle, preempt has another turn.
+    """
     actions = actions_of(progress.policy.actions)
-    for action in actions:
-        if len(progress.retaken):
-            return progress
-        if action.makes_room:
-            progress = action.run(progress)
-            continue
-        with progress.setup.observer.step(action.name) as notes:
-            before = len(progress.statements)
-            progress = action.run(progress)
-            notes.set(statements=len(progress.statements) - before)
-    return release(progress, evicting=any(action.makes_room for action in actions))
+    for at, action in enumerate(actions):
+        before = len(progress.plans)
+        progress = _run(progress, action)
+        if _would_be_taken(progress, progress.plans[before:]):
+            for earlier in actions[:at]:
+                progress = _run(progress, earlier) if earlier.purpose is Purpose.PREEMPT else progress
+    evicting = any(action.makes_room for action in actions)
+    return progress if len(progress.retaken) else release(progress, evicting=evicting)
+
+
+def _run(progress: Progress, action: Action) -> Progress:
+    """Run one action, unless the cycle is to begin anew."""
+    if len(progress.retaken):
+        return progress
+    if action.makes_room:
+        return action.run(progress)
+    with progress.setup.observer.step(action.name) as notes:
+        before = len(progress.statements)
+        progress = action.run(progress)
+        notes.set(statements=len(progress.statements) - before)
+    return progress
+
+
+def _would_be_taken(progress: Progress, plans: Sequence[Plan]) -> bool:
+    """Whether a gang group without a plan may yet take the room that some plans make, if the policy heeds that."""
+    without_plan = [one.gang_group for one in progress.unplaced] if progress.policy.takes_back_starts else []
+    return bool(without_plan) and any(may_be_undone(progress.snapshot, plan, without_plan) for plan in plans)
 
 
 def _once_each(unplaced: Sequence[Unplaced]) -> tuple[Unplaced, ...]:

@@ -136,6 +136,37 @@ def test_reclaim_evicts_nothing_for_a_podgroup_whose_room_preempt_takes() -> Non
     )
 
 
+def test_preempt_takes_at_once_the_room_that_a_later_reclaim_makes_for_a_less_important_podgroup() -> None:
+    """Under `koordinator` preempt comes first. No quota is left for `high` beside `runs`, so reclaim cannot serve it.
+
+    `low` would start where `other` ran, and go in the next cycle.
+    """
+    nodes = [{"name": name, "allocatable": {"cpu": 4, "pods": 9}} for name in "ab"]
+    document = {
+        "nodes": nodes,
+        "queues": [{"name": "due", "deserved": {"cpu": 8}}, {"name": "over", "deserved": {"cpu": 0}}],
+        "podgroups": [
+            {"name": "other", "queue": "over", "tasks": [_cpus("other", 2, "a")]},
+            {"name": "runs", "queue": "due", "tasks": [_cpus("runs", 2, "b")]},
+            {"name": "low", "queue": "due", "tasks": [_cpus("low", 4)]},
+            {
+                "name": "high", "queue": "due", "priority": 1, "min_available": 2,
+                "tasks": [_cpus("high-0", 4), _cpus("high-1", 4)],
+            },
+        ],
+    }  # fmt: skip
+    assert decided("koordinator", document) == (
+        [("default/other", "reclaim"), ("default/runs", "preempt")],
+        ["default/high-0", "default/high-1"],
+    )
+    made = {"version": 1, "now": 1e6, "policy": {"profile": "koordinator"}, **document}
+    assert [one for cycle in simulate(made, 4)["cycles"][1:] for one in cycle["evictions"]] == []
+
+
+def _cpus(name: str, cpu: int, node: str | None = None) -> dict[str, Any]:
+    return {"name": name, "request": {"cpu": cpu}, **({} if node is None else {"status": "Running", "node": node})}
+
+
 def test_nothing_is_moved_for_a_gang_that_preempt_breaks() -> None:
     """Consolidation would move a task so that `pair` is complete; preempt takes the other half of it for `high`."""
     document = {
