@@ -9,6 +9,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.keeping import cached_property
+from pipeline.placement.layout.parts import place_of
 from pipeline.placement.need import Need, need_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -53,6 +54,11 @@ class Question:
     def queue(self) -> int:
         """Row of the preemptor's queue."""
         return int(self.snapshot.podgroups.queue[self.attempt.podgroups[0]])
+
+    @property
+    def queues(self) -> list[int]:
+        """The queues of all podgroups that start together, that of the preemptor first."""
+        return list(dict.fromkeys(self.snapshot.podgroups.queue[list(self.attempt.podgroups)].tolist()))
 
     @cached_property
     def need(self) -> Need:
@@ -120,9 +126,11 @@ class Question:
 
     @cached_property
     def domains(self) -> Rows:
-        """int64[D]: domains in which the podgroups may lie; none where a required level has none."""
-        offered = self.host.domains(self.attempt.podgroups, self.purpose)
+        """int64[D]: domains in which the podgroups may lie, beside their tasks that have a node; there may be none."""
+        offered, topology = self.host.domains(self.attempt.podgroups, self.purpose), self.snapshot.topology
         levels = self.snapshot.podgroups.required_level[list(self.attempt.podgroups)]
         if offered is not None or (levels == NONE).all():
             return np.zeros(1, np.int64) if offered is None else offered
-        return self.snapshot.topology.at_level(int(levels.max()))
+        nodes = [place_of(self.snapshot, self.snapshot.tasks_of(podgroup)) for podgroup in self.attempt.podgroups]
+        held = np.concatenate(nodes).astype(np.int64)
+        return topology.holding(topology.at_level(int(levels.max())), held[held != NONE])

@@ -27,11 +27,17 @@ def closed_queues(snapshot: Snapshot, queue: int) -> list[Obstacle]:
 
 
 def limits(asked: Question) -> Iterator[Obstacle]:
-    """The queue or an ancestor is not open, or may not hold what is asked for even if all that may be lost is gone."""
+    """The queue or an ancestor is not open, or may not hold what is asked for even if all that may be lost is gone.
+
+    So for the queues of all that start together; what is lost counts for the preemptor's.
+    """
     snapshot, queue = asked.snapshot, asked.queue
-    closed = closed_queues(snapshot, queue)
+    closed = dict.fromkeys(one for any_queue in asked.queues for one in closed_queues(snapshot, any_queue))
     yield from closed
-    if closed or fits(asked.need.total, headroom_of(asked.host, asked.attempt.podgroups[0])):
+    if closed:
+        return
+    yield from _elsewhere(asked)
+    if fits(asked.need.total, headroom_of(asked.host, asked.attempt.podgroups[0])):
         return
     rows, total = asked.losing, asked.need.total
     host = asked.host.on(WhatIf.of(snapshot).evicting(rows), rows) if len(rows) else asked.host
@@ -39,11 +45,27 @@ def limits(asked: Question) -> Iterator[Obstacle]:
     for name, room, lasts in _rooms(host, queue, lasts=not snapshot.podgroups.preemptible[asked.attempt.podgroups[0]]):
         binds = room + held[queue] < snapshot.capacity  # else it is the size of the cluster and no limit
         for row in np.flatnonzero((total > room) & (total > 0) & binds).tolist():
-            cause, whose = _limit(asked, held, row, int(room[row]), lasts=lasts)
+            cause, whose = _limit(snapshot, queue, held, row, int(room[row]), lasts=lasts)
             if cause is Cause.SHARES and (room[row] + held[line, row] >= snapshot.capacity[row]).any():
                 continue
             what, wanted = snapshot.vocabulary.resources[row], float(total[row])
             yield Obstacle(cause, name, whose, what=what, wanted=wanted, found=float(max(room[row], 0)))
+
+
+def _elsewhere(asked: Question) -> Iterator[Obstacle]:
+    """Other queues of podgroups that start together which may not take their own part: no victim makes room in them."""
+    snapshot, need = asked.snapshot, asked.need
+    rows = need.tasks[: need.minimum]
+    stays = ~snapshot.podgroups.preemptible[snapshot.tasks.podgroup[rows]]
+    for queue in asked.queues[1:]:
+        mine = snapshot.queue_of(rows) == queue
+        for name, room, lasts in _rooms(asked.host, queue, lasts=bool(stays[mine].any())):
+            some = rows[mine & stays] if lasts else rows[mine]
+            total = snapshot.shapes.request[snapshot.tasks.shape[some]].sum(axis=0)
+            for row in np.flatnonzero((total > room) & (total > 0)).tolist():
+                cause, whose = _limit(snapshot, queue, snapshot.allocated, row, int(room[row]), lasts=lasts)
+                what, found = snapshot.vocabulary.resources[row], float(max(room[row], 0))
+                yield Obstacle(cause, name, whose, what=what, wanted=float(total[row]), found=found)
 
 
 def _held_after(asked: Question) -> Longs:
@@ -51,16 +73,15 @@ def _held_after(asked: Question) -> Longs:
     return np.asarray(asked.snapshot.allocated - with_descendants(asked.snapshot.queues.parent, asked.leaving))
 
 
-def _limit(asked: Question, held: Longs, row: int, room: int, *, lasts: bool) -> tuple[Cause, int]:
+def _limit(snapshot: Snapshot, queue: int, held: Longs, row: int, room: int, *, lasts: bool) -> tuple[Cause, int]:
     """Which limit leaves a queue this room of a resource, and the queue of its line whose it is; see ``Cause``."""
-    snapshot = asked.snapshot
-    queues, line = snapshot.queues, chain(snapshot.queues.parent, asked.queue)
+    queues, line = snapshot.queues, chain(snapshot.queues.parent, queue)
     stated = queues.capability
     if lasts:
         stated, held = np.maximum(queues.deserved, 0), snapshot.once(never_evicted)
     cause, otherwise = (Cause.LASTING, Cause.LASTING) if lasts else (Cause.CEILING, Cause.SHARES)
     binding = [one for one in line if stated[one, row] < UNLIMITED and stated[one, row] - held[one, row] == room]
-    return (cause, binding[0]) if binding else (otherwise, asked.queue)
+    return (cause, binding[0]) if binding else (otherwise, queue)
 
 
 def _rooms(host: Host, queue: int, *, lasts: bool) -> Iterator[tuple[str, Longs, bool]]:

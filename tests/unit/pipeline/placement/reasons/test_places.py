@@ -17,7 +17,7 @@ def attempts(document: dict[str, Any], profile: str) -> dict[str, dict[str, Any]
     return {one["action"]: one for one in why["podgroups"]["default/want"]["attempts"]}
 
 
-@pytest.mark.parametrize("profile", ["default", "volcano", "kai"])
+@pytest.mark.parametrize("profile", ["default", "volcano", "kai", "koordinator"])
 def test_a_gang_whose_own_tasks_fill_its_domain_is_told_that_the_domain_takes_no_more(profile: str) -> None:
     tasks = [task("want-0", 8, "n0"), task("want-1", 8)]
     document = cluster(want(2, tasks=tasks, topology={"required": "rack"}), topology=RACKS)

@@ -1,0 +1,42 @@
+"""What the queues of podgroups that start together lack."""
+
+from typing import Any
+
+from actors.cli.simulate import SimulateOptions, simulated
+from pipeline.decision.explanation import Cause
+
+GANG_GROUP = ["default/want", "default/with"]
+
+
+def obstacles(second: dict[str, Any], *running: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """What keeps ``want`` of queue a waiting by action; it starts with a podgroup of the ``second`` queue b."""
+    document = {
+        "version": 1, "now": 1000, "policy": {"profile": "koordinator"},
+        "nodes": [{"name": name, "allocatable": {"cpu": 8, "pods": 9}} for name in ("n0", "n1")],
+        "queues": [{"name": "a", "deserved": {"cpu": 16}}, {"name": "b"} | second],
+        "podgroups": [*running, *(
+            {
+                "name": name, "queue": queue, "priority": 5, "gang_group": GANG_GROUP,
+                "tasks": [{"name": name, "request": {"cpu": 4}}],
+            }
+            for name, queue in (("want", "a"), ("with", "b"))
+        )],
+    }  # fmt: skip
+    found = simulated(document, SimulateOptions(explain=True))
+    assert found["cycles"][0]["bindings"] == []
+    return {one["action"]: one["obstacles"] for one in found["explain"]["podgroups"]["default/want"]["attempts"]}
+
+
+def test_a_closed_queue_of_one_that_starts_with_the_preemptor_is_told() -> None:
+    closed = {"cause": Cause.CLOSED.value, "queue": "b", "what": "Closed"}
+    assert set(map(str, obstacles({"state": "Closed"}).values())) == {str([closed])}
+
+
+def test_a_full_queue_of_one_that_starts_with_the_preemptor_is_told_with_what_its_own_part_asks_for() -> None:
+    tasks = [{"name": "old", "request": {"cpu": 6}, "status": "Running", "node": "n0"}]
+    old = {"name": "old", "queue": "b", "priority": 9, "tasks": tasks}
+    found = obstacles({"capability": {"cpu": 8}}, old)["preempt"]
+    assert found[0] == {
+        "cause": Cause.CEILING.value, "queue": "b", "plugin": "elasticquota", "what": "cpu", "wanted": 4.0,
+        "found": 2.0,
+    }  # fmt: skip
