@@ -15,8 +15,10 @@ from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.cluster.what_if import WhatIf
+from pipeline.decision.decided import carried_out
 from pipeline.decision.headroom import takes, takes_after
 from pipeline.decision.law import UPKEEP, why_unlawful
+from pipeline.decision.overlay import released
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
@@ -129,9 +131,13 @@ def _unpaid(made: Statement, host: Host) -> str | None:
     rows = np.concatenate([made.nominated[somewhere], made.bound])
     promised = np.concatenate([made.nominated, made.bound])
     promised = promised[snapshot.tasks.nominated[promised] != NONE]
-    if len(promised):
-        host = host.on(WhatIf.of(snapshot).nominating(promised, np.full(len(promised), NONE, np.int64)))
-    return None if takes(host, rows) else "the queue may not take more"
+    if len(promised) == 0:
+        return None if takes(host, rows) else "the queue may not take more"
+    if takes(host.on(WhatIf.of(snapshot).nominating(promised, np.full(len(promised), NONE, np.int64))), rows):
+        return None
+    # What one queue is promised may be a part of another's share: only a snapshot without it has the shares anew.
+    without = carried_out(released(promised), snapshot, host.context.now)
+    return None if takes(host.on(without), rows) else "the queue may not take more"
 
 
 def _still_needed(made: Statement, left: Leftover, host: Host) -> Rows:

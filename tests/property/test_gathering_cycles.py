@@ -21,7 +21,7 @@ LAYERS = (
 
 @st.composite
 def clusters(draw: st.DrawFn) -> dict[str, Any]:
-    """Spines of blocks of nodes, queues with quotas, gangs that run on them and gangs that wait."""
+    """Spines of blocks of nodes, queues with quotas, gangs that run on them, and some that wait, also together."""
     tree, cpus = draw(spines(most=2, cores=(2, 8)))
     queues = [
         {"name": "default"},
@@ -47,6 +47,9 @@ def clusters(draw: st.DrawFn) -> dict[str, Any]:
         job = waiting(f"w{at}", sizes, priority=draw(st.integers(1, 9)), queue=draw(queue))
         job |= {"topology": draw(st.sampled_from(LAYERS)), "min_available": draw(st.integers(1, len(sizes)))}
         groups.append(job)
+    jobs = [one for one in groups if one["phase"] == "Inqueue"][: draw(st.integers(1, 3))]
+    for job in jobs if len(jobs) > 1 else ():  # in one queue or in several
+        job["gang_group"] = [f"default/{one['name']}" for one in jobs]
     return cluster_file(tree, cpus, groups, queues=queues)
 
 

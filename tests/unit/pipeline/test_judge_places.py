@@ -1,14 +1,17 @@
 """Judge: may every task be where a statement puts it, as things stand by now? Also where nobody is evicted."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from actors.cli.simulate import open_case
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import CLOSED, RUNNING
 from pipeline.cluster.vocabulary import HOSTNAME, AntiAffinity, Constraint, Requirement
+from pipeline.cycle import cycle
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan, upkeep
 from pipeline.decision.statement import Statement, statement
@@ -135,6 +138,30 @@ def test_a_promise_is_not_redeemed_over_a_closed_queue() -> None:
     assert accepted(judge(made, state, DEFAULT, 0.0)).bound.tolist() == [0]
     closed = with_queues(state, state=[CLOSED, CLOSED])
     assert judge(made, closed, DEFAULT, 0.0) == Stale("the queue may not take more")
+
+
+def test_promises_of_a_gang_group_are_redeemed_though_one_of_them_takes_what_the_other_queue_would_share() -> None:
+    """Under `koordinator` what a queue without a quota is promised is not shared: `bound` would have 2 of 8, not 4."""
+    list_of = {"gang_group": ["default/first", "default/second"], "priority": 5}
+    document = {
+        "version": 1, "now": 1000.0, "policy": {"profile": "koordinator"},
+        "nodes": [{"name": "n", "allocatable": {"cpu": 8, "pods": 9}}],
+        "queues": [{"name": "free"}, {"name": "bound", "deserved": {"cpu": 0}, "weight": 1}],
+        "podgroups": [
+            {"name": "runs", "queue": "bound", "tasks": [cpus("runs", 3, status="Running", node="n")]},
+            {"name": "first", "queue": "bound", "tasks": [cpus("first", 1, nominated_node="n")], **list_of},
+            {"name": "second", "queue": "free", "tasks": [cpus("second", 4, nominated_node="n")], **list_of},
+            {"name": "more", "queue": "free", "tasks": [cpus("more", 4)]},
+        ],
+    }  # fmt: skip
+    case = open_case(document)
+    (made,) = cycle(case.snapshot, case.policy, case.now).plans
+    assert len(made.statement.bound) == 2
+    assert isinstance(judge(made, case.snapshot, case.policy, case.now), Accepted)
+
+
+def cpus(name: str, cpu: int, **more: str) -> dict[str, Any]:
+    return {"name": name, "request": {"cpu": cpu}, **more}
 
 
 def test_a_victim_that_repels_the_preemptor_does_not_return() -> None:
