@@ -116,11 +116,11 @@ def _acted(progress: Progress) -> Progress:
     """
     actions = actions_of(progress.policy.actions)
     for at, action in enumerate(actions):
-        before = len(progress.plans)
+        before, preempts = len(progress.plans), [one for one in actions[:at] if one.purpose is Purpose.PREEMPT]
         progress = _run(progress, action)
-        if _would_be_taken(progress, progress.plans[before:]):
-            for earlier in actions[:at]:
-                progress = _run(progress, earlier) if earlier.purpose is Purpose.PREEMPT else progress
+        if preempts and _would_be_taken(progress, progress.plans[before:]):
+            for preempt in preempts:
+                progress = _run(progress, preempt)
     evicting = any(action.makes_room for action in actions)
     return progress if len(progress.retaken) else release(progress, evicting=evicting)
 
