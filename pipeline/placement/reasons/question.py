@@ -9,7 +9,6 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.keeping import cached_property
-from pipeline.placement.layout.parts import place_of
 from pipeline.placement.need import Need, need_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -131,6 +130,6 @@ class Question:
         levels = self.snapshot.podgroups.required_level[list(self.attempt.podgroups)]
         if offered is not None or (levels == NONE).all():
             return np.zeros(1, np.int64) if offered is None else offered
-        nodes = [place_of(self.snapshot, self.snapshot.tasks_of(podgroup)) for podgroup in self.attempt.podgroups]
+        nodes = [self.snapshot.place_of(self.snapshot.tasks_of(podgroup)) for podgroup in self.attempt.podgroups]
         held = np.concatenate(nodes).astype(np.int64)
         return topology.holding(topology.at_level(int(levels.max())), held[held != NONE])
