@@ -13,6 +13,7 @@ from pipeline.cluster.arrays import Bools, Codes, Floats, Ids, Longs, Rows
 from pipeline.cluster.counted.node_scores import ScoreTerms
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.rules.sparing import Quota, TaskQuota
+from pipeline.cluster.tables import Budgets
 from pipeline.plugins.plugin import BeyondPace, Follows, OfPodgroups, Opinion, Preemptor
 from pipeline.policy import Purpose
 
@@ -205,6 +206,13 @@ class CountsQuotas(Protocol):
 
     def bundle_quota(self, preemptor: Preemptor) -> Quota | None:
         """What ``bundle_quota_filter`` counts, in columns; None: only the filter knows."""
+
+
+class CountsBudgets(Protocol):
+    """Limits on how many tasks may go, as budgets that solvers can count themselves."""
+
+    def budgets_left(self) -> Budgets:
+        """What ``bundle_quota_filter`` counts: how many more tasks may go of those that each covers."""
 
 
 class ValidatesVictims(Protocol):

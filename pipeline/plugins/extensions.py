@@ -7,6 +7,7 @@ from pipeline.plugins.extension_points import (
     AdmitsJobs,
     AllowsReclaim,
     ChoosesCards,
+    CountsBudgets,
     CountsLimits,
     CountsQuotas,
     CountsTasks,
@@ -74,6 +75,7 @@ SHIELD_ANEW = Extension(ShieldsAnew, (ExtensionPoint.EVICTABLE, *_BY_TASK))
 BUNDLE_QUOTA = Extension(FiltersBundles, (ExtensionPoint.EVICTABLE,))
 LOSERS = Extension(NamesLosers, (ExtensionPoint.EVICTABLE,))
 QUOTA_COLUMNS = Extension(CountsQuotas, (ExtensionPoint.EVICTABLE,))
+BUDGET_COLUMNS = Extension(CountsBudgets, (ExtensionPoint.EVICTABLE,))
 VICTIM_SET = Extension(ValidatesVictims, (ExtensionPoint.EVICTABLE,))
 VICTIM_SETS = Extension(ValidatesSets, (ExtensionPoint.EVICTABLE,))
 TASK_QUOTA = Extension(FiltersTasks, _BY_TASK)
@@ -88,6 +90,6 @@ DOMAIN_GRADIENT = Extension(OffersDomains, (ExtensionPoint.DOMAIN_GRADIENT,))
 EXTENSIONS: tuple[Extension[object], ...] = (
     JOB_ORDER, TASK_ORDER, QUEUE_ORDER, VICTIM_QUEUE_ORDER, LOSING_ORDER, VICTIM_TURNS, JOB_VALID, JOB_READY,
     JOB_PIPELINED, JOB_STARVING, JOB_ENQUEUED, ALLOCATABLE, LIMIT_COLUMNS, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE,
-    SHIELD, SHIELD_ANEW, BUNDLE_QUOTA, LOSERS, QUOTA_COLUMNS, VICTIM_SET, VICTIM_SETS, TASK_QUOTA, TASK_QUOTA_COLUMNS,
-    PACE, PREDICATE, NODE_SCORE, SCORE_TERMS, CARD_CHOICE, DOMAIN_GRADIENT,
+    SHIELD, SHIELD_ANEW, BUNDLE_QUOTA, LOSERS, QUOTA_COLUMNS, BUDGET_COLUMNS, VICTIM_SET, VICTIM_SETS, TASK_QUOTA,
+    TASK_QUOTA_COLUMNS, PACE, PREDICATE, NODE_SCORE, SCORE_TERMS, CARD_CHOICE, DOMAIN_GRADIENT,
 )  # fmt: skip

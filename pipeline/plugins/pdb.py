@@ -8,17 +8,18 @@ ended.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, frozen
 from pipeline.cluster.rules.quota import run_end
 from pipeline.cluster.rules.sparing import TaskQuota, task_quota
-from pipeline.cluster.tables import TERMINATING
+from pipeline.cluster.tables import TERMINATING, Budgets
 from pipeline.kernels import kernel
-from pipeline.plugins.extension_points import CountsTasks, FiltersBundles, FiltersTasks, ValidatesVictims
+from pipeline.plugins.extension_points import CountsBudgets, CountsTasks, FiltersBundles, FiltersTasks, ValidatesVictims
 from pipeline.plugins.plugin import Context, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting
+from pipeline.records import replace
 
 
-class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, CountsTasks, ValidatesVictims):
+class DisruptionBudgets(Plugin, FiltersBundles, CountsBudgets, FiltersTasks, CountsTasks, ValidatesVictims):
     """Lets candidates go while every budget that covers them has allowance left."""
 
     PROTECTS = Protects.BUDGETS
@@ -46,6 +47,10 @@ class DisruptionBudgets(Plugin, FiltersBundles, FiltersTasks, CountsTasks, Valid
             return np.ones(len(rows), bool)
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
         return _within(self._base.budgets_on(rows), unit, self._left)
+
+    def budgets_left(self) -> Budgets:
+        """The budgets, with what they still allow."""
+        return replace(self._base.budgets, allowed=frozen(self._left, np.int32))
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
         """Task-centric path: as ``bundle_quota_filter``; no opinion where there are no budgets."""

@@ -11,13 +11,14 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, in_a_row, sealed
 from pipeline.cluster.rules.quota import agreed
-from pipeline.cluster.rules.sparing import Quota, TaskQuota, may_all_go, task_quota
-from pipeline.cluster.tables import BOUND, RUNNING
+from pipeline.cluster.rules.sparing import Quota, TaskQuota, may_all_go, no_quota, task_quota
+from pipeline.cluster.tables import BOUND, RUNNING, Budgets
 from pipeline.keeping import cached_property
 from pipeline.kernels import in_halves, writing
 from pipeline.plugins.asked import AskedPlugins
 from pipeline.plugins.extension_points import FiltersTasks, OrdersQueues
 from pipeline.plugins.extensions import (
+    BUDGET_COLUMNS,
     BUNDLE_QUOTA,
     FAIR_SHARE,
     LOSERS,
@@ -177,15 +178,26 @@ class VictimHost(AskedPlugins):
 
     def bundle_quota(self, preemptor: Preemptor) -> Quota | None:
         """The only quota for this preemptor, where it can be counted in columns; else the filter has to be asked."""
+        quota, budgets = self.bundle_quotas(preemptor) or (no_quota(), ())
+        return quota if quota.counted and not any(map(len, budgets)) else None
+
+    def bundle_quotas(self, preemptor: Preemptor) -> tuple[Quota, Sequence[Budgets]] | None:
+        """What all quotas for this preemptor count, in columns: of queues, and budgets. None if one has to be asked."""
         asked = _known_by(preemptor)
         if asked not in self._quotas:
-            alone = sum(plugin.has_quota(preemptor) for plugin in self._asked(BUNDLE_QUOTA)) == 1
-            told = (plugin.bundle_quota(preemptor) for plugin in self._asked(QUOTA_COLUMNS) if alone)
-            self._quotas[asked] = next(told, None)
+            self._quotas[asked] = self._counted_quotas(preemptor)
         return self._quotas[asked]
 
+    def _counted_quotas(self, preemptor: Preemptor) -> tuple[Quota, Sequence[Budgets]] | None:
+        budgets = self._answering(BUDGET_COLUMNS)
+        several = zip(self._answering(BUNDLE_QUOTA), self._asked(BUNDLE_QUOTA), strict=True)
+        others = sum(at not in budgets and plugin.has_quota(preemptor) for at, plugin in several)
+        told = (plugin.bundle_quota(preemptor) for plugin in self._asked(QUOTA_COLUMNS) if others == 1)
+        quota = next(told, None) if others else no_quota()
+        return None if quota is None else (quota, [plugin.budgets_left() for plugin in self._asked(BUDGET_COLUMNS)])
+
     @cached_property
-    def _quotas(self) -> dict[tuple[object, ...], Quota | None]:
+    def _quotas(self) -> dict[tuple[object, ...], tuple[Quota, Sequence[Budgets]] | None]:
         return {}
 
     def spares_each(self, preemptor: Preemptor, sets: Sequence[Rows]) -> Bools:

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.cluster.arrays import Longs, frozen
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import Budgets
 from pipeline.cycle import cycle
 from pipeline.decision.plan import Plan
 from pipeline.decision.verdict import Accepted
@@ -93,6 +95,49 @@ def test_a_limit_on_podgroups_that_break_refuses_only_where_no_set_keeps_it(
     state = asking_for(gangs, [gang(wanted, gpu=DEVICES, queue=queue, priority=9)], everything)
     made = asked(state, len(gangs), purpose, policy=policy)
     assert isinstance(made, Plan) == lawful(gangs, wanted, everything, breaks)
+
+
+@settings(max_examples=sampled(60))
+@given(fleets(), st.tuples(st.integers(0, 24), st.integers(0, 24)), st.sampled_from([Purpose.PREEMPT, Purpose.RECLAIM]))
+def test_budgets_refuse_a_gang_only_where_no_set_of_gangs_keeps_them(
+    case: tuple[list[list[int]], int, int], allowed: tuple[int, int], purpose: Purpose
+) -> None:
+    """One budget covers every second gang, the other the rest; in a reclaim their queue is tight too."""
+    (gangs, wanted, beside), reclaims = case, purpose is Purpose.RECLAIM
+    spare = wanted * DEVICES + beside if reclaims else NODES * DEVICES
+    state = asking_for(gangs, [gang(wanted, gpu=DEVICES, queue=int(reclaims), priority=9)], spare)
+    held = np.array([np.bincount(mine, minlength=NODES) for mine in gangs])
+    possible = False
+    for bits in product([0, 1], repeat=len(gangs)):
+        gone = np.array(bits)[:, None] * held
+        within = gone[::2].sum() <= allowed[0] and gone[1::2].sum() <= allowed[1] and gone.sum() <= spare
+        possible |= bool(within and (gone.sum(axis=0) == DEVICES).sum() >= wanted)
+    labels = np.append(1 + np.arange(len(gangs)) % 2, 0)
+    made = asked(budgeted(state, labels, allowed), len(gangs), purpose)
+    assert isinstance(made, Plan) == possible
+
+
+def test_a_budget_is_not_used_up_on_what_makes_no_room() -> None:
+    """Of one budget one task may go: surplus, which leaves half a node to others, or one that has a node for itself."""
+    low = [Gang([Task(node, gpu=DEVICES)], minimum=1, priority=0) for node in range(10)]
+    elastic = Gang([Task(node, gpu=DEVICES // 2) for node in (10, 10, 11, 11)], minimum=3, priority=1)
+    alone = [Gang([Task(node, gpu=DEVICES)], minimum=1, priority=2) for node in (12, 13)]
+    state = cluster([{"gpu": DEVICES}] * 14, [*low, elastic, *alone, gang(2, gpu=DEVICES, priority=9)])
+    labels = np.array([*([1] * 10), 2, 2, 0, 0])
+    made = asked(budgeted(state, labels, (0, 1)), 13, Purpose.PREEMPT)
+    assert isinstance(made, Plan)
+    assert state.tasks.node[made.statement.evictions].tolist() == [12, 13]
+
+
+def budgeted(state: Snapshot, labels: Longs, allowed: tuple[int, int]) -> Snapshot:
+    """The state with two budgets, for podgroups with label 1 and those with label 2."""
+    covers = np.array([[[False, True, False]], [[False, False, True]]])
+    return replace(
+        state,
+        vocabulary=replace(state.vocabulary, label_sets=((), (("app", "x"),), (("app", "y"),))),
+        tasks=replace(state.tasks, label_set=frozen(labels[state.tasks.podgroup], np.int32)),
+        budgets=Budgets(frozen(allowed, np.int32), frozen(covers, np.bool_)),
+    )
 
 
 @pytest.mark.parametrize("seed", range(60))  # fewer miss faults that are known

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pipeline.cluster.arrays import Longs, Rows, frozen
+from pipeline.cluster.arrays import Bools, Longs, Rows, frozen
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.orders import total_rank
 from pipeline.cluster.rules.anti_affinity import concerns
-from pipeline.cluster.rules.sparing import no_quota
+from pipeline.cluster.rules.sparing import Quota, no_quota
+from pipeline.cluster.tables import Budgets
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import CLOSEST, Explanation, Reason
 from pipeline.decision.headroom import limits_of
@@ -28,6 +29,7 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.records import replace
+from pipeline.solvers.bundles.bundling.budget_columns import MOST_BUDGETS, NO_BUDGETS, binding
 from pipeline.solvers.bundles.bundling.node_clearing import takes_whole_nodes
 from pipeline.solvers.bundles.bundling.terms import EFFORT, BundleSearch
 from pipeline.solvers.bundles.covering.chosen import told_bundles
@@ -189,6 +191,8 @@ def search_of(attempt: Attempt, host: Host, need: Need) -> BundleSearch:
         # Counted from the end, the order numbers all podgroups from 0 on: that is sorted in half the time.
         after, queue_rank = total_rank(groups.priority, len(groups) - 1 - host.job_rank), before
     candidate, lost = host.candidates(preemptor), lost_work(attempt.snapshot, attempt.now)
+    counted = _counted(attempt, host, preemptor, candidate)
+    quota, budgets = counted or (no_quota(), NO_BUDGETS)
     return BundleSearch(
         snapshot=attempt.snapshot,
         need=need,
@@ -199,7 +203,7 @@ def search_of(attempt: Attempt, host: Host, need: Need) -> BundleSearch:
         queue_rank=frozen(queue_rank, np.int64),
         lost_work=frozen(lost, np.float64),
         quota_filter=(lambda rows, unit: host.bundle_quota_filter(preemptor, rows, unit))
-        if host.has_quota(preemptor)
+        if counted is None or quota.counted or len(budgets)
         else None,
         validate_set=lambda rows: host.validate_set(preemptor, rows),
         allow_whole=policy.allow_whole_bundle,
@@ -209,9 +213,24 @@ def search_of(attempt: Attempt, host: Host, need: Need) -> BundleSearch:
         keep_order=not policy.cheapest_set,
         effort=EFFORT if policy.polish else 0,
         by_priority=attempt.purpose is Purpose.PREEMPT,
-        quota=host.bundle_quota(preemptor) or no_quota(),
+        quota=quota,
+        budgets=budgets,
         limits=lambda: limits_of(host, preemptor.podgroups[0]),
     )
+
+
+def _counted(attempt: Attempt, host: Host, preemptor: Preemptor, candidate: Bools) -> tuple[Quota, Budgets] | None:
+    """What quotas count, if all of it can be counted in columns; None: plugins have to be asked."""
+    told = host.bundle_quotas(preemptor)
+    if told is None:
+        return None
+    quota, several = told
+    bind = [one for budgets in several if len(one := binding(attempt.snapshot, budgets, candidate))]
+    if not bind:
+        return quota, NO_BUDGETS
+    if len(bind) > 1 or len(bind[0]) > MOST_BUDGETS or not attempt.policy.cheapest_set:
+        return None
+    return quota, bind[0]
 
 
 def _why_none(best: Best) -> Reason:

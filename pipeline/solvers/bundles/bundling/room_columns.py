@@ -18,7 +18,7 @@ from pipeline.placement.need import Need
 #: What a node has of a resource that tasks hold whole as long as they repel; more than a node takes tasks.
 _WHOLE = 1 << 20
 #: What queues are said to hold of such a resource, so that no quota counts it.
-_PLENTY = 1 << 50
+PLENTY = 1 << 50
 
 
 class Closing(NamedTuple):
@@ -85,13 +85,13 @@ def room_columns(snapshot: Snapshot, need: Need, closing: Sequence[Closing]) -> 
     np.add.at(used, snapshot.placed.node[some], entries[:, some].T * there)
     asked = np.array([one.shapes for one in closing]).T
     return RoomColumns(
-        _wider(need.request, asked),
-        _wider(np.concatenate([held, held[kinds[:, 0]]]), np.concatenate([np.zeros((len(held), len(there))), more])),
+        wider(need.request, asked),
+        wider(np.concatenate([held, held[kinds[:, 0]]]), np.concatenate([np.zeros((len(held), len(there))), more])),
         np.append(every, kinds[:, 0]),
         frozen(form, np.int32),
-        _wider(room.future, there - used),
-        _wider(room.capacity, np.broadcast_to(there, used.shape)),
-        _wider(room.nominated, np.zeros_like(used)),
+        wider(room.future, there - used),
+        wider(room.capacity, np.broadcast_to(there, used.shape)),
+        wider(room.nominated, np.zeros_like(used)),
     )
 
 
@@ -101,22 +101,23 @@ def as_wide(quota: Quota, resources: int) -> Quota:
     if not quota.counted or more == 0:
         return quota
 
-    def wider(column: Longs, value: int) -> Longs:
-        return _wider(column, np.full((len(column), more), value))
+    def filled(column: Longs, value: int) -> Longs:
+        return wider(column, np.full((len(column), more), value))
 
     entitled, asking = quota.entitled, quota.asking
     nothing = np.zeros((len(entitled.counts), more))
     return quota._replace(
-        held=wider(quota.held, 0),
-        allocated=wider(quota.allocated, _PLENTY),
+        held=filled(quota.held, 0),
+        allocated=filled(quota.allocated, PLENTY),
         entitled=entitled._replace(
-            deserved=wider(entitled.deserved, 0),
+            deserved=filled(entitled.deserved, 0),
             counts=frozen(np.concatenate([entitled.counts, nothing], axis=1), np.bool_),
-            guarantee=wider(entitled.guarantee, 0),
+            guarantee=filled(entitled.guarantee, 0),
         ),
         asking=asking._replace(asked=frozen(np.append(asking.asked, nothing[0]), np.bool_)),
     )
 
 
-def _wider(columns: Longs, more: Longs | Bools) -> Longs:
+def wider(columns: Longs, more: Longs | Bools) -> Longs:
+    """The columns, and some more of the same rows."""
     return frozen(np.concatenate([columns, more], axis=1), np.int64)

@@ -10,7 +10,7 @@ from pipeline.cluster.counted.counting import runs
 from pipeline.cluster.rules.priorities import priority_ranks
 from pipeline.cluster.rules.sparing import Quota, no_quota
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Podgroups
+from pipeline.cluster.tables import Budgets, Podgroups
 from pipeline.decision.headroom import LineLimits
 from pipeline.decision.price import in_units, needed_by
 from pipeline.keeping import cached_property
@@ -18,6 +18,7 @@ from pipeline.kernels import in_halves, writing
 from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions, parts_in_regions, scarcest
 from pipeline.placement.need import Need
+from pipeline.solvers.bundles.bundling.budget_columns import NO_BUDGETS, Covered, covered_by, quota_with, with_budgets
 from pipeline.solvers.bundles.bundling.kinds import GroupKinds, kinds_of
 from pipeline.solvers.bundles.bundling.node_clearing import node_rank
 from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Site, Surplus, TaskDetails, Terms, Worth
@@ -70,8 +71,8 @@ class BundleSearch:
         bundles makes room.
     by_priority
         Whether the price ranks priority before lost work (preempt) or after it (reclaim).
-    quota
-        What ``quota_filter`` counts, where it can be counted in columns.
+    quota, budgets
+        What ``quota_filter`` counts of queues, and disruption budgets that bind, where all can be counted in columns.
     limits
         Those of the preemptor's queue, below which a final set must make room as well; None: they are not told.
     """
@@ -94,6 +95,7 @@ class BundleSearch:
     effort: int = EFFORT
     by_priority: bool = False
     quota: Quota = field(default_factory=no_quota)
+    budgets: Budgets = NO_BUDGETS
     limits: Callable[[], LineLimits] | None = None
 
     def __post_init__(self) -> None:
@@ -123,7 +125,12 @@ class BundleSearch:
     @property
     def asks_in_order(self) -> bool:
         """Whether plugins must be asked, domain by domain, what quotas leave of its list of bundles."""
-        return self.quota_filter is not None and not self.quota.counted
+        return self.quota_filter is not None and not self.counts_quotas
+
+    @property
+    def counts_quotas(self) -> bool:
+        """Whether there are quotas, and ``terms`` count them."""
+        return self.quota.counted or len(self.budgets) > 0
 
     def seats(self) -> Ids:
         """int32[G]: scratch for kernels, NONE everywhere."""
@@ -140,7 +147,12 @@ class BundleSearch:
     def columns(self) -> RoomColumns:
         """What kernels count of nodes, tasks and the need."""
         closing = () if self.repulsion is None else self.repulsion.closing
-        return room_columns(self.snapshot, self.need, closing)
+        columns = room_columns(self.snapshot, self.need, closing)
+        return columns if self._covered is None else with_budgets(columns, self._covered)
+
+    @cached_property
+    def _covered(self) -> Covered | None:
+        return covered_by(self.snapshot, self.budgets) if len(self.budgets) else None
 
     @cached_property
     def surplus(self) -> Surplus:
@@ -165,7 +177,10 @@ class BundleSearch:
             efficiency_step=self.efficiency_step,
             tolerance=0.0 if self.by_priority else self.efficiency_step,
         )
-        quota = as_wide(self.quota, self.columns.held.shape[1])
+        resources = self.columns.held.shape[1] - len(self.budgets)
+        quota = as_wide(self.quota, resources)
+        if self._covered is not None:
+            quota = quota_with(quota, self.budgets, self._covered, resources)
         return Terms(entries, self._groups, self.surplus, self.worth, rules, quota)
 
     @cached_property

@@ -63,7 +63,7 @@ class DomainBundles:
     def permitted(self) -> list[Bundles]:
         """The bundles that quotas permit: as in the design, with surplus chosen by slots, and in the order of nodes."""
         search, bundles, terms = self.search, self.ordered, self.search.terms
-        if search.quota.counted:
+        if search.counts_quotas:
             return [counted_off(bundles, terms, indifferent(int(search.site.start[self.nodes[0]])), search.seats())]
         orders = [bundles]
         other = bundles if self.estimated else self._arranged(favoured=True)

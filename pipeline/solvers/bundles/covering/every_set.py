@@ -79,7 +79,7 @@ def voted(search: BundleSearch, domain: int, bundles: Bundles) -> bool:
         return True
     terms, nodes = search.terms, search.nodes_of(domain)
     mine = arranged(bundles, order_of(bundles, terms.groups.before, terms.groups, terms.rules))
-    if search.quota.counted:
+    if search.counts_quotas:
         favour = indifferent(int(search.site.start[nodes[0]]))
         return len(counted_off(mine, terms, favour, search.seats()).entry) == len(bundles.entry)
     left = within_quota(mine, search.quota_filter, search.snapshot, nodes, cluster_wide=search.cluster_wide)

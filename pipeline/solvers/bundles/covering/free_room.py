@@ -59,6 +59,8 @@ class FreeRoom:
         self._denies = np.zeros(0, bool)
         if search.repulsion is not None:
             self._denies = search.repulsion.denies[snapshot.occupancy.task]
+        #: Whether anti-affinity is counted as a resource.
+        self._closes = search.repulsion is not None and len(search.repulsion.closing) > 0
         self._first, self._last = first, last
         on_card = snapshot.shapes.on_card[need.shapes]
         self._carded = any(on_card.tolist())
@@ -91,10 +93,10 @@ class FreeRoom:
     @cached_property
     def _packing(self) -> Packing:
         allowed = np.ascontiguousarray(self._allowed[:, self._first : self._last])
-        need, counted = self._need, self._request is not self._need.request
-        if counted:
+        need = self._need
+        if self._request is not need.request:
             need = replace(need, request=self._request)
-        return Packing(need, allowed, self._first, self._last, self._snapshot, counted, self._asked)
+        return Packing(need, allowed, self._first, self._last, self._snapshot, self._closes, self._asked)
 
     def places(self, leaving: Leaving) -> bool:
         """Whether the minimum can be placed at present; the placement is kept."""
