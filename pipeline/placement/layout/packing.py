@@ -22,11 +22,13 @@ _STEPS = 4
 def slots_at(request: Longs, shape: int, room: Longs, node: int, most: int) -> int:
     """How many tasks of ``shape`` the node takes, at most ``most``.
 
+    What is asked below 0 is asked of any one of these resources, the last on the axis: of one card.
+
     The float quotient is off by one at most (for quotients below 2**51) and is corrected; it is four times as fast as
     Python's integer division.
     """
-    count = most
-    for r in range(request.shape[1] - 1, -1, -1):  # devices are last on the axis and run out first
+    count, parts, last = most, 0, request.shape[1] - 1
+    for r in range(last, -1, -1):  # devices are last on the axis and run out first
         asked = request[shape, r]
         if asked > 0:
             there = room[node, r]
@@ -39,12 +41,16 @@ def slots_at(request: Longs, shape: int, room: Longs, node: int, most: int) -> i
             elif rest >= asked:
                 quotient += 1
             count = min(count, quotient)
-    return count
+        elif asked < 0:
+            parts += max(room[node, r], 0) // -asked
+    return min(count, parts) if request[shape, last] < 0 else count
 
 
 @inlined
 def slots_more(request: Longs, shape: int, room: Longs, node: int, most: int, now: int) -> int:
     """``slots_at`` after room was added to a node with ``now`` slots; mostly none or one more, so no division."""
+    if request[shape, request.shape[1] - 1] < 0:
+        return slots_at(request, shape, room, node, most)
     for count in range(now, min(now + _STEPS, most)):
         for r in range(request.shape[1] - 1, -1, -1):
             asked = request[shape, r]
@@ -56,6 +62,8 @@ def slots_more(request: Longs, shape: int, room: Longs, node: int, most: int, no
 @inlined
 def slots_less(request: Longs, shape: int, room: Longs, node: int, most: int, now: int) -> int:
     """``slots_at`` after room was taken from a node with ``now`` slots."""
+    if request[shape, request.shape[1] - 1] < 0:
+        return slots_at(request, shape, room, node, most)
     for count in range(now, max(now - _STEPS, 0), -1):
         fits = True
         for r in range(request.shape[1] - 1, -1, -1):

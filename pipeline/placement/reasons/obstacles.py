@@ -20,7 +20,7 @@ _EXACTLY = {
         Cause.SHAPES: Reason.SHAPES,
     },
     Reason.ILLEGAL: dict.fromkeys((Cause.CLOSED, Cause.CEILING, Cause.LASTING, Cause.SHARES), Reason.QUOTA),
-    Reason.BOUND: {Cause.LEVEL: Reason.NO_DOMAIN, Cause.NEVER: Reason.NEVER},
+    Reason.BOUND: {Cause.LEVEL: Reason.NO_DOMAIN, Cause.NEVER: Reason.NEVER, Cause.CARDS: Reason.CARDS},
 }  # fmt: skip
 _EXACTLY[Reason.UNPLACEABLE] = _EXACTLY[Reason.NO_ARRANGEMENT] | _EXACTLY[Reason.ILLEGAL] | _EXACTLY[Reason.BOUND]
 _EXACTLY[Reason.NO_CANDIDATES] = _EXACTLY[Reason.UNPLACEABLE]

@@ -72,7 +72,7 @@ def divides(attempt: Attempt) -> bool:
         return False
     need = need_of(snapshot, attempt.podgroups, surplus=False)
     plain = need.plain and not concerns(snapshot, need.tasks)
-    return plain and slots_decide(snapshot, need) and not has_choice(snapshot, need)
+    return plain and slots_decide(need) and not has_choice(snapshot, need)
 
 
 def survey(attempt: Attempt, host: Host) -> Survey | None:

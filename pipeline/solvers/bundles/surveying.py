@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows
-from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Survey
 from pipeline.decision.price import Price, compared
 from pipeline.kernels import both
@@ -32,20 +31,19 @@ _OUTCOMES_FOR_TWO, _BOUNDS_FOR_TWO = 2_000, 150_000
 _RIVALS = 3
 
 
-def slots_decide(snapshot: Snapshot, need: Need) -> bool:
+def slots_decide(need: Need) -> bool:
     """Whether slots decide what makes room, where tasks of the need are interchangeable."""
-    carded = snapshot.shapes.on_card[need.shapes].any()  # slots do not count cards
-    return len(need.shapes) == 1 and not carded
+    return len(need.shapes) == 1
 
 
 def priceable(search: BundleSearch) -> bool:
     """Whether slots decide everything in this search, so that all domains can be priced in one sweep."""
-    return slots_decide(search.snapshot, search.need) and not search.asks_in_order
+    return slots_decide(search.need) and not search.asks_in_order
 
 
 def estimable(search: BundleSearch, domains: Rows) -> Bools:
     """bool[D]: domains that can be estimated: slots decide there, and tasks of the need are interchangeable."""
-    if not slots_decide(search.snapshot, search.need):
+    if not slots_decide(search.need):
         return np.zeros(len(domains), bool)
     return search.interchangeable(domains)
 

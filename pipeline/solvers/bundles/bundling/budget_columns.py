@@ -69,10 +69,7 @@ def _pairs(snapshot: Snapshot, rows: Rows) -> Rows:
 def with_budgets(columns: RoomColumns, covered: Covered) -> RoomColumns:
     """The columns, and one for each budget; nodes have nothing of it."""
     kinds, many = covered.by_kind.shape
-    code = columns.form * np.int64(kinds) + covered.kind
-    used = np.bincount(code, minlength=len(columns.held) * kinds) > 0
-    of, kind = np.divmod(np.flatnonzero(used), kinds)
-    form = len(columns.held) - 1 + np.cumsum(used)[code]
+    of, kind, form = columns.told_apart(covered.kind, kinds)
 
     def none(rows: Longs) -> Longs:
         return wider(rows, np.zeros((len(rows), many), np.int64))
@@ -81,7 +78,7 @@ def with_budgets(columns: RoomColumns, covered: Covered) -> RoomColumns:
         none(columns.request),
         frozen(np.vstack([none(columns.held), np.hstack([columns.held[of], covered.by_kind[kind]])]), np.int64),
         np.append(columns.shape, columns.shape[of]),
-        frozen(form, np.int32),
+        form,
         none(columns.future),
         none(columns.capacity),
         none(columns.nominated),

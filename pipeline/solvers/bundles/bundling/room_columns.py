@@ -54,6 +54,8 @@ class RoomColumns(NamedTuple):
         The form of each entry.
     future, capacity, nominated: int64[N, R']
         Of the nodes, see ``Room``.
+    cards
+        How many of the resources, the last ones, are cards and what a node has of all of them together.
     """
 
     request: Longs
@@ -63,6 +65,23 @@ class RoomColumns(NamedTuple):
     future: Longs
     capacity: Longs
     nominated: Longs
+    cards: int = 0
+
+    @property
+    def beside_cards(self) -> int:
+        """How many resources are no cards."""
+        return self.request.shape[1] - self.cards
+
+    def told_apart(self, kind: Rows, kinds: int) -> tuple[Rows, Rows, Ids]:
+        """The forms of entries of several kinds (int64[M], below ``kinds``), each of which is a form of its own.
+
+        They come behind the forms that there are. Returns of each new one the old one and the kind, int64[K] both, and
+        the form of each entry.
+        """
+        code = self.form * np.int64(kinds) + kind
+        used = np.bincount(code, minlength=len(self.held) * kinds) > 0
+        of, kind_of = np.divmod(np.flatnonzero(used), kinds)
+        return of, kind_of, frozen(len(self.held) - 1 + np.cumsum(used)[code], np.int32)
 
 
 def room_columns(snapshot: Snapshot, need: Need, closing: Sequence[Closing]) -> RoomColumns:

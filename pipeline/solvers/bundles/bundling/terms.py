@@ -19,6 +19,7 @@ from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions, parts_in_regions, scarcest
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.budget_columns import NO_BUDGETS, Covered, covered_by, quota_with, with_budgets
+from pipeline.solvers.bundles.bundling.card_columns import asks_for_cards, with_cards
 from pipeline.solvers.bundles.bundling.kinds import GroupKinds, kinds_of
 from pipeline.solvers.bundles.bundling.node_clearing import node_rank
 from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Site, Surplus, TaskDetails, Terms, Worth
@@ -148,7 +149,12 @@ class BundleSearch:
         """What kernels count of nodes, tasks and the need."""
         closing = () if self.repulsion is None else self.repulsion.closing
         columns = room_columns(self.snapshot, self.need, closing)
-        return columns if self._covered is None else with_budgets(columns, self._covered)
+        columns = columns if self._covered is None else with_budgets(columns, self._covered)
+        return with_cards(columns, self.snapshot, self.need) if self._carded else columns
+
+    @cached_property
+    def _carded(self) -> bool:
+        return asks_for_cards(self.snapshot, self.need)
 
     @cached_property
     def _covered(self) -> Covered | None:
@@ -177,10 +183,11 @@ class BundleSearch:
             efficiency_step=self.efficiency_step,
             tolerance=0.0 if self.by_priority else self.efficiency_step,
         )
-        resources = self.columns.held.shape[1] - len(self.budgets)
+        resources = self.columns.beside_cards - len(self.budgets)
         quota = as_wide(self.quota, resources)
         if self._covered is not None:
             quota = quota_with(quota, self.budgets, self._covered, resources)
+        quota = as_wide(quota, self.columns.held.shape[1])
         return Terms(entries, self._groups, self.surplus, self.worth, rules, quota)
 
     @cached_property
@@ -242,6 +249,8 @@ class BundleSearch:
         """The nodes, and what the need asks for."""
         snapshot, need, columns = self.snapshot, self.need, self.columns
         opened, parts, scarce = frozen(self.open, np.bool_), self.parts or NO_PARTS, scarcest(need, snapshot)
+        if self._carded and need.plain:
+            scarce = columns.beside_cards
         return Site(snapshot.occupancy.start, columns.future, columns.request, need.count, opened, scarce, parts)
 
     @cached_property
@@ -252,7 +261,7 @@ class BundleSearch:
     @cached_property
     def asked_of_regions(self) -> AskedOfRegions | None:
         """What parts of the need ask of the regions that they go into."""
-        return asked_of_regions(self.need, self.columns.request, self.snapshot)
+        return asked_of_regions(self.need, self.columns.request[:, : self.columns.beside_cards], self.snapshot)
 
     @cached_property
     def alike(self) -> Bools:

@@ -9,10 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
-from pipeline.cluster.cards import freed_on_cards, slots_on_cards
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, frozen
 from pipeline.cluster.counted.counting import add_requests
-from pipeline.cluster.resources import slots
 from pipeline.keeping import cached_property
 from pipeline.placement.layout.packing import node_slots, place_classes
 from pipeline.placement.layout.region_slots import NO_REGIONS, PartsInRegions, RegionSlots, slots_by_region
@@ -62,13 +60,11 @@ class FreeRoom:
         #: Whether anti-affinity is counted as a resource.
         self._closes = search.repulsion is not None and len(search.repulsion.closing) > 0
         self._first, self._last = first, last
-        on_card = snapshot.shapes.on_card[need.shapes]
-        self._carded = any(on_card.tolist())
-        #: What each task asks of a card, where tasks are of one shape and slots decide.
-        self._on_card = int(on_card[0]) if interchangeable and len(on_card) == 1 else 0
-        self._simple = interchangeable and not self._carded
-        self.exact = self._simple and len(need.shapes) == 1
         columns = search.columns
+        #: Resources that are no cards, which are placed apart.
+        self._resources, self._carded = columns.beside_cards, columns.cards > 0
+        self._simple = interchangeable and not self._carded
+        self.exact = interchangeable and len(need.shapes) == 1
         self._request, room = columns.request, columns.future[first:last].copy()
         there, total = node_slots(columns.request, need.count, allowed, first, room)
         self.ground = Ground(
@@ -88,14 +84,19 @@ class FreeRoom:
 
     def arranged(self, leaving: Rows) -> Rows | None:
         """int64[minimum]: at present a node row for each task of the minimum; ``leaving`` int64[V]: all victims."""
-        return self._packing.places(self.ground.room, leaving)
+        return self._packing.places(self._room, leaving)
+
+    @property
+    def _room(self) -> Longs:
+        """int64[n, R]: what nodes have at present, without their cards."""
+        return np.ascontiguousarray(self.ground.room[:, : self._resources])
 
     @cached_property
     def _packing(self) -> Packing:
         allowed = np.ascontiguousarray(self._allowed[:, self._first : self._last])
         need = self._need
         if self._request is not need.request:
-            need = replace(need, request=self._request)
+            need = replace(need, request=frozen(self._request[:, : self._resources], np.int64))
         return Packing(need, allowed, self._first, self._last, self._snapshot, self._closes, self._asked)
 
     def places(self, leaving: Leaving) -> bool:
@@ -103,8 +104,6 @@ class FreeRoom:
         if self.exact or not self.enough:
             return self.enough and (len(self.ground.by_region.parts.size) == 0 or bool(suffices(self.ground)))
         need, room = self._need, self.ground.room
-        if self._on_card:
-            return self._card_slots(leaving.victims) >= need.minimum
         used = np.zeros_like(room)
         if self._simple:
             taken = place_classes(self._request, need.count, self._allowed[:, self._first : self._last], room)
@@ -115,24 +114,17 @@ class FreeRoom:
             nodes = self._nodes(leaving)
             if nodes is None:
                 return False
+            if self._carded:  # ``_used`` says nothing of cards, so every return is in doubt
+                return True
             add_requests(used, nodes - self._first, need.shape[: need.minimum], self._request, 1)
-        if not self._carded:  # ``used`` does not include cards, so every return is in doubt
-            self._used = used
+        self._used = used
         return True
 
     def _nodes(self, leaving: Leaving) -> Rows | None:
         """As ``arranged``; victims are listed only where something besides their room matters."""
         if not self._packing.heeds_leaving:
             return self.arranged(NO_ROWS)
-        return self.arranged(leaving.victims) if self._packing.may_fit(self.ground.room) else None
-
-    def _card_slots(self, leaving: Rows) -> int:
-        """Slots on all nodes for tasks of one shape that ask for parts of cards: exact."""
-        tasks, shapes = self._snapshot.tasks, self._snapshot.shapes
-        free = self._snapshot.card_room.future[self._first : self._last].copy()
-        freed_on_cards(tasks, shapes, leaving, self._first, free)
-        there = np.minimum(slots(self._request[0], self.ground.room), slots_on_cards(self._on_card, free))
-        return int(there[self._allowed[0, self._first : self._last]].sum())
+        return self.arranged(leaving.victims) if self._packing.may_fit(self._room) else None
 
     def cover(self, bundles: Bundles, works: Callable[[int], bool] | None, least: int = 0) -> int:
         """Let the fewest leading bundles leave for which ``works(bundles)``; NONE if there is no such number.
