@@ -105,7 +105,7 @@ def quota_with(quota: Quota, budgets: Budgets, covered: Covered, resources: int)
     def longer(column: Longs | Bools, last: Longs, more: int) -> Longs:
         return np.vstack([np.hstack([column, np.full((top, many), more)]), last]).astype(np.int64)
 
-    none, each = np.zeros(resources + many, np.int64), np.append(np.zeros(resources), np.ones(many))
+    none, each = np.zeros(resources + many, np.int64), np.repeat(np.array([0, 1]), (resources, many))
     above, answers = np.where(entitled.parent == NONE, top, entitled.parent), asking.answer.shape[1]
     return quota_of(
         quota.queue,

@@ -70,7 +70,7 @@ class RoomColumns(NamedTuple):
     @property
     def beside_cards(self) -> int:
         """How many resources are no cards."""
-        return self.request.shape[1] - self.cards
+        return int(self.request.shape[1]) - self.cards
 
     def told_apart(self, kind: Rows, kinds: int) -> tuple[Rows, Rows, Ids]:
         """The forms of entries of several kinds (int64[M], below ``kinds``), each of which is a form of its own.
