@@ -15,14 +15,14 @@ from numba.core import compiler, ir
 from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
-from numba.core.types.containers import BaseNamedTuple
+from numba.core.types.containers import BaseTuple
 from numba.extending import overload
 
 
 class LentNames(Lower):
-    """Numba's lowering, with names that are lent: of arguments, and of what is taken out of records that are lent.
+    """Numba's lowering, with names that are lent: of arguments, and of what is taken out of tuples that are lent.
 
-    Only a name that is given once is lent; what one with several meanings stands for may be the function's own.
+    A name with several meanings is lent if each of them is; else it may stand for what is the function's own.
     """
 
     def init(self) -> None:
@@ -32,24 +32,41 @@ class LentNames(Lower):
         for block in self.blocks.values():
             for one in block.find_insts(ir.Assign):
                 meanings.setdefault(one.target.name, []).append(one.value)
-        once = {name: given[0] for name, given in meanings.items() if len(given) == 1}
         self._lent: set[str] = set()
         before = -1
         while len(self._lent) > before and not self.func_ir.func_id.is_generator:
             before = len(self._lent)
-            self._lent |= {name for name, value in once.items() if self._type_lent(value) == self.typeof(name)}
+            self._lent |= {
+                name
+                for name, given in meanings.items()
+                if all(self._type_lent(value) == self.typeof(name) for value in given)
+            }
 
     def _type_lent(self, value: Any) -> Any:
         """The type of a value that is lent, as far as names are known that are; else None."""
         if isinstance(value, ir.Arg):
             return self.typeof(f"arg.{value.name}")
-        if isinstance(value, ir.Var) and value.name in self._lent:
-            return self.typeof(value.name)
-        if isinstance(value, ir.Expr) and value.op == "getattr" and value.value.name in self._lent:
-            record = self.typeof(value.value.name)
-            if isinstance(record, BaseNamedTuple) and value.attr in record.fields:
-                return record.types[record.fields.index(value.attr)]
-        return None
+        name, part = self._taken(value)
+        if name not in self._lent:
+            return None
+        return self.typeof(name) if part is None else self.typeof(name).types[part]
+
+    def _taken(self, value: Any) -> tuple[str, int | None]:
+        """The name that a value is taken from, and which part of it, None for all; no name if it is from none."""
+        if isinstance(value, ir.Var):
+            return value.name, None
+        if not isinstance(value, ir.Expr) or value.op not in ("getattr", "exhaust_iter", "static_getitem"):
+            return "", None
+        name = value.value.name
+        record = self.typeof(name)
+        if not isinstance(record, BaseTuple):
+            return "", None
+        if value.op == "getattr":
+            fields = getattr(record, "fields", ())
+            return (name, fields.index(value.attr)) if value.attr in fields else ("", None)
+        if value.op == "exhaust_iter":  # a tuple of which all parts are given names at once
+            return name, None
+        return (name, value.index % len(record.types)) if isinstance(value.index, int) else ("", None)
 
     def lower_assign(self, ty: Any, inst: Any) -> Any:
         """The value that a name stands for; it is counted unless it is lent."""
@@ -58,10 +75,9 @@ class LentNames(Lower):
             return super().lower_assign(ty, inst)
         if isinstance(value, ir.Arg):
             return self.fnargs[value.index]
-        if isinstance(value, ir.Var):
-            return self.loadvar(value.name)
-        record = value.value.name
-        return self.builder.extract_value(self.loadvar(record), self.typeof(record).fields.index(value.attr))
+        name, part = self._taken(value)
+        taken = self.loadvar(name)
+        return taken if part is None else self.builder.extract_value(taken, part)
 
     def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
         """Keep a value under a name. Nothing is counted off for a name that is lent: it stood for nothing before."""

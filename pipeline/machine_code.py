@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from re import Pattern
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -23,11 +22,11 @@ from numba.core.environment import Environment
 from numba.core.pythonapi import PythonAPI
 from numba.core.runtime import rtsys
 
-from pipeline import lowering, reference_counts
+from pipeline import lowering
 
 
 class _Code(JITCodeLibrary):
-    """The code of one function, in which references to arguments are not counted."""
+    """The code of one function."""
 
     def add_llvm_module(self, ll_module: Any) -> None:
         """Take code in, its variables turned from memory into values: once for all kernels that are linked with it."""
@@ -37,7 +36,7 @@ class _Code(JITCodeLibrary):
         passes.add_instruction_combine_pass()
         passes.add_simplify_cfg_pass()
         passes.run(ll_module, self._cheaply())
-        self._final_module.link_in(reference_counts.uncounted(ll_module))
+        self._final_module.link_in(ll_module)
 
     def _cheaply(self) -> Any:
         return self._codegen._pass_builder(opt=0, loop_vectorize=False, slp_vectorize=False)
@@ -197,9 +196,8 @@ def _made_from(kernel: Any) -> str:
 def _compiler() -> bytes:
     """What makes machine code of kernels, beside Numba."""
     kinds = [vars(one) for one in (_Code, Linked, MachineCode, ForPython, lowering.LentNames)]
-    made = [one for some in (*kinds, vars(lowering), vars(reference_counts)) for one in some.values()]
-    patterns = repr([one.pattern for one in made if isinstance(one, Pattern)]).encode()
-    return patterns + b"".join(_instructions(one.__code__) for one in made if isinstance(one, FunctionType))
+    made = [one for some in (*kinds, vars(lowering)) for one in some.values()]
+    return b"".join(_instructions(one.__code__) for one in made if isinstance(one, FunctionType))
 
 
 @cache
