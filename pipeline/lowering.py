@@ -20,7 +20,7 @@ from numba.extending import overload
 
 
 class LentNames(Lower):
-    """Numba's lowering, with names that are lent: of arguments, and of what is taken out of tuples that are lent.
+    """Numba's lowering, with names that are lent: of arguments, parts of tuples that are lent, and tuples of these.
 
     A name with several meanings is lent if each of them is; else it may stand for what is the function's own.
     """
@@ -39,17 +39,27 @@ class LentNames(Lower):
             self._lent |= {
                 name
                 for name, given in meanings.items()
-                if all(self._type_lent(value) == self.typeof(name) for value in given)
+                if all(self._is_lent(value, self.typeof(name)) for value in given)
             }
 
-    def _type_lent(self, value: Any) -> Any:
-        """The type of a value that is lent, as far as names are known that are; else None."""
+    def _is_lent(self, value: Any, kind: Any) -> bool:
+        """Whether a value is lent as a value of this type, as far as names are known that are."""
         if isinstance(value, ir.Arg):
-            return self.typeof(f"arg.{value.name}")
+            return bool(self.typeof(f"arg.{value.name}") == kind)
+        if isinstance(value, ir.Expr) and value.op == "build_tuple":
+            items = [one.name for one in value.items]
+            return all(
+                not self._is_counted(part) or (name in self._lent and self.typeof(name) == part)
+                for name, part in zip(items, kind, strict=True)
+            )
         name, part = self._taken(value)
         if name not in self._lent:
-            return None
-        return self.typeof(name) if part is None else self.typeof(name).types[part]
+            return False
+        return bool((self.typeof(name) if part is None else self.typeof(name).types[part]) == kind)
+
+    def _is_counted(self, kind: Any) -> bool:
+        """Whether there are references to values of this type, or to what is in them."""
+        return bool(self.context.data_model_manager[kind].contains_nrt_meminfo())
 
     def _taken(self, value: Any) -> tuple[str, int | None]:
         """The name that a value is taken from, and which part of it, None for all; no name if it is from none."""
@@ -75,6 +85,12 @@ class LentNames(Lower):
             return super().lower_assign(ty, inst)
         if isinstance(value, ir.Arg):
             return self.fnargs[value.index]
+        if isinstance(value, ir.Expr) and value.op == "build_tuple":
+            parts = [
+                self.context.cast(self.builder, self.loadvar(one.name), self.typeof(one.name), to)
+                for one, to in zip(value.items, ty, strict=True)
+            ]
+            return self.context.make_tuple(self.builder, ty, parts)
         name, part = self._taken(value)
         taken = self.loadvar(name)
         return taken if part is None else self.builder.extract_value(taken, part)

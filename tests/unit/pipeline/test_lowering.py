@@ -69,6 +69,14 @@ def read_in_branches(outer):
         total += _until(outer.inner, left[at]) + same[at]
     return total
 
+@kernel
+def read_with_names_at_once(outer):
+    total, left, right, least, inner = 0, outer.inner.left, outer.inner.right, outer.least, outer.inner
+    for at in range(len(left)):
+        same, other, more = left, inner.right, least
+        total += same[at] - other[0] * more
+    return total
+
 @linked
 def _kept(inner, at):
     return inner.right[at:] if at % 2 else inner.left
@@ -149,7 +157,7 @@ def outer(lowered: ModuleType, first: int) -> Any:
     return lowered.Outer(lowered.Inner(np.arange(first, first + 3000), np.arange(90, 3090)), 2)
 
 
-@pytest.mark.parametrize("name", ["read", "read_by_place", "read_in_branches"])
+@pytest.mark.parametrize("name", ["read", "read_by_place", "read_in_branches", "read_with_names_at_once"])
 def test_a_function_that_only_reads_what_it_is_lent_counts_nothing(
     lowered: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
