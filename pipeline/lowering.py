@@ -74,7 +74,7 @@ class LentNames(Lower):
         if value.op == "getattr":
             fields = getattr(record, "fields", ())
             return (name, fields.index(value.attr)) if value.attr in fields else ("", None)
-        if value.op == "exhaust_iter":  # a tuple of which all parts are given names at once
+        if value.op == "exhaust_iter":  # all parts of a tuple are given names at once
             return name, None
         return (name, value.index % len(record.types)) if isinstance(value.index, int) else ("", None)
 

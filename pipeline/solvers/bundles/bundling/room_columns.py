@@ -68,7 +68,7 @@ class RoomColumns(NamedTuple):
     cards: int = 0
 
     @property
-    def beside_cards(self) -> int:
+    def without_cards(self) -> int:
         """How many resources are no cards."""
         return int(self.request.shape[1]) - self.cards
 

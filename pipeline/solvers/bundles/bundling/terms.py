@@ -183,7 +183,7 @@ class BundleSearch:
             efficiency_step=self.efficiency_step,
             tolerance=0.0 if self.by_priority else self.efficiency_step,
         )
-        resources = self.columns.beside_cards - len(self.budgets)
+        resources = self.columns.without_cards - len(self.budgets)
         quota = as_wide(self.quota, resources)
         if self._covered is not None:
             quota = quota_with(quota, self.budgets, self._covered, resources)
@@ -250,7 +250,7 @@ class BundleSearch:
         snapshot, need, columns = self.snapshot, self.need, self.columns
         opened, parts, scarce = frozen(self.open, np.bool_), self.parts or NO_PARTS, scarcest(need, snapshot)
         if self._carded and need.plain:
-            scarce = columns.beside_cards
+            scarce = columns.without_cards
         return Site(snapshot.occupancy.start, columns.future, columns.request, need.count, opened, scarce, parts)
 
     @cached_property
@@ -261,7 +261,7 @@ class BundleSearch:
     @cached_property
     def asked_of_regions(self) -> AskedOfRegions | None:
         """What parts of the need ask of the regions that they go into."""
-        return asked_of_regions(self.need, self.columns.request[:, : self.columns.beside_cards], self.snapshot)
+        return asked_of_regions(self.need, self.columns.request[:, : self.columns.without_cards], self.snapshot)
 
     @cached_property
     def alike(self) -> Bools:

@@ -62,7 +62,7 @@ class FreeRoom:
         self._first, self._last = first, last
         columns = search.columns
         #: Resources that are no cards, which are placed apart.
-        self._resources, self._carded = columns.beside_cards, columns.cards > 0
+        self._resources, self._carded = columns.without_cards, columns.cards > 0
         self._simple = interchangeable and not self._carded
         self.exact = interchangeable and len(need.shapes) == 1
         self._request, room = columns.request, columns.future[first:last].copy()
