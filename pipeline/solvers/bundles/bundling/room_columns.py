@@ -73,7 +73,7 @@ class RoomColumns(NamedTuple):
         return int(self.request.shape[1]) - self.cards
 
     def told_apart(self, kind: Rows, kinds: int) -> tuple[Rows, Rows, Ids]:
-        """The forms of entries of several kinds (int64[M], below ``kinds``), each of which is a form of its own.
+        """The forms of entries of several kinds (int64[M], below ``kinds``); each kind of a form is a form of its own.
 
         They come behind the forms that there are. Returns of each new one the old one and the kind, int64[K] both, and
         the form of each entry.
