@@ -42,7 +42,10 @@ def slots_at(request: Longs, shape: int, room: Longs, node: int, most: int) -> i
                 quotient += 1
             count = min(count, quotient)
         elif asked < 0:
-            parts += max(room[node, r], 0) // -asked
+            left = room[node, r] + asked
+            while left >= 0 and parts < most:  # a card takes a few, and mostly none
+                left += asked
+                parts += 1
     return min(count, parts) if request[shape, last] < 0 else count
 
 

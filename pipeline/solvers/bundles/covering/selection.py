@@ -139,13 +139,14 @@ def _fairest_by_placing(here: DomainBundles, least: int) -> Selection | None:
 def _by_placing(here: DomainBundles) -> Selection | None:
     """The fewest leading bundles that work where slots leave a doubt, or the law refuses what they say.
 
-    They must make room on the nodes and below the limits of the queue. The law is asked about those of them that are
-    needed, since it refuses more than these; and at every step where it still refuses.
+    They must make room on the nodes; where what is needed of them is refused, below the limits of the queue as well.
+    The law is asked about what is needed, since it refuses more than that; and at every step where it still refuses.
     """
     search, domain = here.search, here.domain
-    settled = FreeRoom(search, domain).exact and search.exceeded is None  # that is what was refused
-    for by_law in (True,) if settled else (False, True):
-        least = _least(here, FreeRoom(search, domain), by_law=by_law)
+    heeded = [] if FreeRoom(search, domain).exact else [(False, False)]  # what slots say alone was refused before
+    heeded += [] if search.exceeded is None else [(True, False)]
+    for by_limits, by_law in (*heeded, (True, True)):
+        least = _least(here, FreeRoom(search, domain), by_limits=by_limits, by_law=by_law)
         if by_law or least is None or left_by(search, domain, least).lawful():
             break
     least = of_few_units(here, least)
@@ -184,13 +185,13 @@ class _Returning:
         return self._chosen.lawful()
 
 
-def _least(here: DomainBundles, free: FreeRoom, *, by_law: bool) -> Outcome | None:
+def _least(here: DomainBundles, free: FreeRoom, *, by_limits: bool, by_law: bool) -> Outcome | None:
     """The fewest leading bundles that work, the gang being placed where slots leave a doubt; None if none do."""
     search, domain, bundles = here.search, here.domain, here.permitted[0]
-    least = least_leading(search, bundles)
+    least = least_leading(search, bundles) if by_limits else 0
 
     def works(chosen: Chosen | _Returning) -> bool:
-        return free.places(chosen) and chosen.relieves() and not (by_law and not chosen.lawful())
+        return free.places(chosen) and (not by_limits or chosen.relieves()) and (not by_law or chosen.lawful())
 
     def leading_work(count: int) -> bool:
         return works(all_of(search, domain, first(bundles, count)))
@@ -204,6 +205,6 @@ def _least(here: DomainBundles, free: FreeRoom, *, by_law: bool) -> Outcome | No
     def still_works(returned: Bools) -> bool:
         return works(_Returning(search, domain, leading, units, returned))
 
-    returned = free.reprieve(units, still_works, lawful=by_law or search.exceeded is not None)
+    returned = free.reprieve(units, still_works, lawful=by_law or (by_limits and search.exceeded is not None))
     cost = cost_of(leading, units, returned, terms, search.seats())
     return Outcome(True, leading, units, returned, cost)
