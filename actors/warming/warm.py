@@ -30,7 +30,7 @@ from pipeline.cluster.arrays import NO_ROWS
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.compiled import Compiled
 from pipeline.decision.attempt import Attempt
-from pipeline.policy import Policy, Purpose
+from pipeline.policy import PluginSetting, Policy, Purpose
 from pipeline.propose import propose
 from pipeline.records import replace
 
@@ -47,6 +47,8 @@ _TASK_BY_TASK = {
     "action_arguments": (("preempt", (("topology_aware", True),)),),
 }
 
+#: A plugin that no profile of ours names.
+_OTHER = PluginSetting("proportion")
 #: The compiler makes so much that garbage is looked for in all of it: at Python's own thresholds a tenth of its time.
 _RARELY = (200_000, 20, 100)
 
@@ -177,6 +179,10 @@ def _decided(policy: Policy, rehearsals: Sequence[tuple[Policy, bool]] | None = 
             propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW))
             breaks_without(fleet.snapshot, np.array([fleet.gang]), NO_ROWS)  # asked of victims that become superfluous
             decisions += 1
+    if rehearsals is None:
+        other = replace(policy, plugins=(*policy.plugins, _OTHER))
+        propose(Attempt(fleets[0].snapshot, other, Purpose.RECLAIM, (fleets[0].gang,), None, NOW))
+        decisions += 1
     plays = _rehearsals(policy) if rehearsals is None else rehearsals
     with unsaid():
         return decisions + sum(Rehearsal(one, budgets=budgets).play() for one, budgets in plays)
