@@ -178,7 +178,7 @@ class _Returning:
 
     def relieves(self) -> bool:
         """Whether the queue may then take the need."""
-        return self.search.exceeded is None or self._chosen.relieves()
+        return self._chosen.relieves()
 
     def lawful(self) -> bool:
         """Whether the victims may go together."""
@@ -188,10 +188,11 @@ class _Returning:
 def _least(here: DomainBundles, free: FreeRoom, *, by_limits: bool, by_law: bool) -> Outcome | None:
     """The fewest leading bundles that work, the gang being placed where slots leave a doubt; None if none do."""
     search, domain, bundles = here.search, here.domain, here.permitted[0]
-    least = least_leading(search, bundles) if by_limits else 0
+    limited = by_limits and search.exceeded is not None
+    least = least_leading(search, bundles) if limited else 0
 
     def works(chosen: Chosen | _Returning) -> bool:
-        return free.places(chosen) and (not by_limits or chosen.relieves()) and (not by_law or chosen.lawful())
+        return free.places(chosen) and (not limited or chosen.relieves()) and (not by_law or chosen.lawful())
 
     def leading_work(count: int) -> bool:
         return works(all_of(search, domain, first(bundles, count)))
@@ -205,6 +206,6 @@ def _least(here: DomainBundles, free: FreeRoom, *, by_limits: bool, by_law: bool
     def still_works(returned: Bools) -> bool:
         return works(_Returning(search, domain, leading, units, returned))
 
-    returned = free.reprieve(units, still_works, lawful=by_law or (by_limits and search.exceeded is not None))
+    returned = free.reprieve(units, still_works, lawful=by_law or limited)
     cost = cost_of(leading, units, returned, terms, search.seats())
     return Outcome(True, leading, units, returned, cost)

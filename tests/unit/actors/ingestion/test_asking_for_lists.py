@@ -13,6 +13,7 @@ from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.envelopes import Outgoing
 from actors.protocol.full_list import cut
+from tests.support.gauges import figure
 from tests.support.told_world import CLUSTER, World, drained, task
 
 #: An event about an object of each kind, each about another one.
@@ -57,20 +58,6 @@ def test_a_state_that_no_list_has_completed_is_said_to_be_unlisted(
     loop.turn(0)
     assert not loop.unlisted
     assert figure(reader, "clearway.state.unlisted") == 0.0
-
-
-def figure(reader: InMemoryMetricReader, name: str) -> float:
-    """The newest value of a gauge."""
-    data = reader.get_metrics_data()
-    assert data is not None
-    found = [
-        metric.data.data_points[0].value
-        for resource in data.resource_metrics
-        for scope in resource.scope_metrics
-        for metric in scope.metrics
-        if metric.name == name
-    ]
-    return float(found[0])
 
 
 def test_a_start_without_anything_asks_for_a_full_list() -> None:

@@ -11,6 +11,7 @@ from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.envelopes import Outgoing
 from actors.protocol.full_list import cut
+from tests.support.gauges import figure
 from tests.support.told_world import CLUSTER, World, drained, state_of, task
 
 
@@ -173,17 +174,3 @@ def test_a_second_writer_is_a_figure() -> None:
     world.now += 5.0
     loop.turn(0)
     assert figure(reader, "clearway.fleet.writers") == 2
-
-
-def figure(reader: InMemoryMetricReader, name: str) -> float:
-    """The newest value of a gauge."""
-    data = reader.get_metrics_data()
-    assert data is not None
-    found = [
-        metric.data.data_points[0].value
-        for resource in data.resource_metrics
-        for scope in resource.scope_metrics
-        for metric in scope.metrics
-        if metric.name == name
-    ]
-    return float(found[0])
