@@ -284,6 +284,18 @@ class BundleSearch:
         """bool[S, N]: ``allowed``, without nodes that anti-affinity denies whatever is evicted."""
         return self.allowed if self.repulsion is None else frozen(self.allowed & ~self.repulsion.denied, np.bool_)
 
+    @cached_property
+    def only_slots(self) -> bool:
+        """Whether slots alone say where the tasks go, in every domain.
+
+        All are alike, nothing repels them, and they have no cards, no level that they prefer and no part of their own.
+        """
+        need, have = self.need, self.snapshot.counts
+        if len(need.shapes) > 1 or not need.plain or self.columns.cards or self.repulsion is not None:
+            return False
+        prefers = any(part.preferred_level != NONE for part in need.parts)
+        return not prefers and not any(have.running[one] or have.waiting[one] for one in need.podgroups)
+
     def interchangeable(self, domains: Rows) -> Bools:
         """bool[D]: domains in which tasks of one shape are interchangeable, in the parts that go into one region each.
 

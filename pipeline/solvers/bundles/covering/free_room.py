@@ -65,6 +65,7 @@ class FreeRoom:
         self._resources, self._carded = columns.without_cards, columns.cards > 0
         self._simple = interchangeable and not self._carded
         self.exact = interchangeable and len(need.shapes) == 1
+        self._only_slots = search.only_slots
         self._request, room = columns.request, columns.future[first:last].copy()
         there, total = node_slots(columns.request, need.count, allowed, first, room)
         self.ground = Ground(
@@ -84,7 +85,11 @@ class FreeRoom:
 
     def arranged(self, leaving: Rows) -> Rows | None:
         """int64[minimum]: at present a node row for each task of the minimum; ``leaving`` int64[V]: all victims."""
-        return self._packing.places(self._room, leaving)
+        if not self._only_slots:
+            return self._packing.places(self._room, leaving)
+        allowed = self._allowed[:, self._first : self._last]
+        taken = place_classes(self._request, self._need.count, allowed, self.ground.room)[0]
+        return np.arange(self._first, self._last).repeat(taken) if taken.sum() == self._need.minimum else None
 
     @property
     def _room(self) -> Longs:
