@@ -66,7 +66,7 @@ class Capacity(
         shares = self._shares = shares_of(queues, context.snapshot.capacity, tree=self._tree, strict=self._strict)
         self._entitled = Entitled(shares.deserved, shares.counts, queues.guarantee, shares.parent)
         self._closed = shares.inner | (queues.state != OPEN)  # work lives in leaves
-        self._answers: dict[int, Ids] = {}
+        self._answers: dict[object, Ids] = queues.answers(answering)
 
     @property
     def _allocated(self) -> Longs:
@@ -197,9 +197,10 @@ class Capacity(
 
     def _asking(self, preemptor: Preemptor) -> Asking:
         mine = self._queue_of(preemptor)
-        if mine not in self._answers:
-            self._answers[mine] = answering(self._shares.parent, mine, self._level, strict=self._strict)
-        return Asking(_asked(preemptor), self._answers[mine], self._related(mine, preemptor))
+        asked = mine, self._level, self._tree, self._strict
+        if asked not in self._answers:
+            self._answers[asked] = answering(self._shares.parent, mine, self._level, strict=self._strict)
+        return Asking(_asked(preemptor), self._answers[asked], self._related(mine, preemptor))
 
     def _related(self, mine: int, preemptor: Preemptor) -> Bools:
         """bool[Q]: see ``Asking.related``."""
