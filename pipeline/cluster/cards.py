@@ -6,19 +6,24 @@ if one of its cards has that much by itself.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Longs, Rows, distinct, is_among
 from pipeline.cluster.counted.totals import Room
 from pipeline.cluster.tables import PENDING, Shapes, Tasks
 from pipeline.kernels import shared
 
 
+def _freed(tasks: Tasks, shapes: Shapes, rows: Rows) -> tuple[Rows, Rows, Longs]:
+    """What tasks ``rows`` int64[V] hold or are promised of cards: nodes, cards and amounts, of those that do."""
+    rows = rows[tasks.card[rows] != NONE]
+    place = np.where(tasks.status[rows] == PENDING, tasks.nominated[rows], tasks.node[rows])
+    return place, tasks.card[rows], shapes.on_card[tasks.shape[rows]]
+
+
 def freed_on_cards(tasks: Tasks, shapes: Shapes, rows: Rows, first: int, free: Longs) -> None:
     """Add what tasks ``rows`` int64[V] hold or are promised to ``free`` int64[n, D], of the nodes from ``first`` on."""
-    rows = rows[tasks.card[rows] != NONE]
-    place = np.where(tasks.status[rows] == PENDING, tasks.nominated[rows], tasks.node[rows]) - first
-    here = (place >= 0) & (place < len(free))
-    rows = rows[here]
-    np.add.at(free, (place[here], tasks.card[rows]), shapes.on_card[tasks.shape[rows]])
+    place, card, amount = _freed(tasks, shapes, rows)
+    here = (place >= first) & (place < first + len(free))
+    np.add.at(free, (place[here] - first, card[here]), amount[here])
 
 
 def fits_card(amount: int, free: Longs) -> Bools:
@@ -46,22 +51,35 @@ def best_card(amount: int, free: Longs | list[int], spread: bool) -> int:
     return best
 
 
-def packed(amounts: Longs, free: Longs, spread: bool) -> Rows | None:
-    """A card of one node for each of several tasks, int64[K], or None if none was found.
+def packed(amounts: Longs, at: Rows, free: Longs, spread: bool) -> Rows:
+    """A card for each of several tasks of some nodes, int64[K]; NONE for all of a node where none was found for one.
 
     The biggest first, each on the card that ``best_card`` says; where spreading them fails they are packed (best-fit
     decreasing, Johnson 1973). A task that asks for 0 gets NONE.
+
+    Parameters
+    ----------
+    amounts, at: int64[K]
+        What each task asks for, and the row of its node in ``free``.
+    free: int64[n, D]
+        Of the cards of these nodes.
     """
-    parts, left = amounts.tolist(), free.tolist()
-    result = [NONE] * len(parts)
-    for at in sorted(range(len(parts)), key=lambda at: -parts[at]):
-        if parts[at] == 0:
-            break
-        result[at] = card = best_card(parts[at], left, spread)
-        if card == NONE:
-            return packed(amounts, free, False) if spread else None
-        left[card] -= parts[at]
-    return np.array(result, np.int64)
+    result, left = np.full(len(amounts), NONE, np.int64), free.copy()
+    order = np.lexsort((-amounts, at))
+    order = order[amounts[order] > 0]
+    rank = np.arange(len(order)) - np.searchsorted(at[order], at[order])
+    for turn in range(int(rank.max(initial=NONE)) + 1):  # one task of each node at once
+        some = order[rank == turn]
+        node, asked = at[some], amounts[some]
+        there = left[node]
+        fits = there >= asked[:, None]
+        card = np.where(fits, -there if spread else there, UNLIMITED).argmin(axis=1)
+        some, node, card = (one[fits.any(axis=1)] for one in (some, node, card))
+        result[some] = card
+        left[node, card] -= amounts[some]
+    failed = is_among(at, at[(result == NONE) & (amounts > 0)])
+    result[failed] = packed(amounts[failed], at[failed], free, False) if spread and failed.any() else NONE
+    return result
 
 
 def cards_for(tasks: Tasks, shapes: Shapes, room: Room, placed: tuple[Rows, Rows], leaving: Rows, spread: bool) -> Rows:
@@ -70,14 +88,11 @@ def cards_for(tasks: Tasks, shapes: Shapes, room: Room, placed: tuple[Rows, Rows
     NONE where no card is asked for, or none was found.
     """
     rows, nodes = placed
-    amounts, result = shapes.on_card[tasks.shape[rows]], np.full(len(rows), NONE, np.int64)
+    amounts = shapes.on_card[tasks.shape[rows]]
     if not amounts.any():
-        return result
-    for node in np.unique(nodes[amounts > 0]).tolist():
-        here = np.flatnonzero((nodes == node) & (amounts > 0))
-        free = room.future_of(np.array([node]))
-        freed_on_cards(tasks, shapes, leaving, node, free)
-        on = packed(amounts[here], free[0], spread)
-        if on is not None:
-            result[here] = on
-    return result
+        return np.full(len(rows), NONE, np.int64)
+    here = distinct(nodes)
+    free, (place, card, amount) = room.future_of(here), _freed(tasks, shapes, leaving)
+    some = is_among(place, here)
+    np.add.at(free, (here.searchsorted(place[some]), card[some]), amount[some])
+    return packed(amounts, here.searchsorted(nodes), free, spread)

@@ -153,8 +153,8 @@ class Room:
         if amount == 0:
             return True
         parts = self._parts.get(node, ()) + (amount,) * many
-        on = packed(np.array(parts, np.int64), self._cards[node], spread=False)
-        if on is None:
+        on = packed(np.array(parts, np.int64), np.zeros(len(parts), np.int64), self._cards[node : node + 1], False)
+        if (on == NONE).any():
             return False
         self._parts[node] = parts
         self._cards_left[node] = self._cards[node]

@@ -19,6 +19,14 @@ def asks_for_cards(snapshot: Snapshot, need: Need) -> bool:
     return bool(snapshot.shapes.on_card[need.shapes].any())
 
 
+def cards_scarcer(snapshot: Snapshot, need: Need, resource: int) -> bool:
+    """Whether tasks of the need ask for a larger part of what cards have for them than of what nodes have of a resource."""
+    asked, free = snapshot.shapes.on_card[need.shapes], snapshot.card_room.future
+    least = max(int(asked[asked > 0].min()), 1)
+    there = int((np.maximum(free, 0) // least).sum()) * least
+    return bool((asked @ need.count) / (there + 1.0) >= need.total[resource] / (snapshot.room.free[resource] + 1.0))
+
+
 def with_cards(columns: RoomColumns, snapshot: Snapshot, need: Need) -> RoomColumns:
     """The columns, one for what all cards of a node have, and for tasks of one shape one for each card."""
     room, on_card = snapshot.card_room, snapshot.shapes.on_card

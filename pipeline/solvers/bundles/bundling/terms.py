@@ -19,7 +19,7 @@ from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions, parts_in_regions, scarcest
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.budget_columns import NO_BUDGETS, Covered, covered_by, quota_with, with_budgets
-from pipeline.solvers.bundles.bundling.card_columns import asks_for_cards, with_cards
+from pipeline.solvers.bundles.bundling.card_columns import asks_for_cards, cards_scarcer, with_cards
 from pipeline.solvers.bundles.bundling.kinds import GroupKinds, kinds_of
 from pipeline.solvers.bundles.bundling.node_clearing import node_rank
 from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Site, Surplus, TaskDetails, Terms, Worth
@@ -249,7 +249,7 @@ class BundleSearch:
         """The nodes, and what the need asks for."""
         snapshot, need, columns = self.snapshot, self.need, self.columns
         opened, parts, scarce = frozen(self.open, np.bool_), self.parts or NO_PARTS, scarcest(need, snapshot)
-        if self._carded and need.plain:
+        if self._carded and need.plain and cards_scarcer(snapshot, need, scarce):
             scarce = columns.without_cards
         return Site(snapshot.occupancy.start, columns.future, columns.request, need.count, opened, scarce, parts)
 

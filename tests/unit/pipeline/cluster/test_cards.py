@@ -191,20 +191,30 @@ def test_the_policy_chooses_between_the_fullest_and_the_emptiest_card(cards: str
     assert first_cycle(document) == (set(), {"c-0": expected})
 
 
+def on_one_node(amounts: list[int], free: Any, *, spread: bool) -> list[int]:
+    return [int(card) for card in packed(np.array(amounts), np.zeros(len(amounts), np.int64), free[None], spread)]
+
+
 def test_a_card_fills_up_and_equals_go_by_the_order_of_the_node() -> None:
     gib = np.array([8, 8, 2])
     assert [best_card(3, gib, spread) for spread in (False, True)] == [0, 0]
     assert best_card(9, gib, False) == NONE
     assert best_card(0, gib, False) == NONE
-    assert packed(np.array([3, 0, 5, 5, 3]), gib, False).tolist() == [0, NONE, 0, 1, 1]
-    assert packed(np.array([4, 4, 8]), gib, True).tolist() == [1, 1, 0]
-    assert packed(np.array([5, 5, 5]), gib, False) is None
+    assert on_one_node([3, 0, 5, 5, 3], gib, spread=False) == [0, NONE, 0, 1, 1]
+    assert on_one_node([4, 4, 8], gib, spread=True) == [1, 1, 0]
+    assert on_one_node([5, 0, 5, 5], gib, spread=False) == [NONE, NONE, NONE, NONE]
     assert slots_on_cards(3, np.array([[8, 8, 2], [-1, 3, 0]])).tolist() == [4, 1]
 
 
 def test_spreading_gives_way_where_only_packing_fits() -> None:
-    assert packed(np.array([4, 3, 1]), np.array([5, 3]), True).tolist() == [0, 1, 0]
-    assert packed(np.array([5, 4, 4]), np.array([8, 5]), True).tolist() == [1, 0, 0]
+    assert on_one_node([4, 3, 1], np.array([5, 3]), spread=True) == [0, 1, 0]
+    assert on_one_node([5, 4, 4], np.array([8, 5]), spread=True) == [1, 0, 0]
+
+
+def test_each_node_has_its_tasks_packed_by_themselves() -> None:
+    free, at = np.array([[8, 8], [5, 3], [8, 5]]), np.array([2, 1, 0, 1, 2, 0, 2, 1, 0])
+    amounts = np.array([5, 4, 9, 3, 4, 1, 4, 1, 0])
+    assert packed(amounts, at, free, True).tolist() == [1, 0, NONE, 1, 0, NONE, 0, 0, NONE]
 
 
 def test_a_task_that_asks_for_a_card_alone_is_not_best_effort() -> None:

@@ -56,6 +56,20 @@ def test_slots_are_those_of_cards_one_by_one(seed: int, part: str) -> None:
         assert (free.ground.slots[0] >= np.minimum(apart, need.count[0])).all()
 
 
+@pytest.mark.parametrize(("part", "cpu", "scarce"), [("4Gi", 1, "cards"), ("4Gi", 9, "cpu"), ("6Gi", 9, "cards")])
+def test_the_scarcest_resource_is_cards_where_these_run_out_first(part: str, cpu: int, scarce: str) -> None:
+    """Of each node 6 GB of cards and 8 CPU are free; no part of 6 GB fits."""
+    holders = [holder(f"h{at}", size, CARDS[at], on="n0") for at, size in enumerate(("6Gi", "4Gi"))]
+    fill = {"name": "fill", "request": {"cpu": 22}, "status": "Running", "node": "n0"}
+    filled = {"name": "fill", "queue": "q", "priority": 0, "min_available": 1, "tasks": [fill]}
+    gang = waiting("waits", part, 4)
+    gang["tasks"] = [one | {"request": {"cpu": cpu}} for one in gang["tasks"]]
+    attempt = attempt_of(carded(holders, filled, gang), Purpose.PREEMPT)
+    search = search_of(attempt, host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False))
+    names = [*attempt.snapshot.vocabulary.resources, "cards"]
+    assert names[search.site.scarce] == scarce
+
+
 def test_a_task_that_has_a_card_for_itself_goes_rather_than_two_that_share_one() -> None:
     shared = [holder(f"s{at}-{half}", "4Gi", CARDS[at % 2], on=f"n{at // 2}") for at in range(46) for half in (0, 1)]
     alone = [holder(f"alone-{at}", "8Gi", CARDS[at], on="n23") for at in (0, 1)]
