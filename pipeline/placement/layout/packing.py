@@ -19,61 +19,88 @@ _STEPS = 4
 
 
 @inlined
-def slots_at(request: Longs, shape: int, room: Longs, node: int, most: int) -> int:
-    """How many tasks of ``shape`` the node takes, at most ``most``.
-
-    What is asked below 0 is asked of any one of these resources, the last on the axis: of one card.
+def _times(there: int, asked: int) -> int:
+    """How often ``asked`` (above 0) is there.
 
     The float quotient is off by one at most (for quotients below 2**51) and is corrected; it is four times as fast as
     Python's integer division.
     """
-    count, parts, last = most, 0, request.shape[1] - 1
-    for r in range(last, -1, -1):  # devices are last on the axis and run out first
+    if there < asked:
+        return 0
+    quotient = int(there / asked)
+    rest = there - quotient * asked
+    if rest < 0:
+        quotient -= 1
+    elif rest >= asked:
+        quotient += 1
+    return quotient
+
+
+@inlined
+def card_slots(part: int, cards: Longs, node: int, first: int) -> int:
+    """How many tasks that ask for ``part`` (above 0) of a card the node's cards take, columns from ``first`` on."""
+    slots = 0
+    for card in range(first, cards.shape[1]):
+        slots += _times(cards[node, card], part)
+    return slots
+
+
+@inlined
+def most_on_cards(request: Longs, shape: int, room: Longs, node: int, most: int) -> int:
+    """How many tasks of ``shape`` the cards of a node take, at most ``most``.
+
+    Columns of the room beyond those of the request are cards: what is asked last is asked of any one of them. Where
+    there are none, nothing is asked of single cards.
+    """
+    asked = request.shape[1]
+    if room.shape[1] == asked:
+        return most
+    return min(card_slots(request[shape, asked - 1], room, node, asked), most)
+
+
+@inlined
+def _slots_by_resources(request: Longs, shape: int, room: Longs, node: int, most: int) -> int:
+    count = most
+    for r in range(request.shape[1] - 1, -1, -1):  # devices are last on the axis and run out first
         asked = request[shape, r]
         if asked > 0:
             there = room[node, r]
             if there < asked:
                 return 0
-            quotient = int(there / asked)
-            rest = there - quotient * asked
-            if rest < 0:
-                quotient -= 1
-            elif rest >= asked:
-                quotient += 1
-            count = min(count, quotient)
-        elif asked < 0:
-            left = room[node, r] + asked
-            while left >= 0 and parts < most:  # a card takes a few, and mostly none
-                left += asked
-                parts += 1
-    return min(count, parts) if request[shape, last] < 0 else count
+            count = min(count, _times(there, asked))
+    return count
+
+
+@inlined
+def slots_at(request: Longs, shape: int, room: Longs, node: int, most: int) -> int:
+    """How many tasks of ``shape`` the node takes, at most ``most``."""
+    return _slots_by_resources(request, shape, room, node, most_on_cards(request, shape, room, node, most))
 
 
 @inlined
 def slots_more(request: Longs, shape: int, room: Longs, node: int, most: int, now: int) -> int:
     """``slots_at`` after room was added to a node with ``now`` slots; mostly none or one more, so no division."""
-    if request[shape, request.shape[1] - 1] < 0:
-        return slots_at(request, shape, room, node, most)
+    most = most_on_cards(request, shape, room, node, most)
     for count in range(now, min(now + _STEPS, most)):
         for r in range(request.shape[1] - 1, -1, -1):
             asked = request[shape, r]
             if asked > 0 and room[node, r] < (count + 1) * asked:
                 return count
-    return slots_at(request, shape, room, node, most)
+    return _slots_by_resources(request, shape, room, node, most)
 
 
 @inlined
 def slots_less(request: Longs, shape: int, room: Longs, node: int, most: int, now: int) -> int:
     """``slots_at`` after room was taken from a node with ``now`` slots."""
-    if request[shape, request.shape[1] - 1] < 0:
-        return slots_at(request, shape, room, node, most)
+    most = most_on_cards(request, shape, room, node, most)
+    now = min(now, most)
     for count in range(now, max(now - _STEPS, 0), -1):
         fits = True
         for r in range(request.shape[1] - 1, -1, -1):
             fits &= room[node, r] >= count * request[shape, r] or request[shape, r] == 0
         if fits:
             return count
-    return slots_at(request, shape, room, node, most)
+    return _slots_by_resources(request, shape, room, node, most)
 
 
 @linked

@@ -13,7 +13,7 @@ from pipeline.cluster.cards import best_card
 from pipeline.cluster.counted.counting import free
 from pipeline.cluster.rules.anti_affinity import Exclusions
 from pipeline.kernels import linked, writing
-from pipeline.placement.layout.packing import placed_classes, slots_at
+from pipeline.placement.layout.packing import card_slots, placed_classes, slots_at
 
 #: More slots than any node has.
 _ANY = (1 << 31) - 1
@@ -138,10 +138,7 @@ def _count_slots(room: RoomLeft, node: int) -> None:
     for kind in range(len(room.slots)):
         there, amount = slots_at(room.request, kind, room.left, node, _ANY), room.on_card[kind]
         if amount > 0:
-            parts = 0
-            for card in range(room.cards_left.shape[1]):
-                parts += max(room.cards_left[node, card], 0) // amount
-            there = min(there, parts)
+            there = min(there, card_slots(amount, room.cards_left, node, 0))
         room.slots[kind, node] = there
 
 

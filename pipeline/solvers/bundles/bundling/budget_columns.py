@@ -69,7 +69,7 @@ def _pairs(snapshot: Snapshot, rows: Rows) -> Rows:
 def with_budgets(columns: RoomColumns, covered: Covered) -> RoomColumns:
     """The columns, and one for each budget; nodes have nothing of it."""
     kinds, many = covered.by_kind.shape
-    of, kind, form = columns.told_apart(covered.kind, kinds)
+    of, kind, form = columns.told_apart(np.arange(len(covered.kind)), covered.kind, kinds)
 
     def none(rows: Longs) -> Longs:
         return wider(rows, np.zeros((len(rows), many), np.int64))

@@ -1,14 +1,14 @@
 """Cards as resources of nodes, for a gang whose tasks ask for parts of cards.
 
 What all cards of a node have together is one more resource: nothing fits that asks for more, and it says how much must
-be freed. Where tasks are of one shape each card is a resource as well. A task asks for its part of any one of them,
-which is said by a request below 0, see ``slots_at``: a node takes as many as its cards do, one by one. So slots decide,
-and the same kernels serve.
+be freed. Where tasks are of one shape each card is a resource as well, which tasks hold and nodes have; the gang asks
+for nothing of a certain one. A node takes as many tasks as its cards do, one by one: see ``most_on_cards``. So slots
+decide, and the same kernels serve.
 """
 
 import numpy as np
 
-from pipeline.cluster.arrays import Longs, frozen
+from pipeline.cluster.arrays import NONE, Longs
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.room_columns import RoomColumns, wider
@@ -20,44 +20,38 @@ def asks_for_cards(snapshot: Snapshot, need: Need) -> bool:
 
 
 def cards_scarcer(snapshot: Snapshot, need: Need, resource: int) -> bool:
-    """Whether tasks of the need ask for a larger part of what cards have for them than of what nodes have of a resource."""
+    """Whether the need asks for a larger part of what cards have for its tasks than of what is free of a resource."""
     asked, free = snapshot.shapes.on_card[need.shapes], snapshot.card_room.future
-    least = max(int(asked[asked > 0].min()), 1)
-    there = int((np.maximum(free, 0) // least).sum()) * least
+    least = int(asked[asked > 0].min())
+    there = int((free[free >= least] // least).sum()) * least
     return bool((asked @ need.count) / (there + 1.0) >= need.total[resource] / (snapshot.room.free[resource] + 1.0))
 
 
 def with_cards(columns: RoomColumns, snapshot: Snapshot, need: Need) -> RoomColumns:
     """The columns, one for what all cards of a node have, and for tasks of one shape one for each card."""
-    room, on_card = snapshot.card_room, snapshot.shapes.on_card
-    cards, each = room.future.shape[1], np.arange(room.future.shape[1])
-    more = 1 + cards * (len(need.shapes) == 1)
-    on = snapshot.tasks.card[snapshot.occupancy.task].astype(np.int64)
-    of, card, form = columns.told_apart(on + 1, cards + 1)
-    part = on_card[columns.shape[of]][:, None] * (card[:, None] == each + 1)
-    asked = on_card[need.shapes][:, None]
-    # What was promised beyond a card is missing there, and on no other one.
-    there = np.maximum(room.future, 0).sum(axis=1, keepdims=True)
+    room, on_card, cards = snapshot.card_room, snapshot.shapes.on_card, snapshot.nodes.cards.shape[1]
+    some = np.flatnonzero((on_card > 0)[snapshot.placed.shape])
+    card = snapshot.tasks.card[snapshot.occupancy.task[some]].astype(np.int64)
+    of, card, form = columns.told_apart(some, card - NONE, cards - NONE)
+    part = on_card[columns.shape[of]][:, None] * (card[:, None] == np.arange(cards) - NONE)
+    single = slice(cards if len(need.shapes) == 1 else 0)
 
-    def with_more(rows: Longs, sums: Longs, on_cards: Longs) -> Longs:
-        return wider(rows, np.hstack([sums, on_cards])[:, :more])
+    def with_more(rows: Longs, sums: Longs, each: Longs) -> Longs:
+        return wider(rows, sums[:, None], each[:, single])
 
-    none = np.zeros((len(columns.held), 1 + cards), np.int64)
+    none = np.zeros((len(columns.held), cards), np.int64)
     return columns._replace(
-        request=with_more(columns.request, asked, -asked.repeat(cards, axis=1)),
-        held=frozen(
-            np.vstack(
-                [
-                    with_more(columns.held, none[:, :1], none[:, 1:]),
-                    with_more(columns.held[of], part.sum(axis=1, keepdims=True), part),
-                ]
-            ),
-            np.int64,
+        request=wider(columns.request, on_card[need.shapes][:, None]),
+        held=with_more(
+            np.concatenate([columns.held, columns.held[of]]),
+            np.concatenate([none[:, 0], part.sum(axis=1)]),
+            np.concatenate([none, part]),
         ),
         shape=np.append(columns.shape, columns.shape[of]),
         form=form,
-        future=with_more(columns.future, there, room.future),
-        capacity=with_more(columns.capacity, room.capacity.sum(axis=1, keepdims=True), room.capacity),
-        nominated=with_more(columns.nominated, np.zeros_like(there), room.nominated),
-        cards=more,
+        # What was promised beyond a card is missing there, and on no other one.
+        future=with_more(columns.future, np.maximum(room.future, 0).sum(axis=1), room.future),
+        capacity=with_more(columns.capacity, room.capacity.sum(axis=1), room.capacity),
+        nominated=with_more(columns.nominated, np.zeros(len(room.nominated), np.int64), room.nominated),
+        cards=1 + len(range(cards)[single]),
     )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Ids, Longs, Rows, frozen
+from pipeline.cluster.arrays import Bools, Ids, Longs, Rows, frozen, sealed
 from pipeline.cluster.rules.sparing import Quota
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need
@@ -55,7 +55,8 @@ class RoomColumns(NamedTuple):
     future, capacity, nominated: int64[N, R']
         Of the nodes, see ``Room``.
     cards
-        How many of the resources, the last ones, are cards and what a node has of all of them together.
+        How many of the resources, the last ones, are cards and what a node has of all of them together. Of a single
+        card nothing is asked: see ``most_on_cards``.
     """
 
     request: Longs
@@ -70,18 +71,28 @@ class RoomColumns(NamedTuple):
     @property
     def without_cards(self) -> int:
         """How many resources are no cards."""
-        return int(self.request.shape[1]) - self.cards
+        return int(self.held.shape[1]) - self.cards
 
-    def told_apart(self, kind: Rows, kinds: int) -> tuple[Rows, Rows, Ids]:
-        """The forms of entries of several kinds (int64[M], below ``kinds``); each kind of a form is a form of its own.
+    def told_apart(self, some: Rows, kind: Rows, kinds: int) -> tuple[Rows, Rows, Ids]:
+        """The forms of some entries of several kinds; each kind of a form is a form of its own.
 
-        They come behind the forms that there are. Returns of each new one the old one and the kind, int64[K] both, and
-        the form of each entry.
+        They come behind the forms that there are.
+
+        Parameters
+        ----------
+        some, kind: int64[K]
+            The entries, and the kind of each, below ``kinds``.
+
+        Returns
+        -------
+        Of each new form the old one and the kind, int64[F] both; and the form of every entry.
         """
-        code = self.form * np.int64(kinds) + kind
+        form = self.form.copy()
+        code = form[some] * np.int64(kinds) + kind
         used = np.bincount(code, minlength=len(self.held) * kinds) > 0
         of, kind_of = np.divmod(np.flatnonzero(used), kinds)
-        return of, kind_of, frozen(len(self.held) - 1 + np.cumsum(used)[code], np.int32)
+        form[some] = len(self.held) - 1 + np.cumsum(used)[code]
+        return of, kind_of, sealed(form)
 
 
 def room_columns(snapshot: Snapshot, need: Need, closing: Sequence[Closing]) -> RoomColumns:
@@ -97,7 +108,7 @@ def room_columns(snapshot: Snapshot, need: Need, closing: Sequence[Closing]) -> 
     entries = holds[:, snapshot.occupancy.task]
     some = np.flatnonzero(entries.any(axis=0))
     kinds, kind = np.unique(np.vstack([form[some], entries[:, some]]).T, axis=0, return_inverse=True)
-    more = kinds[:, 1:] * there
+    more = np.concatenate([np.zeros((len(held), len(there)), np.int64), kinds[:, 1:] * there])
     form = form.copy()
     form[some] = len(held) + kind.reshape(-1)
     used = np.zeros((len(snapshot.nodes), len(closing)), np.int64)
@@ -105,7 +116,7 @@ def room_columns(snapshot: Snapshot, need: Need, closing: Sequence[Closing]) -> 
     asked = np.array([one.shapes for one in closing]).T
     return RoomColumns(
         wider(need.request, asked),
-        wider(np.concatenate([held, held[kinds[:, 0]]]), np.concatenate([np.zeros((len(held), len(there))), more])),
+        wider(np.concatenate([held, held[kinds[:, 0]]]), more),
         np.append(every, kinds[:, 0]),
         frozen(form, np.int32),
         wider(room.future, there - used),
@@ -137,6 +148,6 @@ def as_wide(quota: Quota, resources: int) -> Quota:
     )
 
 
-def wider(columns: Longs, more: Longs | Bools) -> Longs:
+def wider(columns: Longs, *more: Longs | Bools) -> Longs:
     """The columns, and some more of the same rows."""
-    return frozen(np.concatenate([columns, more], axis=1), np.int64)
+    return sealed(np.concatenate([columns, *more], axis=1, dtype=np.int64))

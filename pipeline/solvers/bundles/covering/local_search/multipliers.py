@@ -52,9 +52,9 @@ def limits_of(pool: VictimPool, state: State, ground: Ground) -> SpareLimits:
         spare[podgroups + role] = state.role[role]
     for q in range(queues if pool.counted else 0):
         for r in range(resources):
-            k = first + q * resources + r
-            unit[k] = max(float(ground.request[0, r]), 1.0)
             if pool.entitled.counts[q, r] and r != PODS:
+                k = first + q * resources + r
+                unit[k] = max(float(ground.request[0, r]), 1.0)
                 spare[k] = max(state.left[q, r] - pool.entitled.deserved[q, r], 0)
     return SpareLimits(spare, unit, np.zeros(many), np.zeros(many))
 

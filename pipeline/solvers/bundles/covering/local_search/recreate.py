@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
-from pipeline.placement.layout.packing import fits, placed_classes, slots_at, slots_more
+from pipeline.placement.layout.packing import fits, most_on_cards, placed_classes, slots_more
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import enough, leave
 from pipeline.solvers.bundles.covering.local_search.pool import BLOCK_BITS, State, VictimPool, break_up, may_take, take
@@ -109,7 +109,7 @@ def _suffices(n: int, lacks: Bools, here: Bools, request: Longs, room: Longs, no
     """Whether a node still has ``now`` int64[S] slots for shapes that lack room."""
     for s in range(len(now)):
         if here[s, n] and lacks[s] and now[s] > 0:
-            if request[s, request.shape[1] - 1] < 0 and slots_at(request, s, room, n, now[s]) < now[s]:
+            if most_on_cards(request, s, room, n, now[s]) < now[s]:
                 return False
             for r in range(request.shape[1] - 1, -1, -1):
                 if request[s, r] > 0 and room[n, r] < now[s] * request[s, r]:

@@ -5,7 +5,7 @@ import pytest
 
 from pipeline.cluster.arrays import UNLIMITED
 from pipeline.cluster.rules.constraints import allowed
-from pipeline.placement.layout.packing import fits, place_classes, slots_at
+from pipeline.placement.layout.packing import fits, place_classes, slots_at, slots_less, slots_more
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import need_of
 from tests.support.placing import BLOCK, NOWHERE, RACK, Work, apart, placed
@@ -82,6 +82,20 @@ def test_slots_are_exact_integers(request_, have):
     most = 1 << 40
     found = slots_at(np.array([[request_]]), 0, np.array([[have]]), 0, most)
     assert found == min(have // request_, most)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_columns_beyond_a_request_are_cards_that_take_tasks_one_by_one(seed):
+    draw, ask, most = np.random.default_rng(seed), np.array([[0, 2, 3]]), int(np.random.default_rng(seed).integers(9))
+    before, after = np.sort(draw.integers(-3, 14, (2, 1, 6)), axis=0)
+
+    def counted(room):
+        return min(room[0, 1] // 2, room[0, 2] // 3, int(np.maximum(room[0, 3:] // 3, 0).sum()), most)
+
+    low, high = max(counted(before), 0), max(counted(after), 0)
+    assert [slots_at(ask, 0, room, 0, most) for room in (before, after)] == [low, high]
+    assert slots_more(ask, 0, after, 0, most, low) == high
+    assert slots_less(ask, 0, before, 0, most, high) == low
 
 
 def test_columns_that_do_not_match_are_refused_with_what_was_found():
