@@ -6,13 +6,13 @@ if one of its cards has that much by itself.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Ids, Longs, Rows, distinct, is_among
 from pipeline.cluster.counted.totals import Room
 from pipeline.cluster.tables import PENDING, Shapes, Tasks
 from pipeline.kernels import shared
 
 
-def _freed(tasks: Tasks, shapes: Shapes, rows: Rows) -> tuple[Rows, Rows, Longs]:
+def _freed(tasks: Tasks, shapes: Shapes, rows: Rows) -> tuple[Rows, Ids, Longs]:
     """What tasks ``rows`` int64[V] hold or are promised of cards: nodes, cards and amounts, of those that do."""
     rows = rows[tasks.card[rows] != NONE]
     place = np.where(tasks.status[rows] == PENDING, tasks.nominated[rows], tasks.node[rows])
@@ -68,7 +68,8 @@ def packed(amounts: Longs, at: Rows, free: Longs, spread: bool) -> Rows:
     order = np.lexsort((-amounts, at))
     order = order[amounts[order] > 0]
     rank = np.arange(len(order)) - np.searchsorted(at[order], at[order])
-    for turn in range(int(rank.max(initial=NONE)) + 1):  # one task of each node at once
+    turns = int(rank.max(initial=NONE)) + 1 if free.shape[1] else 0
+    for turn in range(turns):  # one task of each node at once
         some = order[rank == turn]
         node, asked = at[some], amounts[some]
         there = left[node]

@@ -203,6 +203,7 @@ def test_a_card_fills_up_and_equals_go_by_the_order_of_the_node() -> None:
     assert on_one_node([3, 0, 5, 5, 3], gib, spread=False) == [0, NONE, 0, 1, 1]
     assert on_one_node([4, 4, 8], gib, spread=True) == [1, 1, 0]
     assert on_one_node([5, 0, 5, 5], gib, spread=False) == [NONE, NONE, NONE, NONE]
+    assert on_one_node([1, 0], gib[:0], spread=True) == [NONE, NONE]
     assert slots_on_cards(3, np.array([[8, 8, 2], [-1, 3, 0]])).tolist() == [4, 1]
 
 
