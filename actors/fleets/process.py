@@ -161,7 +161,7 @@ class FleetLoop:
 
     def _answer(self, message: Message) -> None:
         if isinstance(message.body, ResyncRequested):
-            if id_order(message.body.read) >= id_order(self._listed):  # otherwise a list is on its way already
+            if id_order(message.body.read) >= id_order(self._listed) or not self._on_its_way():
                 self._list()
             return
         with self._telemetry.span("obey", message.carrier, kind=message.kind):
@@ -180,6 +180,10 @@ class FleetLoop:
 
     def _list(self) -> None:
         self._listed = self._publish(self.fleet.listing(f"{self._consumer}-{self.fleet.revision}"))
+
+    def _on_its_way(self) -> bool:
+        """Whether the list that was sent last is in the stream; otherwise the broker has lost it."""
+        return any(id_order(entry.id) >= id_order(self._listed) for entry in self._bus.newest(EVENTS))
 
     def _counted(self) -> list[bytes]:
         """The number of the last entry of an earlier start; empty if there is none."""

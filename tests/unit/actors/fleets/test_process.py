@@ -11,7 +11,7 @@ from actors.fleets.process import GROUP, FleetLoop, FleetPace
 from actors.fleets.simulated import SimulatedFleet
 from actors.ingestion.ingestor import Ingestor
 from actors.observability.telemetry import start as start_telemetry
-from actors.protocol.bodies import Binding, PlanCommitted
+from actors.protocol.bodies import Binding, PlanCommitted, ResyncRequested
 from actors.protocol.envelopes import Outgoing, decode_decisions, decode_events, pack_decision
 from tests.support.assembly import Clock, gang, rack_cluster
 
@@ -159,3 +159,28 @@ def test_a_fleet_that_was_away_until_decisions_were_trimmed_tells_a_list() -> No
     assert bus.trim(DECISIONS, covered=ids[-1]) == 5
     loop.turn(block_ms=1)
     assert len(numbers(bus)) == 2
+
+
+def test_a_fleet_lists_again_where_its_last_list_is_no_longer_in_the_stream() -> None:
+    """That list ends behind what was read, and yet is not on its way: the broker has lost it."""
+    clock = Clock()
+    bus = MemoryBus("test", clock)
+    loop = loop_on(bus, clock)
+    loop.open()
+    clock.now += 1.0
+    bus._logs = MemoryBus("test", clock)._logs
+    bus.join(DECISIONS, GROUP)
+    ingestor = Ingestor(bus, consumer="test", now_s=clock)
+    ingestor.start()
+    for _ in range(2):  # asked once more, it waits: its list is there now
+        loop.turn(block_ms=1)
+        assert bus.bounds(EVENTS).added == 1
+        ask(bus)
+    while ingestor._turn():
+        pass
+    assert ingestor.state.listed
+
+
+def ask(bus: MemoryBus) -> None:
+    """A request of a reader that has read nothing."""
+    bus.publish(DECISIONS, pack_decision(Outgoing("resync_requested", "test", 0, ResyncRequested(reason="test"))))
