@@ -31,7 +31,7 @@ def wrong_with_writer(interpreter: Interpreter, name: str, messages: Iterable[Me
     if known:
         interpreter.flush()
         if not _begins_list(interpreter, messages):
-            interpreter.state.holes += 1
+            interpreter.state.unheard += 1
             return f"writer: expected {known!r}, which listed the fleet last, found {name!r}: two connectors write"
         _begin_anew(interpreter)
         interpreter.state.sequence = NONE

@@ -40,7 +40,7 @@ from actors.ingestion.known.state import SCHEMA, LiveState
 from actors.ingestion.list_requests import ListRequests
 from actors.ingestion.ordered_reading import OrderedReading
 from actors.ingestion.pace import Pace
-from actors.protocol.bodies import DECISION_KINDS
+from actors.protocol.bodies import DECISION_KINDS, ResyncRequested
 from actors.protocol.envelopes import Message, RefusedMessage, decode_decisions, decode_events
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE
@@ -61,6 +61,7 @@ _UNNOTED = 10_000
 NOTE_EVERY_S = 0.25
 #: No clocks differ by more than this many seconds: an entry that is further ahead has an id that its writer chose.
 AHEAD_S = 86_400.0
+_LOST = "the broker has lost what was read of events or decisions"
 
 
 class Ingestor:
@@ -112,6 +113,7 @@ class Ingestor:
         self._links: list[Mapping[str, str]] = []
         self._others = OtherWriters()
         self._requests = ListRequests(bus, consumer, self._elapsed_s)
+        self._lost_after: int | None = None
         self._asked_epoch = -1
 
     @property
@@ -167,7 +169,8 @@ class Ingestor:
         recorded
             The ledger's last record, if the broker lost later ones; no checkpoint that contains these counts.
         lost_after
-            Revision of the newest list before the broker lost what was read; only a newer one says how the fleet is.
+            Revision of the newest list before the broker lost what was read; only a newer one, or one that comes behind
+            the request, says how the fleet is.
         """
         self._bus.join(EVENTS, GROUP)
         found = checkpoints.newest(self._bus, schema=SCHEMA)
@@ -186,6 +189,9 @@ class Ingestor:
                 log.info("recovered from checkpoint %s, revision %d", manifest.entry, self.snapshot.revision)
         if recorded is not None and not self.state.listed:
             pass_over(self.state, recorded)
+        if lost_after is not None and self.list_revision <= lost_after:
+            self._lost_after = lost_after
+            self._ask_for_list(_LOST)  # first of all: if this process ends, the next one reads it
         gaps = list(self._reading.gaps())
         self._whole = not gaps
         while self._turn():
@@ -194,15 +200,14 @@ class Ingestor:
         if gaps:
             self.state.listed = False  # nothing may be decided on what is left
             self._ask_for_list(f"entries are missing from {' and '.join(gaps)}")
-        elif lost_after is not None and self.state.listed and self.list_revision <= lost_after:
-            self.state.listed = False
-            self._ask_for_list("the broker has lost what was read of events or decisions")
         elif self.state.holes:
             self._ask_for_list(f"{self.state.holes} entries of the fleet never came")
+        elif self.state.unheard:
+            self._ask_for_list(f"{self.state.unheard} entries of another writer were refused")
         elif self._interpreter.listing:
             self._requests.coming(self.list_revision)
         elif not self.state.listed:
-            self._ask_for_list("nothing is known yet")
+            self._ask_for_list("nothing is known yet" if self._lost_after is None else _LOST)
 
     # -- reading and folding -----------------------------------------------------------------------------------
 
@@ -210,9 +215,11 @@ class Ingestor:
         """Fold new entries, waiting up to ``block_ms`` milliseconds for an event; whether the state has changed."""
         log, many = self.state.log, self.state.log.count
         self._turn(block_ms)
+        if not self.state.listed and not self._requests.open:  # another reader has asked
+            self._requests.coming(self.list_revision)
         self._end_checkpoint()
         self._note()
-        self._requests.repeat(self.list_revision, self._reading.at[EVENTS])
+        self._requests.repeat(self.list_revision, self._reading.at[EVENTS], self._lost_after)
         return self.state.log is not log or log.count != many
 
     def look_for_loss(self) -> None:
@@ -262,7 +269,9 @@ class Ingestor:
         for message, reason in self._interpreter.refused():
             stream = DECISIONS if message.kind in DECISION_KINDS else EVENTS
             refused.append(RefusedMessage(reason, as_sent(message), stream, message.entry, message.index))
-        self._requests.answered(self.list_revision, enough=not self.state.holes)
+        self._requests.answered(self.list_revision, enough=self.state.whole and not self.state.unheard)
+        if self.state.listed:
+            self._lost_after = None
         return refused
 
     def _messages(self, entry: Entry) -> tuple[Iterable[Message | RefusedMessage], bool]:
@@ -307,11 +316,19 @@ class Ingestor:
             again = again or part_again(self._interpreter, message)
             if not again:
                 self._ask_for_list(wrong_with_list(self._interpreter, message))
+        elif isinstance(message.body, ResyncRequested):
+            self._hear_of_loss(message.body.lost_after)
         self._interpreter.take(message, again=again)
+
+    def _hear_of_loss(self, lost_after: int | None) -> None:
+        """A reader has noticed that the broker lost what it had read; this one may have begun with what is left."""
+        self._interpreter.flush()
+        if lost_after is not None and self.list_revision <= lost_after:
+            self.state.listed, self._lost_after = False, lost_after
 
     def _ask_for_list(self, reason: str | None) -> None:
         if reason is not None:
-            self._requests.ask(reason, self.list_revision, self._reading.at[EVENTS])
+            self._requests.ask(reason, self.list_revision, self._reading.at[EVENTS], self._lost_after)
 
     @property
     def list_revision(self) -> int:

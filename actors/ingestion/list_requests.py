@@ -47,7 +47,7 @@ class ListRequests:
         """Whether a list is owed."""
         return self._owed is not None
 
-    def ask(self, reason: str, known: int, read: str) -> None:
+    def ask(self, reason: str, known: int, read: str, lost_after: int | None = None) -> None:
         """Ask, unless a list is owed already.
 
         Parameters
@@ -56,20 +56,23 @@ class ListRequests:
             Revision of the newest list that was taken; -1 before there was one.
         read
             The last entry of events that was read.
+        lost_after
+            Revision of the newest list before the broker lost what was read, if it did.
         """
         if self._owed is not None:
             return
         log.warning("asking for a full list: %s", reason)
-        asked = Outgoing("resync_requested", self._consumer, 0, ResyncRequested(reason=reason, read=read))
+        said = ResyncRequested(reason=reason, read=read, lost_after=lost_after)
+        asked = Outgoing("resync_requested", self._consumer, 0, said)
         self._bus.publish(DECISIONS, pack_decision(asked), insist=True)
         self.coming(known)
 
-    def repeat(self, known: int, read: str) -> None:
+    def repeat(self, known: int, read: str, lost_after: int | None = None) -> None:
         """Ask again if time is over: the list or the request may be lost, and without it the state would stay wrong."""
         if self._owed is None or self._elapsed_s() < self._owed.asked_at + LIST_WITHIN_S:
             return
         self._owed = None
-        self.ask(f"no list came within {LIST_WITHIN_S:g} s", known, read)
+        self.ask(f"no list came within {LIST_WITHIN_S:g} s", known, read, lost_after)
 
     def coming(self, known: int) -> None:
         """A list is on its way: its time begins now."""

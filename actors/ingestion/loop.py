@@ -117,13 +117,13 @@ class IngestLoop:
 
     @property
     def revision(self) -> int:
-        """Of the newest state; -1 as long as no fleet was listed."""
-        return self._ingestor.state.revision if self._ingestor.state.listed else -1
+        """Of the newest state; -1 as long as nothing can be decided on it."""
+        return self._ingestor.state.revision if self._ingestor.state.whole else -1
 
     @property
     def unlisted(self) -> bool:
         """Whether nothing can be decided before the fleet lists what it has, because news was lost or never came."""
-        return self._started and not self._ingestor.state.listed
+        return self._started and not self._ingestor.state.whole
 
     @property
     def intake(self) -> Intake:

@@ -284,10 +284,12 @@ class ResyncRequested(Body):
     """News is missing: the fleet is to send a full list.
 
     ``read`` is the id of the last entry of ``events`` that was read; a list that ends after it is already on its way.
+    ``lost_after`` is there where the broker has lost what was read: the revision of the newest list before that.
     """
 
     reason: str
     read: EntryId = "0-0"
+    lost_after: Number | None = None
 
 
 DECISION_KINDS: dict[str, type[BaseModel]] = {

@@ -105,3 +105,47 @@ def test_nothing_is_decided_on_an_older_state_before_the_fleet_has_listed_again(
     assembly.say(assembly.fleet.listing("again"))
     assert assembly.hear()
     assert "default/big" in assembly.ingest.ingestor.names.podgroups
+
+
+@pytest.mark.parametrize("lists", [False, True])
+def test_a_restart_between_a_loss_and_the_list_that_was_asked_for_decides_nothing(lists: bool) -> None:
+    """The state in the broker's checkpoint looks whole: that a later one was lost is known by the request alone."""
+    assembly = Assembly(rack_cluster())
+    assembly.hear()
+    assembly.ingest.ingestor.checkpoint()
+    copy = copied(assembly)
+    assembly.say(assembly.fleet.submit(gang("big", 1, 8)))
+    assembly.hear()
+    restored(assembly, copy)
+    assembly.clock.now += 3.0
+    for _ in range(2):
+        assembly.ingest.turn(0)
+    assert assembly.ingest.unlisted
+    if lists:
+        assembly.say(assembly.fleet.listing("again"))
+    for _ in range(2):
+        assembly.restart_ingestor()
+        assembly.clock.now += 1.0
+        assert assembly.hear() is lists
+    assert ("default/big" in assembly.ingest.ingestor.names.podgroups) is lists
+
+
+def test_a_standby_that_began_on_the_older_copy_hears_of_the_loss_by_the_request() -> None:
+    assembly = Assembly(rack_cluster())
+    assembly.hear()
+    assembly.ingest.ingestor.checkpoint()
+    copy = copied(assembly)
+    assembly.say(assembly.fleet.submit(gang("big", 1, 8)))
+    assembly.say(assembly.fleet.listing("lost"))
+    assembly.hear()
+    restored(assembly, copy)
+    noticing = assembly.ingest
+    assembly.restart_ingestor()
+    assert assembly.hear()
+    assembly.clock.now += 3.0
+    for _ in range(2):
+        noticing.turn(0)
+    assert not assembly.hear()
+    assembly.say(assembly.fleet.listing("again"))
+    assert assembly.hear()
+    assert noticing.turn(0) is not None

@@ -115,6 +115,7 @@ def state_of_list(
         listed=True,
         sequence=now.sequence,
         holes=now.holes - before.holes,
+        unheard=now.unheard - before.unheard,
         anew=now.anew and not (before.anew and message.revision > before.newest_of_all),
         list_fingerprints=frozenset(opened.fingerprints),
         writer=now.writer,

@@ -27,7 +27,7 @@ from pipeline.cluster.updates.fold import fold
 from pipeline.errors import StateRefused
 
 #: The format of a whole checkpoint: the snapshot's columns, then what they leave out.
-SCHEMA = f"{checkpoint.SCHEMA}+register-9"
+SCHEMA = f"{checkpoint.SCHEMA}+register-10"
 
 #: Kinds of events whose body names their object: its section, and the key.
 _NAMED: Mapping[str, tuple[Section, str]] = {
@@ -55,6 +55,8 @@ class LiveState:
         The process that writes for the fleet, by the name in its entries; empty if they have none.
     holes
         Entries of the fleet that never came, and that no list has made up for yet.
+    unheard
+        Entries of another writer that were refused, and that no list has made up for yet.
     anew
         Whether the fleet has counted its entries or its lists anew, and no list since then had a revision above all
         others: its revisions may begin anew as well.
@@ -80,6 +82,7 @@ class LiveState:
     listed: bool = False
     sequence: int = NONE
     holes: int = 0
+    unheard: int = 0
     anew: bool = False
     list_fingerprints: frozenset[bytes] = frozenset()
     writer: str = ""
@@ -88,6 +91,14 @@ class LiveState:
     measured: MeasuredWords = field(default_factory=MeasuredWords)
     log: NewsLog = field(default_factory=NewsLog)
     ahead: NewRows | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether there was a full list, and nothing was lost that none has made up for: else nothing is decided.
+
+        What another writer said is not a part of the state, whether it is ever heard or not.
+        """
+        return self.listed and not self.holes
 
     @property
     def snapshot(self) -> Snapshot:
@@ -212,7 +223,7 @@ class LiveState:
         packed: bytes = msgpack.packb(
             [
                 self.names.packable(), self.documents.packable(), self.decisions.packable(), self.listed,
-                self.sequence, self.holes, self.anew, sorted(self.list_fingerprints), self.writer,
+                self.sequence, self.holes, self.unheard, self.anew, sorted(self.list_fingerprints), self.writer,
             ]
         )  # fmt: skip
         return packed
@@ -235,7 +246,7 @@ class LiveState:
         at = int.from_bytes(view[-8:], "little")
         try:
             names, documents, decisions, *said = msgpack.unpackb(view[at:-8], strict_map_key=False)
-            listed, sequence, holes, anew, fingerprints, writer = said
+            listed, sequence, holes, unheard, anew, fingerprints, writer = said
             return cls(
                 checkpoint.decode(view[:at]),
                 RowNames.of_packable(names),
@@ -244,6 +255,7 @@ class LiveState:
                 listed,
                 sequence,
                 holes,
+                unheard,
                 anew,
                 frozenset(fingerprints),
                 writer,

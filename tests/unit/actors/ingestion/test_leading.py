@@ -182,7 +182,7 @@ def test_a_leader_whose_broker_begins_with_an_empty_memory_asks_for_a_list(world
     for _ in range(2):
         leader.turn(block_ms=0)
     assert leader.unlisted
-    assert world.asked() == ["nothing is known yet"]
+    assert world.asked() == ["the broker has lost what was read of events or decisions"]
     world.list_fleet(list_id="again")
     world.lease = lost.lease
     world.decide("p3", nominations=[{"task": "default/train-2", "node": "n2"}])

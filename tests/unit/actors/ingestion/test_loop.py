@@ -19,11 +19,12 @@ class Told(Assembly):
         self.busy, self._arrived = False, 0
         assert self.turn_once() is not None
 
-    def arrive(self, carrier: Mapping[str, str] | None = None) -> None:
-        """A gang arrives, as a part of a trace."""
+    def arrive(self, carrier: Mapping[str, str] | None = None, **fields: object) -> None:
+        """A gang arrives, as a part of a trace, in an entry with these fields."""
         self._arrived += 1
+        more = {name: str(said).encode() for name, said in fields.items()}
         for entry in pack(self.fleet.submit(gang(f"gang-{self._arrived}", 1, 8)), carrier):
-            self.bus.publish(EVENTS, entry)
+            self.bus.publish(EVENTS, {**entry, **more})
 
     def turn_once(self) -> TurnTold | None:
         """What one turn of the ingestor tells."""
@@ -107,3 +108,26 @@ def test_the_newest_state_is_told_again_after_a_while() -> None:
     alone = told.turn_once()
     assert alone is not None
     assert not alone.for_cycles
+
+
+def test_between_a_hole_in_the_fleets_count_and_a_list_behind_it_nothing_is_told_to_decide_on() -> None:
+    told = Told()
+    for number in (1, 3):
+        told.arrive(sequence=number)
+    assert told.turn_once() is None
+    assert told.ingest.unlisted
+    told.restart_ingestor()
+    assert told.turn_once() is None, "a restart does not make up for what is lost"
+    told.say(told.fleet.listing("again"))
+    assert told.groups(told.turn_once()) == 2
+    assert not told.ingest.unlisted
+
+
+def test_what_another_writer_says_is_refused_and_decisions_go_on() -> None:
+    told = Told()
+    told.arrive(writer="first")
+    assert told.groups(told.turn_once()) == 1
+    told.arrive(writer="second")
+    told.arrive(writer="first")
+    assert told.groups(told.turn_once()) == 2
+    assert not told.ingest.unlisted
