@@ -109,7 +109,8 @@ class Ingestor:
         self.overtaken = False
         """Entries were lost before they were read: the state stays wrong; begin with the newest checkpoint."""
         self.lost = False
-        """Whether the broker has lost what was read here: its newest checkpoint may be of an earlier state as well."""
+        """Whether the broker has lost what was read here, or what was not read yet: its newest checkpoint, and what
+        comes after it, may be of another state."""
         self._links: list[Mapping[str, str]] = []
         self._others = OtherWriters()
         self._requests = ListRequests(bus, consumer, self._elapsed_s)
@@ -223,9 +224,13 @@ class Ingestor:
         return self.state.log is not log or log.count != many
 
     def look_for_loss(self) -> None:
-        """Notice that the broker has lost what was read already, such as one that begins anew with an empty memory."""
-        if self.state.listed and self._reading.missed():
-            self.overtaken, self.lost = True, self._reading.lost()
+        """Notice that the broker has lost what was read already, such as one that begins anew with an empty memory.
+
+        Or what came since the last time and was not read, because it was trimmed or deleted by hand.
+        """
+        skipped = self._reading.skipped()
+        if skipped or (self.state.listed and self._reading.missed()):
+            self.overtaken, self.lost = True, skipped or self._reading.lost()
 
     def _turn(self, block_ms: int = 0) -> bool:
         """Fold new entries; returns whether there were any."""

@@ -156,8 +156,8 @@ class IngestLoop:
         """Recover at the first turn, and where entries are gone that were not read here or that were read already."""
         self._ingestor.leads = self._elapsed_s() < self._leads_until
         if self._ingestor.overtaken:
-            log.warning("the leader trimmed entries not read here yet, or the broker lost some; beginning anew")
-            if self._ingestor.lost:
+            log.warning("entries were trimmed before they were read here, or the broker lost some; beginning anew")
+            if self._ingestor.lost and self._ingestor.list_revision >= 0:
                 self._lost_after = self._ingestor.list_revision
             self._ingestor, self._started, self._states = self._begun(), False, self._states + 1
             self._told_at = -math.inf

@@ -6,12 +6,61 @@ A turn reads a bounded number of entries and bytes of each stream, however long 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from actors.broker.bus import DECISIONS, EVENTS, START, Bus, Entry, has_gap, id_order
+from actors.broker.bus import DECISIONS, EVENTS, START, Bounds, Bus, Entry, has_gap, id_order
 from actors.broker.stream_order import Position, merged, positions
 
 #: Entries read at once before their size is known.
 _FIRST_READ = 8
+
+
+@dataclass(slots=True)
+class _EntriesRead:
+    """Entries of one stream that were read, against the broker's own count of those that came.
+
+    What is trimmed or deleted before it was read leaves no gap once later entries are read. So two looks at the stream
+    are remembered, and once everything up to the second was read, as many entries must have been read between them as
+    the broker has counted.
+
+    Attributes
+    ----------
+    since, until
+        What the stream held at the two looks.
+    between, behind
+        Number of entries that were read between the two, and behind the second.
+    ended
+        Whether the end of the stream was reached after the second look.
+    """
+
+    since: Bounds | None = None
+    until: Bounds | None = None
+    between: int = 0
+    behind: int = 0
+    ended: bool = False
+
+    def read(self, entry: Entry) -> None:
+        """An entry was read."""
+        at = id_order(entry.id)
+        if self.since is None or at <= id_order(self.since.last):
+            return
+        if self.until is None or at <= id_order(self.until.last):
+            self.between += 1
+        else:
+            self.behind += 1
+
+    def differs(self, now: Bounds, at: str) -> bool:
+        """Whether other entries came than were read up to ``at``; takes the next look at the stream."""
+        if self.since is None:
+            self.since = now
+            return False
+        if self.until is None:
+            self.until, self.ended = now, False
+        if id_order(at) < id_order(self.until.last) and not self.ended:
+            return False
+        differs = self.between != self.until.added - self.since.added
+        self.since, self.until, self.between, self.behind = self.until, None, self.behind, 0
+        return differs
 
 
 class OrderedReading:
@@ -36,6 +85,7 @@ class OrderedReading:
         self._held: dict[str, list[Entry]] = {EVENTS: [], DECISIONS: []}
         self._count = dict.fromkeys(self.at, min(_FIRST_READ, entries))
         self._full = dict.fromkeys(self.at, False)
+        self._counted = {stream: _EntriesRead() for stream in self.at}
 
     @property
     def behind(self) -> bool:
@@ -58,7 +108,20 @@ class OrderedReading:
         """Whether a stream ends before what was read of it: the broker has lost entries."""
         return any(id_order(at) > id_order(self._bus.bounds(stream).last) for stream, at in self.at.items())
 
+    def skipped(self) -> bool:
+        """Whether entries came and went before they were read, as of the looks at the streams before; looks again."""
+        free = [stream for stream in self.at if not self._held[stream]]
+        differ = [self._counted[stream].differs(self._bus.bounds(stream), self.at[stream]) for stream in free]
+        return any(differ)
+
     def next(self, block_ms: int) -> list[Entry]:
+        """The next entries, see `_next`; they are counted."""
+        entries = self._next(block_ms)
+        for entry in entries:
+            self._counted[entry.stream].read(entry)
+        return entries
+
+    def _next(self, block_ms: int) -> list[Entry]:
         """The next entries, up to a point before which no stream can get further entries.
 
         Decisions are read with events or after them. If there are none, none can come before the last event, which is
@@ -116,6 +179,7 @@ class OrderedReading:
     def _note(self, stream: str, entries: Sequence[Entry], count: int) -> None:
         """Whether there may be more than the ``count`` that were asked for, and how many fit next time."""
         self._full[stream] = len(entries) == count
+        self._counted[stream].ended |= len(entries) < count
         if entries:
             fit = self._read_bytes * len(entries) // max(1, size(entries))
             self._count[stream] = max(1, min(self._entries, fit))

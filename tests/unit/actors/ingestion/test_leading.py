@@ -2,7 +2,7 @@
 
 import pytest
 
-from actors.broker.bus import EVENTS, SNAPSHOTS, START
+from actors.broker.bus import DECISIONS, EVENTS, SNAPSHOTS, START
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.ingestion.ingestor import GROUP, NOTE_EVERY_S
 from actors.ingestion.loop import REPEAT_S, IngestLoop
@@ -190,3 +190,62 @@ def test_a_leader_whose_broker_begins_with_an_empty_memory_asks_for_a_list(world
     leader.turn(block_ms=0)
     assert (leader.unlisted, leader.snapshot.decided) == (False, 1)
     assert task(leader.ingestor, "train-2")["nominated"] == "n2"
+
+
+def leading(world: World) -> IngestLoop:
+    """The loop of a service that leads, which has read everything and looked at the streams."""
+    settings, telemetry = Settings(fleet="memory"), start_telemetry(TelemetrySettings(spans_kept=0), "test")
+    made = IngestLoop(settings, world.bus, telemetry, now_s=lambda: world.now)
+    made.leads_until(world.now + 1_000)
+    while made.turn(block_ms=0) is not None:
+        pass
+    return made
+
+
+def looked(loop: IngestLoop, world: World) -> IngestLoop:
+    """The loop a while later."""
+    for _ in range(4):
+        world.now += 3.0
+        loop.turn(block_ms=0)
+    return loop
+
+
+@pytest.mark.parametrize("stream", [EVENTS, DECISIONS])
+@pytest.mark.parametrize("gone", [slice(0, -1), slice(-2, -1), slice(-1, None)], ids=["trimmed", "deleted", "the last"])
+def test_a_leader_notices_what_came_and_was_removed_by_hand_before_it_was_read(
+    world: World, stream: str, gone: slice
+) -> None:
+    leader = leading(world)
+    log = world.bus._log(stream)
+    for at in range(3):
+        world.tell("queue_upserted", name=f"q{at}")
+        world.decide(f"p{at}", nominations=[{"task": f"default/train-{at}", "node": f"n{at}"}])
+    del log.ids[gone], log.entries[gone]
+    assert looked(leader, world).unlisted
+    assert world.asked() == ["the broker has lost what was read of events or decisions"]
+    world.list_fleet(list_id="again")
+    assert not looked(leader, world).unlisted
+    assert len(world.asked()) == 1
+
+
+def test_a_leader_notices_a_stream_that_was_removed_by_hand_and_is_written_again_at_once(world: World) -> None:
+    leader = leading(world)
+    world.tell("queue_upserted", name="lost")
+    world.now += 1.0
+    log = world.bus._log(EVENTS)
+    log.ids, log.entries, log.added, log.last = [], [], 0, (0, 0)
+    world.tell("queue_upserted", name="next")
+    assert looked(leader, world).unlisted
+
+
+def test_a_leader_that_trims_what_it_has_read_while_news_comes_misses_nothing(world: World) -> None:
+    leader = leading(world)
+    for at in range(30):
+        world.tell("queue_upserted", name=f"q{at}")
+        world.decide(f"p{at}", nominations=[{"task": "default/train-1", "node": f"n{at % 4}"}])
+        leader.ingestor.checkpoint()
+        world.now += 0.7
+        leader.turn(block_ms=0)
+    assert world.bus.bounds(EVENTS).length < 30
+    assert not leader.unlisted
+    assert world.asked() == []
