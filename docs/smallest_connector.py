@@ -44,7 +44,7 @@ def obey(kind: str, body: dict) -> None:
             say("task_ended", name, {"task": name, "outcome": "Evicted", "incarnation": life, "replaced": True})
     for one in body["bindings"]:
         name, task = one["task"], tasks[one["task"]]
-        if not task["node"]:
+        if not task["node"] and one.get("incarnation") in (None, task["incarnation"]):
             task["node"] = one["node"]
             say("task_started", name, {"task": name, "node": one["node"], "incarnation": task["incarnation"]})
 

@@ -10,6 +10,7 @@ from actors.columns.naming import Naming
 from actors.protocol.bodies import Binding, Eviction, JudgedOn, Nomination, PlanCommitted, PlannedOn, VictimCondition
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import PENDING
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.decision.statement import Statement
@@ -53,12 +54,14 @@ def decision(
         naming.tasks(made.nominated.tolist()),
         _places(made.nominated_node, naming),
         cards(snapshot, made.nominated_node, made.nominated_card),
+        _lives(made, snapshot),
         strict=True,
     )
     started = zip(
         naming.tasks(made.bound.tolist()),
         naming.nodes(made.bound_node.tolist()),
         cards(snapshot, made.bound_node, made.bound_card),
+        snapshot.tasks.incarnation[made.bound].tolist(),
         strict=True,
     )
     preemptor = queue = domain = None
@@ -77,14 +80,21 @@ def decision(
         domain=domain,
         evictions=_evictions(made, snapshot, naming),
         condition=_condition(made, snapshot, naming),
-        nominations=tuple(Nomination(task=task, node=node, card=card) for task, node, card in promised),
-        bindings=tuple(Binding(task=task, node=node, card=card) for task, node, card in started),
+        nominations=tuple(Nomination(task=t, node=n, card=c, incarnation=life) for t, n, c, life in promised),
+        bindings=tuple(Binding(task=t, node=n, card=c, incarnation=life) for t, n, c, life in started),
         cost=cost(plan.price, made, snapshot),
         explanation=explained(plan.explanation, naming),
         expires_at=expires_at,
         planned_on=planned_on,
         judged_on=judged_on,
     )
+
+
+def _lives(made: Statement, snapshot: Snapshot) -> list[int | None]:
+    """The lives that are promised a node; None where a promise ends, or waits for the end of the present life."""
+    waits = (snapshot.tasks.status[made.nominated] == PENDING) & (made.nominated_node != NONE)
+    lives = snapshot.tasks.incarnation[made.nominated]
+    return [life if named else None for life, named in zip(lives.tolist(), waits.tolist(), strict=True)]
 
 
 def _evictions(made: Statement, snapshot: Snapshot, naming: Naming) -> tuple[Eviction, ...]:

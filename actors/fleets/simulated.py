@@ -146,7 +146,9 @@ class SimulatedFleet:
             return []
         said = [event for one in made.evictions for event in self._evict(one.task, one.incarnation, one.grace_s, now)]
         for binding in made.bindings:
-            said += self._start(binding.task, binding.node, binding.card, now)
+            task = self._tasks.get(binding.task)
+            if task is not None and binding.incarnation in (None, task.incarnation):  # otherwise it was made anew
+                said += self._start(binding.task, binding.node, binding.card, now)
         return said
 
     def step(self, now: float) -> list[Outgoing]:
@@ -275,7 +277,7 @@ class SimulatedFleet:
             task = Task(
                 f"{namespace}/{one['name']}", podgroup.name, {**amounts(one["request"]), "pods": 1},
                 bool(one.get("gone_when_evicted", False)), status, one.get("node"),
-                card_units(one.get("card_request", 0)), one.get("card"),
+                card_units(one.get("card_request", 0)), one.get("card"), int(one.get("incarnation", 0)),
             )  # fmt: skip
             self._tasks[task.name] = task
             podgroup.tasks.append(task.name)

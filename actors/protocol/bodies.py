@@ -158,19 +158,24 @@ class VictimCondition(Body):
 
 
 class Nomination(Body):
-    """A task and the node that it is promised, with a card if it asks for one; a null node ends the nomination."""
+    """A task and the node that it is promised, with a card if it asks for one; a null node ends the nomination.
+
+    ``incarnation`` is the life that is promised it; without one (a task that moves) it is whichever comes.
+    """
 
     task: Name
     node: Name | None
     card: Name | None = None
+    incarnation: Number | None = None
 
 
 class Binding(Body):
-    """A task and the node on which it starts now, with a card if it asks for one."""
+    """A task and the node on which it starts now, in this life and no other, with a card if it asks for one."""
 
     task: Name
     node: Name
     card: Name | None = None
+    incarnation: Number | None = None
 
 
 class Overdue(Body):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from actors.broker.bus import Entry
-from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
+from actors.protocol.bodies import Binding, DomainReleased, DomainReserved, Nomination, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message
 from actors.verification.history import FleetFacts, in_order, unreadable
 from actors.verification.task_facts import (
@@ -119,6 +119,7 @@ class Audit:
         promised = [one.task for one in made.nominations if one.node is not None]
         if made.evictions and not promised and not made.bindings and made.purpose != _CLEARS:
             self._object(made.plan_id, "evicts and places nothing")
+        made = self._in_its_life(made)
         self._victims(made)
         moves = {one.task for one in made.evictions}
         for one in made.nominations:
@@ -131,6 +132,19 @@ class Audit:
             self.facts.bind(start.task, start.node, start.card)
         self._rooms(made)
         self._gangs(made, at_ms)
+
+    def _in_its_life(self, made: PlanCommitted) -> PlanCommitted:
+        """The decision without places of tasks that were made anew while it was judged: it has no effect on these."""
+
+        def meant(one: Nomination | Binding) -> bool:
+            task = self.facts.tasks.get(one.task)
+            return task is None or one.incarnation is None or one.incarnation >= task.incarnation
+
+        places = {
+            "nominations": tuple(filter(meant, made.nominations)),
+            "bindings": tuple(filter(meant, made.bindings)),
+        }
+        return made.model_copy(update=places)
 
     def _wait(self, plan: str, name: str, node: str | None) -> None:
         """A task that is placed must be waiting. Within a millisecond the fleet's answer may precede the decision."""

@@ -142,12 +142,15 @@ class ConnectorCheck:
         return Found(check, RIGHT) if groups else Found(check, WRONG, "no group reads the stream decisions")
 
     def _obeys(self) -> Iterator[Found]:
-        """An eviction, the same one again, one of a life that is over, and a binding."""
+        """An eviction, the same one again, one of a life that is over, a binding of that life, and one of the next."""
         evicts, again = "it ends a task that is evicted", "it does nothing when a decision comes twice"
         stale, binds = "it ends no task in another life than was named", "it starts a task where it is bound"
+        other = "it starts no task in another life than was named"
         task = self._one(RUNNING)
         if task is None:
-            yield from (Found(one, UNCHECKED, "no task of the fleet runs") for one in (evicts, again, stale, binds))
+            yield from (
+                Found(one, UNCHECKED, "no task of the fleet runs") for one in (evicts, again, stale, other, binds)
+            )
             return
         node, life = self._state()[task][1:]
         fields = self._decide(evictions=(Eviction(task=task, incarnation=life, node=node),))
@@ -158,10 +161,12 @@ class ConnectorCheck:
             stale, task, lambda: self._decide(evictions=(Eviction(task=task, incarnation=life, node=node),))
         )
         if self._state().get(task, ("", "", 0))[0] != "Pending":
-            yield Found(binds, UNCHECKED, f"{task} did not come back as Pending")
+            yield from (Found(one, UNCHECKED, f"{task} did not come back as Pending") for one in (other, binds))
             return
+        bound = Binding(task=task, node=node, incarnation=life)
+        yield self._quiet(other, task, lambda: self._decide(bindings=(bound,)))
         self._heard = []
-        self._decide(bindings=(Binding(task=task, node=node),))
+        self._decide(bindings=(bound.model_copy(update={"incarnation": self._state()[task][2]}),))
         started = self._await(lambda: self._said(TaskStarted, task))
         where = [one.body.node for one in self._heard if isinstance(one.body, TaskStarted) and one.body.task == task]
         if started and where != [node]:

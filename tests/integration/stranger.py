@@ -149,7 +149,7 @@ class Stranger:
                 task |= {"status": "Pending", "node": None, "incarnation": one["incarnation"] + 1}
         for one in made.get("bindings", ()):
             task = self.tasks[one["task"]]
-            if task["status"] == "Pending":
+            if task["status"] == "Pending" and one.get("incarnation") in (None, task["incarnation"]):
                 task |= {"status": "Running", "node": one["node"]}
                 said = {"task": one["task"], "node": one["node"], "incarnation": task["incarnation"]}
                 self._say(self._envelope("task_started", f"uid-{one['task']}", said))

@@ -21,7 +21,7 @@ from actors.configuration.settings_sources import load_settings
 from actors.verification.connector_check import run
 
 SMALLEST = Path(__file__).parents[2] / "docs" / "smallest_connector.py"
-RULES = 10
+RULES = 11
 #: By what is done wrong: a line of the connector, what stands in its place, and the words of the check that sees it.
 FAULTS = {
     "lists nothing": ('    if kind == "resync_requested":\n        list_fleet()', "    pass", "no whole fleet_listed"),
@@ -29,6 +29,7 @@ FAULTS = {
     "does not bind": ('for one in body["bindings"]:', "for one in []:", "no task_started of default/job-0"),
     "starts elsewhere": ('"node": one["node"], "inc', '"node": "n1", "inc', "bound to n0 and started on n1"),
     "ends another life": ('and task["incarnation"] == life:', "or True:", "it said task_ended of default/job-0"),
+    "starts another life": ('in (None, task["incarnation"])', "or True", "it said task_started of default/job-0"),
     "says what is not known": ('"outcome": "Evicted"', '"outcome": "Vanished"', "outcome: "),
     "does not acknowledge": ("broker.xack(DECISIONS, GROUP, entry)", "pass", "not acknowledged: "),
     "forgets what it said": ('task["node"] = one["node"]', "task.update(node=None)", "by its list"),

@@ -86,7 +86,8 @@ def _decided_of(state: LiveState, made: PlanCommitted, replaced: ActivePlan | No
             node = names.row("nodes", one.node) if one.node is not None else NONE
             card = card_row(snapshot, node, one.card) if node != NONE else NONE
             if one.node is None or (node != NONE and (one.card is None or card != NONE)):
-                places.append((names.row("tasks", one.task), node, card, CURRENT))
+                life = CURRENT if one.incarnation is None else one.incarnation
+                places.append((names.row("tasks", one.task), node, card, life))
     spared, ended = _taken_back(names, replaced) if replaced is not None else ([], [])
     anew = {row for row, *_ in nominated}
     kept = [*nominated, *(one for one in ended if one[0] not in anew)]
@@ -145,9 +146,13 @@ def _active_plan(state: LiveState, made: PlanCommitted, entry: str) -> ActivePla
 
     A task that moves is promised its node in the life that it has when it has ended.
     """
-    rows = [(one.task, state.names.row("tasks", one.task)) for one in made.nominations if one.node is not None]
     tasks, moved = state.snapshot.tasks, {one.task for one in made.evictions}
-    lives = [(task, CURRENT if task in moved else int(tasks.incarnation[row])) for task, row in rows if row != NONE]
+    lives = list[tuple[str, int]]()
+    for one in made.nominations:
+        row = state.names.row("tasks", one.task)
+        if row != NONE and one.node is not None:
+            now = int(tasks.incarnation[row]) if one.incarnation is None else one.incarnation
+            lives.append((one.task, CURRENT if one.task in moved else now))
     return ActivePlan(entry, [(one.task, one.incarnation) for one in made.evictions], lives)
 
 
@@ -158,21 +163,26 @@ def _unknown_parts(state: LiveState, made: PlanCommitted, entry: str) -> Unknown
     moved = {one.task: one.incarnation for one in made.evictions}
     evictions = [(one.task, one.incarnation) for one in made.evictions if _is_news(state, one.task, one.incarnation)]
     nowhere = [
-        (one.task, one.node, one.card)
+        (one.task, one.node, one.card, one.incarnation)
         for one in places
         if one.node is not None
-        and (names.row("nodes", one.node) == NONE or _is_news(state, one.task, moved.get(one.task)))
+        and (names.row("nodes", one.node) == NONE or _is_news(state, one.task, moved.get(one.task), one.incarnation))
     ]
     return UnknownParts(entry, evictions, nowhere) if evictions or nowhere else None
 
 
-def _is_news(state: LiveState, task: str, life: int | None) -> bool:
-    """Whether a decision names a task, or a life of a task, that a gap has lost; a task that is placed waits."""
+def _is_news(state: LiveState, task: str, life: int | None, placed: int | None = None) -> bool:
+    """Whether a decision names a task, or a life of a task, that a gap has lost.
+
+    ``life``: that it ends. ``placed``: that it promises a node or starts, if it says which; such a task waits.
+    """
     row, tasks = state.names.row("tasks", task), state.snapshot.tasks
     if row == NONE:
         return True
     if life is not None:
         return bool(tasks.incarnation[row] < life)
+    if placed is not None and tasks.incarnation[row] != placed:
+        return bool(tasks.incarnation[row] < placed)
     return bool(tasks.status[row] in (BOUND, RUNNING, TERMINATING))
 
 
@@ -187,13 +197,13 @@ def take_unknown_parts(state: LiveState, at: float) -> None:
     for plan_id, parts in decisions.unknown.items():
         evicted += [(names.row("tasks", task), life) for task, life in parts.evictions]
         lives, moved = [], dict(parts.evictions)
-        for task, on, on_card in parts.places:
+        for task, on, on_card, placed in parts.places:
             row, node = names.row("tasks", task), names.row("nodes", on)
             card = card_row(state.snapshot, node, on_card) if node != NONE else NONE
             if NONE in (row, node) or (on_card is not None and card == NONE):
                 continue
             status, life = int(tasks.status[row]), int(tasks.incarnation[row])
-            waits = status == PENDING and tasks.nominated[row] == NONE
+            waits = status == PENDING and tasks.nominated[row] == NONE and placed in (None, life)
             if waits or (moved.get(task) == life and status in (BOUND, RUNNING, TERMINATING)):
                 promised[row] = row, node, card, CURRENT
                 lives.append((task, CURRENT if task in moved else life))

@@ -33,12 +33,12 @@ class UnknownParts:
     evictions
         (Task, incarnation).
     places
-        (Task, node, card) of its nominations and of its bindings.
+        (Task, node, card, incarnation) of its nominations and of its bindings; None where it names no life.
     """
 
     entry: str
     evictions: list[tuple[str, int]]
-    places: list[tuple[str, str, str | None]]
+    places: list[tuple[str, str, str | None, int | None]]
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ class ActiveDecisions:
         anew: dict[str, set[str]] = {}
         named = set(tasks)
         for key, parts in self.unknown.items():
-            if any(task in named for task, _, _ in parts.places):
+            if any(place[0] in named for place in parts.places):
                 left = [one for one in parts.places if one[0] not in named]
                 self.unknown[key] = UnknownParts(parts.entry, parts.evictions, left)
         for task in sorted(named):
@@ -134,7 +134,7 @@ class ActiveDecisions:
             {key: ActiveClaim(*claim) for key, claim in claims.items()},
             {task: (incarnation, until) for task, (incarnation, until) in overdue.items()},
             {
-                key: UnknownParts(entry, [(t, i) for t, i in evictions], [(t, n, c) for t, n, c in places])
+                key: UnknownParts(entry, [(t, i) for t, i in evictions], [(t, n, c, i) for t, n, c, i in places])
                 for key, (entry, evictions, places) in unknown.items()
             },
         )
