@@ -210,7 +210,7 @@ class RedisClient:
         return self.address
 
     def check_synced(self) -> None:
-        """Make sure that the broker answers a write only once its disk has it.
+        """Make sure that the broker answers a write only once its disk has it, and drops no keys to make room.
 
         Only ``appendfsync always`` promises that. ``WAITAOF`` does not: under ``everysec`` it answers at once where the
         server is a Valkey or a Redis 7.4 (redis/redis pull request 13793), and elsewhere up to a second late.
@@ -220,15 +220,21 @@ class RedisClient:
         BrokerRefused
             Where it does not, or does not say.
         """
-        means = "or set commit_synced = false and lose decisions with the power of its machine"
+        means = "or set commit_synced = false and accept that decisions may be lost"
         try:
-            said = self.ask(lambda client: client.config_get("appendonly", "appendfsync"))
+            said = self.ask(lambda client: client.config_get("appendonly", "appendfsync", "maxmemory-policy"))
         except BrokerRefused as refusal:
             raise BrokerRefused(
                 f"broker at {self.address} does not say whether it waits for its disk: let our user ask CONFIG GET, "
                 f"{means}"
             ) from refusal
         found = {_text(key): _text(value) for key, value in said.items()}
+        evicts = found.pop("maxmemory-policy", "noeviction")
+        if evicts.startswith("allkeys-"):
+            raise BrokerRefused(
+                f"broker at {self.address} drops any key where its memory is full (maxmemory-policy {evicts}), and "
+                f"decisions with it: set maxmemory-policy noeviction there, {means}"
+            )
         if found != {"appendonly": "yes", "appendfsync": "always"}:
             told = ", ".join(f"{key} {value}" for key, value in sorted(found.items()))
             raise BrokerRefused(

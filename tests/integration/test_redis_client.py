@@ -170,6 +170,19 @@ def test_a_broker_that_answers_before_its_disk_has_a_commit_gives_no_lease(
     client.close()
 
 
+def test_a_broker_that_drops_keys_where_its_memory_is_full_gives_no_lease(own_broker: EmbeddedBroker) -> None:
+    client = RedisClient(own_broker.url)
+    ledger = RedisLedger(client, "f")
+    client.once(lambda connection: connection.config_set("maxmemory-policy", "allkeys-lru"))
+    with pytest.raises(BrokerRefused, match=r"drops any key where its memory is full \(maxmemory-policy allkeys-lru\)"):
+        ledger.acquire("me", 60_000)
+    client.once(
+        lambda connection: connection.config_set("maxmemory-policy", "volatile-lru")
+    )  # it drops the lease alone
+    assert isinstance(ledger.acquire("me", 60_000), Lease)
+    client.close()
+
+
 def test_a_broker_that_does_not_say_whether_it_waits_for_its_disk_gives_no_lease(own_broker: EmbeddedBroker) -> None:
     administrator = RedisClient(own_broker.url)
     administrator.once(
