@@ -224,6 +224,8 @@ class RedisClient:
         try:
             said = self.ask(lambda client: client.config_get("appendonly", "appendfsync", "maxmemory-policy"))
         except BrokerRefused as refusal:
+            if isinstance(refusal.__cause__, AuthenticationError):
+                raise
             raise BrokerRefused(
                 f"broker at {self.address} does not say whether it waits for its disk: let our user ask CONFIG GET, "
                 f"{means}"

@@ -85,10 +85,8 @@ class Pipeline:
             found: Leadership = ray.get(
                 self.committer.leadership.remote(leads, limit_s), timeout=limit_s + FETCH_LIMIT_S
             )
-        except ActorDiedError as dead:  # Ray restarts an actor as long as it knows that its owner lives
-            raise RayRefused(
-                "the actors are gone, and Ray starts no others for us: has this machine's Ray node died?"
-            ) from dead
+        except ActorDiedError as dead:
+            raise RayRefused(why_gone(dead)) from dead
         except (RayActorError, GetTimeoutError):
             return None
         return found
@@ -193,3 +191,11 @@ class Pipeline:
                     log.warning("%s did not stop cleanly: %s", asked[call], type(lost).__name__)
             for call in left:
                 log.warning("%s did not stop within %.0f s", asked[call], limit_s)
+
+
+def why_gone(dead: ActorDiedError) -> str:
+    """Why Ray starts no other actor: it does as long as it knows that the owner lives, and while starts do not fail."""
+    said = str(dead).strip()
+    if "creation task" in said:
+        return f"an actor ended and failed to start again: {said.splitlines()[-1]}"
+    return "the actors are gone, and Ray starts no others for us: has this machine's Ray node died?"

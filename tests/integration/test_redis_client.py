@@ -195,6 +195,20 @@ def test_a_broker_that_does_not_say_whether_it_waits_for_its_disk_gives_no_lease
     client.close()
 
 
+def test_a_password_that_was_changed_is_said_and_nothing_of_the_disk(own_broker: EmbeddedBroker) -> None:
+    administrator = RedisClient(own_broker.url)
+    rules = ("ACL", "SETUSER", "u", "on", ">first", "~*", "+@all")
+    administrator.once(lambda link: link.execute_command(*rules))
+    client = RedisClient(own_broker.url, username="u", password="first")
+    client.check_synced()
+    administrator.once(lambda link: link.execute_command("ACL", "SETUSER", "u", "resetpass", ">second"))
+    administrator.once(lambda link: link.execute_command("CLIENT", "KILL", "USER", "u"))
+    with pytest.raises(BrokerRefused, match="refused the credentials"):
+        client.check_synced()
+    administrator.close()
+    client.close()
+
+
 def test_a_wrong_kind_of_address_is_refused() -> None:
     with pytest.raises(BrokerRefused, match=r"must begin with redis://, rediss:// or unix://"):
         RedisClient("http://somewhere")
