@@ -13,7 +13,7 @@ from pipeline.cluster.orders import counted_off
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PENDING
+from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.decided import carried_out
 from pipeline.decision.headroom import takes, takes_after
@@ -76,7 +76,8 @@ def _stale(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> str | 
         return "the plan expired"
     if made.preemptor != NONE and not snapshot.podgroups.alive[made.preemptor]:
         return "the preemptor is gone"
-    waiting = np.concatenate([made.nominated[~is_among(made.nominated, made.evictions)], made.bound])
+    ending = (tasks.status[made.nominated] == TERMINATING) & (made.nominated_node == NONE)  # a move is withdrawn
+    waiting = np.concatenate([made.nominated[~is_among(made.nominated, made.evictions) & ~ending], made.bound])
     if (tasks.status[waiting] != PENDING).any() or tasks.gated[waiting].any():
         return "a task of the gang does not wait any more"
     placed = np.concatenate([made.nominated_node[made.nominated_node >= 0], made.bound_node])

@@ -14,8 +14,20 @@ from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.judge import judge
 from pipeline.policy import Policy, Purpose
-from tests.support.asking import DEFAULT, VOLCANO, plan, victims, with_gang_group, with_groups, with_quota
-from tests.support.builders import cluster, gang
+from pipeline.propose import propose
+from tests.support.asking import (
+    DEFAULT,
+    VOLCANO,
+    attempt,
+    places,
+    plan,
+    victims,
+    with_gang_group,
+    with_groups,
+    with_quota,
+)
+from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.scenarios import SCENARIOS
 from tests.support.task_centric import with_budget, with_queues, with_tasks
 
 NODE = {"gpu": 4}
@@ -260,3 +272,15 @@ def test_what_is_left_of_a_gang_gets_no_room_once_the_promises_to_the_others_are
     assert isinstance(judged(made, state), Accepted)
     withdrawn = later(with_tasks(state, [1, 2], nominated=NONE))
     assert judged(made, withdrawn) == Stale("the gang would not have its minimum any more")
+
+
+def test_a_victim_that_is_still_ending_can_lose_the_node_that_it_was_to_move_to():
+    """The first of two was to start again on node 1; the other is taken, so the first would be alone there."""
+    low = Gang([Task(0, gpu=1, status=TERMINATING), Task(2, gpu=1)], 2)
+    state = with_tasks(cluster([{"gpu": 1}] * 3, [low, gang(2, gpu=1, priority=1)]), [0], nominated=1)
+    made = propose(replace(attempt(state, 1, policy=SCENARIOS), action="preempt"))
+    assert isinstance(made, Plan)
+    assert (victims(made), places(made)) == ([1], {0: NONE, 2: 0, 3: 2})
+    assert isinstance(judged(made, state, policy=SCENARIOS), Accepted)
+    moved = later(with_tasks(state, [0], status=RUNNING, node=1, nominated=NONE))
+    assert judged(made, moved, policy=SCENARIOS) == Stale("a task of the gang does not wait any more")
