@@ -8,10 +8,11 @@ Searching in parallel is speculation on the serial order: the next gang groups a
 as it is, and an outcome counts only if no plan was taken before its turn came; otherwise it is searched for again. So
 the decisions are those of serving one gang group after the other, each on what those before it left.
 
-Gang groups of one kind that follow each other share one search: for room (`evicting`), or why there is none.
+Gang groups of one kind that follow each other share one search: for room (`evicting`), or why there is none. So do a
+few of one rank in a small fleet, which ask for different things, if less is lost in sum.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import dropwhile, islice, takewhile
 from typing import TypeAlias
@@ -21,9 +22,17 @@ import numpy as np
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.claims import closed_to
 from pipeline.actions.evicting.dealing import can_be_dealt, dealt
+from pipeline.actions.evicting.in_sum import cost_less
 from pipeline.actions.evicting.leftovers import in_turn, resting, waits
-from pipeline.actions.evicting.one_kind import MOST_TASKS, as_one, of_another, of_one_kind, rigid_of_one_kind
-from pipeline.actions.progress import Progress
+from pipeline.actions.evicting.one_kind import (
+    MOST_TASKS,
+    as_one,
+    of_another,
+    of_one_kind,
+    rigid_of_one_kind,
+    rigid_of_one_rank,
+)
+from pipeline.actions.progress import Progress, unheard
 from pipeline.actions.searching import Outcome
 from pipeline.cluster.arrays import NO_ROWS, Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
@@ -40,11 +49,15 @@ from pipeline.solvers.registry import DEALING, solver_of
 
 #: How many gang groups are searched for ahead at first; doubled each time that all outcomes counted.
 _AHEAD = 4
+#: Only in fleets of at most this many nodes are gang groups of one rank served at once: larger ones suffice for each.
+_RANKED_NODES = 256
 #: Reasons that say something of a podgroup itself, and not of all podgroups of its kind.
 _OWN = (Reason.NOTHING_MISSING, Reason.DELAY)
 #: What decides the answer of a search on one state: the kind that asks, and the rows (bytes of int64) of the nodes that
 #: are closed to it.
 _KindAndClosed: TypeAlias = tuple[PodgroupKind, bytes]
+#: The leading ones of some gang groups that can be served at once.
+_Leading: TypeAlias = Callable[[Snapshot, Iterable[GangGroup]], list[GangGroup]]
 
 
 def evict(progress: Progress, action: str, purpose: Purpose) -> Progress:
@@ -111,8 +124,8 @@ class _Pass:
         self._closed: list[Rows] = closed_to(host, progress.setup.closed, self._gang_groups)
         self._known = _SinceLastPlan(host)
         self._window = _AHEAD
-        #: How many podgroups are served at once at most.
-        self._together = MOST_TASKS
+        #: How many podgroups are served at once at most, by what they have in common.
+        self._together: dict[_Leading, int] = dict.fromkeys((rigid_of_one_rank, rigid_of_one_kind), MOST_TASKS)
         #: Gang groups, and the victims that were found for all of their kind at once.
         self._victims: dict[GangGroup, Rows] = {}
 
@@ -135,8 +148,7 @@ class _Pass:
         gang_group, key = self._gang_groups[at], self._key(at)
         outcome = self._none_of_its_kind(key, gang_group[0]) or self._outcome(at)
         if outcome is None:
-            self._progress = replace(self._progress, lost=True, more=True)
-            return 1
+            return self._lost(1)
         self._progress = resting(self._progress, self._host, outcome, gang_group)
         if isinstance(outcome, Plan) and not waits(self._progress, self._host, outcome, gang_group):
             back = self._progress.retaken_by(outcome)
@@ -152,34 +164,69 @@ class _Pass:
         return 1
 
     def _dealt(self, at: int) -> int:
-        """Serve the next gang groups at once if they are alike and need all tasks; how many, 0 if that is not possible.
+        """Serve the next gang groups at once if they need all tasks; how many, 0 if that is not possible.
+
+        They are alike. In small fleets a few of one rank are enough, if the policy takes the cheapest set.
+        """
+        if self._is_last(at):
+            return 0
+        ranked = self._progress.policy.cheapest_set and len(self._progress.snapshot.nodes) <= _RANKED_NODES
+        return (self._dealt_to(rigid_of_one_rank, at) if ranked else 0) or self._dealt_to(rigid_of_one_kind, at)
+
+    def _dealt_to(self, of_one: _Leading, at: int) -> int:
+        """Serve the leading ones that have something in common at once; how many.
 
         If there is no room for all of them, then for half of them, and so on. Where the cheapest set goes, as many are
         served as there is room for, by bisection; else the rest has a turn of its own. No more are tried from then on.
         """
-        if self._is_last(at):
-            return 0
-        alike, found = self._alike(at), list[Plan]()
-        least, most, many = 1, len(alike) + 1, len(alike)
+        some, found = self._leading(of_one, at), list[Plan]()
+        least, most, many = 1, len(some) + 1, len(some)
         while most - least > 1:
-            plans = self._room_for(alike[:many], at)
+            plans = self._room_for(some[:many], at)
             if plans is None:
-                self._progress = replace(self._progress, lost=True, more=True)
-                return many
+                return self._lost(many)
             found = max(found, plans, key=len)
             if found and not self._progress.policy.cheapest_set:
                 least = many
                 break
             least, most = (many, most) if len(plans) == many else (least, many)
             many = (least + most) // 2
-        if most <= len(alike):
-            self._together = least
+        if of_one is rigid_of_one_rank and any(len(plan.statement.evictions) for plan in found):
+            cheaper = self._cheaper(found, some, at)
+            if cheaper is None:
+                return self._lost(len(found))
+            found, least, most = (cheaper, least, most) if cheaper else (cheaper, 1, 0)
+        if most <= len(some):
+            self._together[of_one] = least
         if found:
-            self._planned(found, alike[: len(found)])
+            self._planned(found, some[: len(found)])
         return len(found)
 
+    def _lost(self, many: int) -> int:
+        """Leave the rest to the next cycle, since a search was lost."""
+        self._progress = replace(self._progress, lost=True, more=True)
+        return many
+
+    def _cheaper(self, found: list[Plan], some: list[GangGroup], at: int) -> list[Plan] | None:
+        """The plans that were found at once for the leading gang groups, or those that they get one after the other.
+
+        These if they cost less. No plans if more of the gang groups get one in that way; None if a search was lost.
+        """
+        kept, before = vars(self).copy(), len(self._progress.plans)
+        self._progress = replace(self._progress, setup=replace(self._progress.setup, settled=unheard))
+        self._gang_groups, self._closed = list(some), self._closed[at : at + len(some)]
+        self._known, self._victims = _SinceLastPlan(self._known.host), {}
+        self._together = {**self._together, rigid_of_one_rank: 1}
+        done = self.run()
+        vars(self).update(kept)
+        others, served = list(done.plans[before:]), list(done.gang_groups[before:])
+        if done.lost or len(others) > len(found):
+            return None if done.lost else []
+        same = served == some[: len(found)]
+        return others if same and cost_less(self._progress.snapshot, self._host, others, found) else found
+
     def _room_for(self, some: Sequence[GangGroup], at: int) -> list[Plan] | None:
-        """Plans for gang groups that are alike, in turn; none without room for all, None if the search was lost."""
+        """Plans for gang groups, in turn; none without room for all, None if the search for that was lost."""
         attempt = as_one(some, self._attempt(at))
         found = self._search(attempt)
         if found is None:
@@ -188,15 +235,18 @@ class _Pass:
             return []
         return list(in_turn(self._progress, self._host, dealt(attempt, self._host_of(attempt), found)))
 
-    def _alike(self, at: int) -> list[GangGroup]:
+    def _leading(self, of_one: _Leading, at: int) -> list[GangGroup]:
         """The next gang groups that can be served at once: at most as many as had room together last time."""
         snapshot, policy, first = self._progress.snapshot, self._progress.policy, self._gang_groups[at][0]
-        dealing = DEALING.get(policy.solver(self._action))
-        most = 0 if dealing is None or self._together == 1 else dealing.widest_dealt(policy)
+        dealing, together = DEALING.get(policy.solver(self._action)), self._together[of_one]
+        most = 0 if dealing is None or together == 1 else dealing.widest_dealt(policy)
         if len(snapshot.tasks_of(first)) > most or self._key(at) in self._known.unplaced:
             return []
-        alike = rigid_of_one_kind(snapshot, islice(self._next(at), self._together))
-        return alike if alike and can_be_dealt(snapshot, first) else []
+        some = of_one(snapshot, islice(self._next(at), together))
+        if self._known.unplaced:  # what has no room alone has none with others
+            hopeless = (n for n in range(len(some)) if self._key(at + n) in self._known.unplaced)
+            some = some[: next(hopeless, len(some))]
+        return some if some and can_be_dealt(snapshot, some) else []
 
     def _is_last(self, at: int) -> bool:
         """Whether no gang group is left that could be served with this one."""

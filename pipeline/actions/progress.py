@@ -25,7 +25,7 @@ from pipeline.policy import Policy, Purpose
 from pipeline.records import replace
 
 
-def _unheard(plan: Plan) -> None:
+def unheard(plan: Plan) -> None:
     """For a caller that commits at the end of the cycle."""
 
 
@@ -54,7 +54,7 @@ class Setup:
     gang_groups: int = 0
     search: Search = field(default_factory=InPlace)
     observer: Observer = field(default_factory=Unobserved)
-    settled: Callable[[Plan], object] = _unheard
+    settled: Callable[[Plan], object] = unheard
 
     def active_at(self, now: float) -> "Setup":
         """The setup as it counts at a time (seconds)."""

@@ -50,6 +50,11 @@ class PodgroupKind(NamedTuple):
         """Whether it asks for a domain of its own."""
         return not self.required_level == self.preferred_level == self.gather == NONE
 
+    @property
+    def rank(self) -> "PodgroupKind":
+        """What it has in common with those that ask for something else, but rank as it does."""
+        return self._replace(minimum=0, waiting=0, shape=NONE, labels=b"")
+
 
 def kind_of(snapshot: Snapshot, gang_group: tuple[int, ...]) -> PodgroupKind | None:
     """What decides where there is room for a podgroup; None if more than this decides.

@@ -1,4 +1,4 @@
-"""Room for podgroups alike, which need all of their tasks, is sought at once and then dealt out: to each its own plan.
+"""Room for podgroups of one kind or rank, which need all their tasks, is sought at once and dealt out: a plan for each.
 
 The search is that for one gang of all of them, so that together they do not break more than one after the other. Each
 plan takes what its nodes and the limits of its queue still lack when its turn comes; so it can be carried out if those
@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from pipeline.actions.backoff import GangGroup
 from pipeline.actions.evicting.lawful_in_turn import lawful_in_turn
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, offsets, sealed
 from pipeline.cluster.orders import first_of, kinds_of
@@ -21,7 +22,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import VictimBundle
 from pipeline.decision.headroom import LineLimits, limits_of, takes, takes_lasting
 from pipeline.decision.plan import Plan, assumptions_of
-from pipeline.decision.price import lost_work, prices_of
+from pipeline.decision.price import Price, lost_work, prices_of
 from pipeline.decision.statement import Statement
 from pipeline.kernels import inlined, writing
 from pipeline.plugins.host import Host
@@ -29,9 +30,9 @@ from pipeline.policy import Purpose
 from pipeline.records import replace
 
 
-def can_be_dealt(snapshot: Snapshot, podgroup: int) -> bool:
-    """Whether nothing but the resources of nodes decides where the waiting tasks of a podgroup of this kind fit."""
-    tasks = snapshot.pending(podgroup)
+def can_be_dealt(snapshot: Snapshot, some: Sequence[GangGroup]) -> bool:
+    """Whether nothing but the resources of nodes decides where the waiting tasks of some podgroups fit."""
+    tasks, _ = snapshot.waiting_of(np.array([row for one in some for row in one]))
     return not snapshot.shapes.on_card[snapshot.tasks.shape[tasks]].any() and not concerns(snapshot, tasks)
 
 
@@ -53,7 +54,7 @@ def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
     if not np.array_equal(np.sort(every), made.nominated) or (made.nominated_node == NONE).any() or len(made.bound):
         return ()
     nodes = sealed(made.nominated_node[np.searchsorted(made.nominated, every)])
-    asked: Longs = snapshot.shapes.request[snapshot.tasks.shape[every[0]]]
+    asked: Longs = snapshot.shapes.request[snapshot.tasks.shape[every[start[:-1]]]]
     limits = limits_of(host, attempt.podgroups[0])
     gone, gone_start, within = _dealt_victims(snapshot, made.evictions, nodes, start, asked, limits)
     cardless = sealed(np.full(len(every), NONE, np.int64))
@@ -103,11 +104,12 @@ def _lawful(attempt: Attempt, host: Host, statements: Sequence[Statement], *, ro
 def _take_more(snapshot: Snapshot, statements: Sequence[Statement]) -> bool:
     """Whether the victims of one of the statements hold more of some resource than its tasks ask for."""
     shape, request = snapshot.tasks.shape, snapshot.shapes.request
-    asked = request[shape[statements[0].nominated]].sum(axis=0)
-    held, sets = np.zeros((len(statements), len(asked)), np.int64), [made.evictions for made in statements]
-    np.add.at(held, np.repeat(np.arange(len(sets)), list(map(len, sets))), request[shape[np.concatenate(sets)]])
-    held[:, PODS] = 0  # pods are not deserved
-    return bool((held > asked).any())
+    more = np.zeros((len(statements), request.shape[1]), np.int64)
+    gone, placed = [made.evictions for made in statements], [made.nominated for made in statements]
+    for sets, add in ((gone, np.add), (placed, np.subtract)):
+        add.at(more, np.repeat(np.arange(len(sets)), list(map(len, sets))), request[shape[np.concatenate(sets)]])
+    more[:, PODS] = 0  # pods are not deserved
+    return bool((more > 0).any())
 
 
 def _dealt_victims(
@@ -123,24 +125,25 @@ def _dealt_victims(
         The victims of the whole plan.
     nodes, start: int64[K], int64[P + 1]
         The nodes of the podgroups' tasks, which are those at ``start[p]:start[p + 1]``.
-    asked: int64[R]
-        What each task asks for.
+    asked: int64[P, R]
+        What a task of each podgroup asks for.
     limits
         Of the podgroups' queue.
     """
-    tasks, request = snapshot.tasks, np.ascontiguousarray(snapshot.shapes.request[:, asked > 0])
+    some = (asked > 0).any(axis=0)
+    tasks, request = snapshot.tasks, np.ascontiguousarray(snapshot.shapes.request[:, some])
     owner = tasks.podgroup[rows].astype(np.int64)
     breaks = _breaking(snapshot, owner, rows)
     # The tasks of a podgroup that breaks go together, all others alone.
     _, unit = kinds_of(np.where(breaks, owner, -1 - np.arange(len(rows))))
     there = distinct(nodes)
-    room = np.concatenate([snapshot.room.future_of(there), limits.room])[:, asked > 0]
+    room = np.concatenate([snapshot.room.future_of(there), limits.room])[:, some]
     at = np.searchsorted(there, tasks.node[rows])
     at[(at == len(there)) | (there[np.minimum(at, len(there) - 1)] != tasks.node[rows])] = len(room)
     by_node = np.lexsort((breaks, at))  # surplus first
     line = len(room) - limits.common[snapshot.podgroups.queue[owner]]
     taker, within = _takers(
-        start, np.searchsorted(there, nodes), asked[asked > 0], np.ascontiguousarray(room),
+        start, np.searchsorted(there, nodes), np.ascontiguousarray(asked[:, some]), np.ascontiguousarray(room),
         np.searchsorted(at[by_node], np.arange(len(there) + 1)), by_node,
         unit, np.argsort(unit, kind="stable"), offsets(unit, int(unit.max(initial=-1)) + 1),
         at, line, request[tasks.shape[rows]],
@@ -161,9 +164,9 @@ def _takers(start: Longs, node: Rows, asked: Longs, left: Longs, here_start: Lon
     ----------
     start, node: int64[P + 1], int64[K]
         The nodes of each plan's tasks, as rows of ``left``.
-    asked, left: int64[R'], int64[M + A, R']
-        What each task asks for, and the room of the nodes and then below the limits, which is changed; of the resources
-        that are asked for.
+    asked, left: int64[P, R'], int64[M + A, R']
+        What a task of each plan asks for, and the room of the nodes and then below the limits, which is changed; of the
+        resources that are asked for.
     here_start, here: int64[M + 1], int64[V]
         The victims of each node, in the order in which they are taken.
     unit, member, member_start: int64[V], int64[V], int64[U + 1]
@@ -175,33 +178,33 @@ def _takers(start: Longs, node: Rows, asked: Longs, left: Longs, here_start: Lon
     taker, limits, within = np.full(len(member_start) - 1, NONE, np.int64), len(here_start) - 1, len(start) - 1
     taken, untaken = np.empty(len(taker), np.int64), 0
     for plan in range(len(start) - 1):
-        mine, many = node[start[plan] : start[plan + 1]], 0
+        mine, asks, many = node[start[plan] : start[plan + 1]], asked[plan], 0
         for there in mine:
             for victim in here[here_start[there] : here_start[there + 1]]:
-                if (left[there] >= asked).all():
+                if _covers(left[there], asks, 1):
                     break
                 if taker[unit[victim]] == NONE:
                     taken[many], taker[unit[victim]] = unit[victim], plan
                     many += 1
                     _move(1, unit[victim], member, member_start, at, line, held, left)
-            left[there] -= asked
-        left[limits:] -= asked * len(mine)
+            left[there] -= asks
+        left[limits:] -= asks * len(mine)
         while untaken < len(taker) and taker[untaken] != NONE:
             untaken += 1
         for one in range(untaken, len(taker)):
-            if (left[limits:] >= 0).all():
+            if _within(left[limits:], asks):
                 break
-            if taker[one] == NONE and _relieves(one, member, member_start, line, held, left):
+            if taker[one] == NONE and _relieves(one, asks, member, member_start, line, held, left):
                 taken[many], taker[one] = one, plan
                 many += 1
                 _move(1, one, member, member_start, at, line, held, left)
-        if within > plan and not (left[limits:] >= 0).all():
+        if within > plan and not _within(left[limits:], asks):
             within = plan
         for one in taken[:many]:  # one that went early may not be needed any more
             _move(-1, one, member, member_start, at, line, held, left)
-            enough = (left[limits:] >= 0).all()
+            enough = _within(left[limits:], asks)
             for there in mine:
-                enough &= (left[there] >= 0).all()
+                enough &= _covers(left[there], asks, 0)
             if enough:
                 taker[one] = NONE
             else:
@@ -210,10 +213,28 @@ def _takers(start: Longs, node: Rows, asked: Longs, left: Longs, here_start: Lon
 
 
 @inlined
-def _relieves(one: int, member: Rows, member_start: Longs, line: Rows, held: Longs, left: Longs) -> bool:
-    """Whether a unit holds something of what is exceeded of a limit that it counts against."""
+def _covers(left: Longs, asks: Longs, many: int) -> bool:
+    """Whether what is left (int64[R']) is enough for ``many`` tasks, of what they ask for."""
+    enough = True
+    for r in range(len(asks)):
+        enough &= asks[r] <= 0 or left[r] >= many * asks[r]
+    return enough
+
+
+@inlined
+def _within(left: Longs, asks: Longs) -> bool:
+    """Whether limits that leave int64[A, R'] are not exceeded in anything that is asked for."""
+    enough = True
+    for limit in range(len(left)):
+        enough &= _covers(left[limit], asks, 0)
+    return enough
+
+
+@inlined
+def _relieves(one: int, asks: Longs, member: Rows, member_start: Longs, line: Rows, held: Longs, left: Longs) -> bool:
+    """Whether a unit holds something of what is asked for and exceeded of a limit that it counts against."""
     for victim in member[member_start[one] : member_start[one + 1]]:
-        if ((left[line[victim] :] < 0) & (held[victim] > 0)).any():
+        if ((left[line[victim] :] < 0) & (held[victim] > 0) & (asks > 0)).any():
             return True
     return False
 
@@ -237,20 +258,31 @@ def _breaking(snapshot: Snapshot, owner: Rows, rows: Rows) -> Bools:
 
 def _plans(attempt: Attempt, host: Host, whole: Plan, statements: Sequence[Statement]) -> tuple[Plan, ...]:
     """The plans of the statements, each at its own price; they share the explanation of the whole."""
-    snapshot, rank = attempt.snapshot, host.price_rank(attempt.purpose, attempt.podgroups[0])
-    requested = snapshot.shapes.request[snapshot.tasks.shape[statements[0].nominated]].sum(axis=0)
-    lost = lost_work(snapshot, attempt.now)
-    prices = prices_of(snapshot, [one.evictions for one in statements], requested, lost, rank, whole.domain)
-    assumed = assumptions_of(attempt, statements)
-    taken = _taken(snapshot, whole.explanation.bundles, [one.evictions for one in statements])
-    why = replace(whole.explanation, together=len(statements), minimum=len(statements[0].nominated))
+    snapshot, gone = attempt.snapshot, [one.evictions for one in statements]
+    prices, assumed = _prices(attempt, host, statements, whole.domain), assumptions_of(attempt, statements)
+    taken = _taken(snapshot, whole.explanation.bundles, gone)
+    why = replace(whole.explanation, together=len(statements))
     return tuple(
         Plan(
             made, assumes, price, whole.domain, whole.expires_at,
-            replace(why, preemptor=made.preemptor, bundles=bundles),
+            replace(why, preemptor=made.preemptor, minimum=len(made.nominated), bundles=bundles),
         )
         for made, assumes, price, bundles in zip(statements, assumed, prices, taken, strict=True)
     )  # fmt: skip
+
+
+def _prices(attempt: Attempt, host: Host, statements: Sequence[Statement], domain: int) -> list[Price]:
+    """The price of each statement, in units of what it places; of those that ask for the same at once."""
+    snapshot, rank = attempt.snapshot, host.price_rank(attempt.purpose, attempt.podgroups[0])
+    lost, gone = lost_work(snapshot, attempt.now), [made.evictions for made in statements]
+    result, kinds = list[Price](), dict[tuple[int, int], list[Price]]()
+    for at, made in enumerate(statements):
+        kind = int(snapshot.tasks.shape[made.nominated[0]]), len(made.nominated)
+        if kind not in kinds:
+            requested = snapshot.shapes.request[kind[0]] * kind[1]
+            kinds[kind] = prices_of(snapshot, gone, requested, lost, rank, domain)
+        result.append(kinds[kind][at])
+    return result
 
 
 def _taken(

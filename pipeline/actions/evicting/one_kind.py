@@ -1,4 +1,4 @@
-"""Room for gangs of one kind is sought at once.
+"""Room for gangs of one kind, or of one rank, is sought at once.
 
 If they were served one after the other, each would break what is cheapest for it alone. So victims for all of them are
 sought first, as if they were one gang, and each then takes what it needs of those.
@@ -18,6 +18,8 @@ from pipeline.records import replace
 
 #: For at most this many gangs at once; and for at most this many tasks of podgroups that need every task.
 MOST_GANGS, MOST_TASKS = 64, 512
+#: For at most this many gangs of one rank.
+MOST_RANKED = 8
 
 
 def of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
@@ -37,6 +39,24 @@ def rigid_of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[Gan
     rows, start = np.array(found)[:, 0], snapshot.by_podgroup[0]
     others = np.flatnonzero(start[rows + 1] - start[rows] != kind.waiting)
     return found[: min(max(1, MOST_TASKS // kind.waiting), *others[:1].tolist(), len(found))]
+
+
+def rigid_of_one_rank(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
+    """The leading gang groups that are podgroups of one rank which need all of their tasks; all of those wait.
+
+    They are of the same queue and priority, have the same rights and no topology of their own; what they ask for
+    differs. None if it does not, for they are of one kind then; and none if there are many.
+    """
+    found, kinds, tasks = list[GangGroup](), list[PodgroupKind](), 0
+    for one, kind in kinds_in_turn(snapshot, islice(some, MOST_RANKED + 1)):
+        if kind is None or kind.has_levels or kind.minimum != kind.waiting or (kinds and kinds[0].rank != kind.rank):
+            break
+        tasks += kind.waiting
+        if tasks > MOST_TASKS or len(snapshot.tasks_of(one[0])) != kind.waiting:
+            break
+        found.append(one)
+        kinds.append(kind)
+    return found if len(set(kinds)) > 1 and len(found) <= MOST_RANKED else []
 
 
 def of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanation:

@@ -23,6 +23,7 @@ from tests.support.twins import uncompiled
 
 PREEMPTING = replace(DEFAULT, actions=("preempt",))
 GPU = "nvidia.com/gpu"
+HOUR = 3600.0
 SCENARIOS = replace(load_profile("kai"), actions=("preempt",))
 
 
@@ -104,13 +105,30 @@ def test_every_plan_is_accepted_on_what_those_before_it_left():
     [
         [gang(1, gpu=1, priority=9, required_level=0) for _ in range(2)],
         [Gang([Task(gpu=1), Task(gpu=1)], 1, priority=9) for _ in range(2)],
-        [gang(1, gpu=1, priority=9), gang(1, gpu=2, priority=9)],
         [gang(1, gpu=1, priority=9), gang(1, gpu=1, priority=8)],
+        [gang(1, gpu=1, priority=9), gang(1, gpu=2, priority=8)],
     ],
 )
 def test_what_is_not_alike_is_served_one_by_one(others):
     _, asked = served(cluster([{"gpu": 4}], [gang(1, 0, gpu=1) for _ in range(4)] + others))
     assert set(asked) == {1}
+
+
+def test_a_few_that_ask_for_different_things_are_served_by_one_search_where_that_costs_less():
+    """One by one the small one takes what is cheapest, and the other needs the pair then, which is enough for both."""
+    low, waiting = [gang(1, 0, gpu=4), gang(2, [1, 2], gpu=4)], [gang(1, gpu=gpu, priority=9) for gpu in (1, 4)]
+    state = with_groups(cluster([{"gpu": 4}] * 3, low + waiting), [0, 1], started=[0.0, -HOUR])
+    done, asked = served(state)
+    assert asked == [2, 1, 1]
+    assert [plan.statement.evictions.tolist() for plan in done.plans] == [[1, 2], []]
+    assert [plan.explanation.minimum for plan in done.plans] == [1, 1]
+
+
+def test_those_are_served_one_by_one_where_more_of_them_get_a_plan_then():
+    """The second finds no room; the third does."""
+    waiting = [gang(1, gpu=gpu, priority=9) for gpu in (1, 8, 2)]
+    done, _ = served(cluster([{"gpu": 4}], [gang(1, 0, gpu=1) for _ in range(4)] + waiting))
+    assert [plan.statement.preemptor for plan in done.plans] == [4, 6]
 
 
 def test_a_policy_that_keeps_the_order_of_bundles_serves_one_by_one():

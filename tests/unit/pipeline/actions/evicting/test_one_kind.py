@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.actions.evicting.one_kind import of_one_kind
+from pipeline.actions.evicting.one_kind import MOST_RANKED, of_one_kind, rigid_of_one_rank
 from tests.support.alike import UNLIKE
 from tests.support.builders import cluster, gang
 
@@ -27,3 +27,23 @@ def test_lone_tasks_and_gangs_that_start_together_are_served_one_by_one():
     pair = cluster(NODES, [gang(2, gpu=4), gang(2, gpu=4)])
     assert of_one_kind(pair, [(0, 1)]) == []
     assert of_one_kind(pair, []) == []
+
+
+def ranked(*gangs):
+    return len(rigid_of_one_rank(cluster(NODES, gangs), [(row,) for row in range(len(gangs))]))
+
+
+def test_gangs_that_ask_for_different_things_in_one_queue_are_of_one_rank():
+    assert ranked(gang(2, gpu=4), gang(1, gpu=4), gang(3, gpu=1)) == 3
+    assert ranked(gang(2, gpu=4), gang(1, gpu=2), gang(1, gpu=2, priority=1)) == 2
+
+
+def test_gangs_that_all_ask_for_the_same_and_many_gangs_are_not_served_by_rank():
+    assert ranked(gang(2, gpu=4), gang(2, gpu=4)) == 0
+    some = [gang(1, gpu=1 + at % 2) for at in range(MOST_RANKED + 1)]
+    assert (ranked(*some[1:]), ranked(*some)) == (MOST_RANKED, 0)
+
+
+@pytest.mark.parametrize("other", [UNLIKE[at] for at in (2, 3, 4, 5, 6, 7, 8)])
+def test_what_is_of_another_rank_or_has_more_to_it_ends_the_row(other):
+    assert ranked(gang(2, gpu=4), gang(1, gpu=4), other, gang(2, gpu=4)) == 2

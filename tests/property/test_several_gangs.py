@@ -1,0 +1,137 @@
+"""Several gangs that starve at once: what a cycle decides holds plan by plan, and no two plans are about one task.
+
+A few of one rank that ask for different things lose no more in sum than one after the other. More seeds by
+
+    python -m tests.property.test_several_gangs 0 2000
+"""
+
+import random
+import sys
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from actors.cli.simulate import Case, open_case
+from pipeline.cluster.arrays import NONE
+from pipeline.cycle import Cycle, cycle
+from pipeline.decision.decided import carried_out
+from pipeline.decision.price import Price, lost_work, price_of
+from pipeline.decision.verdict import Accepted
+from pipeline.judge import judge
+from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context
+from pipeline.policy import Purpose
+from pipeline.records import replace
+from tests.support.depth import sampled
+from tests.support.seeds import compare
+
+GPU, NOW = "nvidia.com/gpu", 1_000_000.0
+PROFILES = ("default", "kai", "volcano", "koordinator")
+PURPOSES = (Purpose.PREEMPT, Purpose.RECLAIM)
+
+
+def crowded(seed: int, profile: str = "default", purpose: Purpose = Purpose.PREEMPT) -> dict[str, Any]:
+    """Three to eight full nodes of eight devices, and two to four gangs of one rank that wait."""
+    rng, reclaims = random.Random(seed), purpose is Purpose.RECLAIM
+    nodes = {f"n{at}": 8 for at in range(rng.randint(3, 8))}
+    left, whole, podgroups = dict(nodes), 8 * len(nodes), list[dict[str, Any]]()
+    for at in range(60):
+        size, many = rng.choice([1, 1, 2, 4, 8]), rng.randint(1, 4)
+        places = []
+        while len(places) < many and (fitting := [name for name in left if left[name] >= size]):
+            places.append(rng.choice(fitting))
+            left[places[-1]] -= size
+        if places:
+            queue = rng.choice("acd" if reclaims else "a")
+            podgroups.append(_podgroup(f"low{at}", queue, rng.randint(0, 2), places, size))
+            podgroups[-1] |= {"min_available": rng.randint(1, len(places)) if rng.random() < 0.3 else len(places)}
+            podgroups[-1] |= {"started": NOW - 3600 * rng.expovariate(1 / 4)}
+    for at in range(rng.randint(2, 4)):
+        many = rng.randint(1, max(2, len(nodes) // 2))
+        podgroups.append(_podgroup(f"high{at}", "b" if reclaims else "a", 9, [None] * many, rng.choice([1, 2, 4, 8])))
+    all_of_it = {"cpu": "unlimited", "memory": "unlimited"} if profile == "kai" else {}
+    shares = {"a": whole // 8, "c": whole // 8, "d": whole // 8, "b": whole // 2} if reclaims else {"a": whole}
+    return {
+        "version": 1, "now": NOW,
+        "policy": {"profile": profile} | ({"actions": [purpose.value]} if profile in ("default", "kai") else {}),
+        "nodes": [{"name": name, "allocatable": {GPU: many, "pods": 99}} for name, many in nodes.items()],
+        "queues": [{"name": name, "deserved": {GPU: share, **all_of_it}} for name, share in shares.items()],
+        "podgroups": podgroups,
+    }  # fmt: skip
+
+
+def _podgroup(name: str, queue: str, priority: int, places: list[str | None], size: int) -> dict[str, Any]:
+    runs = [{} if place is None else {"status": "Running", "node": place} for place in places]
+    tasks = [{"name": f"{name}-{n}", "request": {GPU: size}, **said} for n, said in enumerate(runs)]
+    phase = "Inqueue" if places[0] is None else "Running"
+    return {"name": name, "queue": queue, "priority": priority, "min_available": len(tasks), "phase": phase,
+            "tasks": tasks}  # fmt: skip
+
+
+def defect_in(case: Case, done: Cycle) -> str | None:
+    """A plan that does not hold as it is after those before it, or is about a task of another one; None for none."""
+    state, gone, placed = case.snapshot, set[int](), set[int]()
+    for plan in done.plans:
+        made, verdict = plan.statement, judge(plan, state, case.policy, case.now)
+        if not isinstance(verdict, Accepted) or len(verdict.statement.evictions) < len(made.evictions):
+            return f"{made.preemptor}: {verdict}"
+        evicted = {*made.evictions.tolist()}
+        starts = {*made.nominated[made.nominated_node != NONE].tolist(), *made.bound.tolist()}
+        if gone & (evicted | starts) or placed & (evicted | starts):
+            return f"{made.preemptor} is about a task of an earlier plan"
+        gone, placed = gone | evicted, placed | starts
+        state = replace(carried_out(made, state, case.now), revision=state.revision)
+    return None
+
+
+def in_turn(case: Case) -> Cycle:
+    """A cycle in which gangs that ask for different things are served one after the other."""
+    with patch("pipeline.actions.evict._RANKED_NODES", 0):
+        return cycle(case.snapshot, case.policy, case.now)
+
+
+def in_sum(case: Case, done: Cycle) -> Price:
+    """The price of all victims of a cycle."""
+    gone = np.concatenate([np.zeros(0, np.int64), *(plan.statement.evictions for plan in done.plans)])
+    placed = np.concatenate([np.zeros(0, np.int64), *(plan.statement.placed for plan in done.plans)])
+    requested = case.snapshot.shapes.request[case.snapshot.tasks.shape[placed]].sum(axis=0)
+    rank = None
+    if any(plan.statement.purpose is Purpose.RECLAIM for plan in done.plans):
+        host = Host(Context(case.snapshot, case.policy, case.now))
+        rank = host.price_rank(Purpose.RECLAIM, len(case.snapshot.podgroups) - 1)
+    return price_of(case.snapshot, np.sort(gone), requested, lost_work(case.snapshot, case.now), rank, 0)
+
+
+def defect_of(seed: int) -> str | None:
+    """What is wrong with what is decided for one cluster, under any profile; None if nothing is."""
+    for purpose in PURPOSES:
+        for profile in PROFILES:
+            case = open_case(crowded(seed, profile, purpose))
+            found = defect_in(case, cycle(case.snapshot, case.policy, case.now))
+            if found:
+                return f"{profile} {purpose.value}: {found}"
+        case = open_case(crowded(seed, purpose=purpose))
+        together, alone = cycle(case.snapshot, case.policy, case.now), in_turn(case)
+        if len(together.plans) < len(alone.plans):
+            return f"{purpose.value}: {len(together.plans)} plans, {len(alone.plans)} one after the other"
+        if len(together.plans) == len(alone.plans) and in_sum(case, alone) < in_sum(case, together):
+            return f"{purpose.value}: {in_sum(case, together)}, {in_sum(case, alone)} one after the other"
+    return None
+
+
+@pytest.mark.parametrize("seed", range(sampled(60)))
+def test_each_plan_holds_after_those_before_it_and_in_sum_no_more_is_lost_than_one_after_the_other(seed: int) -> None:
+    assert defect_of(seed) is None
+
+
+def test_in_some_of_the_clusters_less_is_lost_in_sum() -> None:
+    cases = [open_case(crowded(seed)) for seed in range(20)]
+    done = [(cycle(case.snapshot, case.policy, case.now), in_turn(case)) for case in cases]
+    less = [in_sum(case, one) < in_sum(case, other) for case, (one, other) in zip(cases, done, strict=True)]
+    assert sum(less) > 0
+
+
+if __name__ == "__main__":
+    sys.exit(compare(defect_of, int(sys.argv[1]), int(sys.argv[2])))
