@@ -210,7 +210,7 @@ class _Pass:
     def _cheaper(self, found: list[Plan], some: list[GangGroup], at: int) -> list[Plan] | None:
         """The plans that were found at once for the leading gang groups, or those that they get one after the other.
 
-        These if they cost less. No plans if more of the gang groups get one in that way; None if a search was lost.
+        These if they cost less. No plans if another gang group gets one in that way; None if a search was lost.
         """
         kept, before = vars(self).copy(), len(self._progress.plans)
         self._progress = replace(self._progress, setup=replace(self._progress.setup, settled=unheard))
@@ -220,9 +220,9 @@ class _Pass:
         done = self.run()
         vars(self).update(kept)
         others, served = list(done.plans[before:]), list(done.gang_groups[before:])
-        if done.lost or len(others) > len(found):
+        if done.lost or not set(served) <= set(some[: len(found)]):
             return None if done.lost else []
-        same = served == some[: len(found)]
+        same = len(others) == len(found)
         return others if same and cost_less(self._progress.snapshot, self._host, others, found) else found
 
     def _room_for(self, some: Sequence[GangGroup], at: int) -> list[Plan] | None:

@@ -114,9 +114,10 @@ def defect_of(seed: int) -> str | None:
                 return f"{profile} {purpose.value}: {found}"
         case = open_case(crowded(seed, purpose=purpose))
         together, alone = cycle(case.snapshot, case.policy, case.now), in_turn(case)
-        if len(together.plans) < len(alone.plans):
-            return f"{purpose.value}: {len(together.plans)} plans, {len(alone.plans)} one after the other"
-        if len(together.plans) == len(alone.plans) and in_sum(case, alone) < in_sum(case, together):
+        served, first = ([plan.statement.preemptor for plan in one.plans] for one in (together, alone))
+        if not set(first) <= set(served):
+            return f"{purpose.value}: plans for {served}, for {first} one after the other"
+        if served == first and in_sum(case, alone) < in_sum(case, together):
             return f"{purpose.value}: {in_sum(case, together)}, {in_sum(case, alone)} one after the other"
     return None
 

@@ -124,7 +124,7 @@ def test_a_few_that_ask_for_different_things_are_served_by_one_search_where_that
     assert [plan.explanation.minimum for plan in done.plans] == [1, 1]
 
 
-def test_those_are_served_one_by_one_where_more_of_them_get_a_plan_then():
+def test_those_are_served_one_by_one_where_another_of_them_gets_a_plan_then():
     """The second finds no room; the third does."""
     waiting = [gang(1, gpu=gpu, priority=9) for gpu in (1, 8, 2)]
     done, _ = served(cluster([{"gpu": 4}], [gang(1, 0, gpu=1) for _ in range(4)] + waiting))
