@@ -56,7 +56,7 @@ class Given:
         made = HeldBack(cluster)
         made.hear()
         for name in ("big", "large"):
-            made.say(made.fleet.submit(gang(name, 1, 4, priority=5)))
+            made.submit(gang(name, 1, 4, priority=5))
         made.cycle()
         first, second = made.offers
         self.offers = ((first, second), (replace(first, plan_id="another"),))

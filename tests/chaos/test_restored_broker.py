@@ -56,7 +56,7 @@ def test_a_state_with_decisions_that_the_broker_lost_begins_anew_without_the_che
     assembly = Assembly(rack_cluster())
     assembly.hear()
     copy = copied(assembly)
-    assembly.say(assembly.fleet.submit(gang("big", 1, 8)))
+    assembly.submit(gang("big", 1, 8))
     assembly.cycle()
     assembly.hear()
     assert assembly.ingest.snapshot.decided > 0
@@ -73,7 +73,7 @@ def test_a_state_with_decisions_that_the_broker_lost_begins_anew_without_the_che
 def test_a_decision_that_the_broker_lost_before_it_was_read_is_made_again() -> None:
     """Rows are numbered anew meanwhile, so the one that the committer still counts on could not be folded any more."""
     assembly = Assembly(rack_cluster())
-    assembly.say(assembly.fleet.submit(gang("big", 1, 8)))
+    assembly.submit(gang("big", 1, 8))
     assembly.hear()
     copy = copied(assembly)
     assembly.committer.lead()
@@ -93,7 +93,7 @@ def test_nothing_is_decided_on_an_older_state_before_the_fleet_has_listed_again(
     assembly.hear()
     assembly.ingest.ingestor.checkpoint()
     copy = copied(assembly)
-    assembly.say(assembly.fleet.submit(gang("big", 1, 8)))
+    assembly.submit(gang("big", 1, 8))
     assembly.hear()
     restored(assembly, copy)
     if lists:  # its connector notices first

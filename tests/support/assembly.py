@@ -72,6 +72,13 @@ def restarting(podgroup: dict[str, Any]) -> dict[str, Any]:
     return podgroup | {"tasks": tasks}
 
 
+def full_racks(racks: int = 2) -> dict[str, Any]:
+    """Racks of four nodes, each node full with one task of low priority."""
+    cluster = rack_cluster(racks=racks)
+    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(racks * 4)]
+    return cluster
+
+
 class Assembly:
     """Every role, wired as in a cluster but called in turn."""
 
@@ -123,6 +130,10 @@ class Assembly:
         for entry in pack(events):
             self.bus.publish(EVENTS, entry)
 
+    def submit(self, podgroup: dict[str, Any]) -> None:
+        """A podgroup arrives in the fleet."""
+        self.say(self.fleet.submit(podgroup))
+
     def hear(self) -> bool:
         """Fold what has come and tell everybody; whether the fleet is known."""
         told = self.ingest.turn(block_ms=0)
@@ -170,6 +181,13 @@ class Assembly:
         return audited(self.bus.follow(EVENTS, START, count=10_000), self.bus.follow(DECISIONS, START, count=10_000))
 
 
+def full(racks: int = 2, **more: Any) -> Assembly:
+    """An assembly on racks that are full, once it has heard of them."""
+    assembly = Assembly(full_racks(racks), **more)
+    assembly.hear()
+    return assembly
+
+
 def decisions(assembly: Assembly) -> list[Any]:
     """The bodies of everything that was decided."""
     messages = [one for entry in assembly.bus.follow(DECISIONS, START, count=10_000) for one in decode_decisions(entry)]
@@ -191,11 +209,9 @@ class HeldBack(Assembly):
 
 def offered_room() -> HeldBack:
     """Eight nodes full of small work, a gang of three that needs whole nodes, and the offer that makes room for it."""
-    cluster = rack_cluster()
-    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(8)]
-    assembly = HeldBack(cluster)
+    assembly = HeldBack(full_racks())
     assembly.hear()
-    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+    assembly.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"}))
     assembly.cycle()
     assert len(assembly.offers) == 1
     return assembly

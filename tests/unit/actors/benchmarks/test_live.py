@@ -37,7 +37,7 @@ def test_the_fleet_is_full_and_a_gang_that_arrives_gets_its_room_from_others() -
     )
     assert not snapshot.room.idle[:, devices].any()
     document = arriving(INVENTORY, assembly.clock.now, 0)
-    assembly.say(assembly.fleet.submit(document))
+    assembly.submit(document)
     (answer,) = assembly.cycle().answers
     assert answer.statement is not None
     assert len(answer.statement.nominated) == WIDTH

@@ -9,7 +9,7 @@ from actors.cli.live.explain import claims, kept_lines
 from actors.contracts import CommitResult, Offer
 from actors.protocol.bodies import DomainReleased, DomainReserved
 from actors.search.batched_search import Spread
-from tests.support.assembly import Assembly, decisions, gang, rack_cluster
+from tests.support.assembly import Assembly, decisions, full_racks, gang
 
 
 class Contested(Assembly):
@@ -17,14 +17,9 @@ class Contested(Assembly):
 
     def __init__(self, **more: Any) -> None:
         self.late = False
-        cluster = rack_cluster()
-        cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(8)]
-        super().__init__(cluster, **more)
+        super().__init__(full_racks(), **more)
         self.hear()
         self.submit(gang("big", 4, 8, priority=5, topology={"required": "rack"}))
-
-    def submit(self, document: dict[str, Any]) -> None:
-        self.say(self.fleet.submit(document))
 
     def commit(self, offers: list[Offer]) -> list[CommitResult]:
         def aged(offer: Offer) -> Offer:

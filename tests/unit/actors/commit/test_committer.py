@@ -11,13 +11,7 @@ from actors.broker.ledger import Lease, Record, RecordOutcome
 from actors.commit.committer import Committer, TimeLimits
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from pipeline.cluster.arrays import NONE
-from tests.support.assembly import Clock, HeldBack, decisions, gang, offered_room
-
-
-@pytest.fixture
-def held() -> HeldBack:
-    """An offer that makes room for a gang."""
-    return offered_room()
+from tests.support.assembly import Clock, HeldBack, decisions, gang
 
 
 def test_an_accepted_plan_is_recorded_with_everything_it_does(held: HeldBack) -> None:
@@ -39,7 +33,7 @@ def test_a_retry_gets_the_first_verdict_and_records_nothing(held: HeldBack) -> N
 
 
 def test_a_plan_behind_a_retry_is_promised_nothing_until_it_is_recorded(held: HeldBack) -> None:
-    held.say(held.fleet.submit(gang("other", 3, 8, priority=4, topology={"required": "rack"})))
+    held.submit(gang("other", 3, 8, priority=4, topology={"required": "rack"}))
     held.cycle()
     *_, first, second = held.offers
     held.committer.commit([first])
@@ -78,7 +72,7 @@ def test_a_victim_that_is_gone_is_dropped(held: HeldBack) -> None:
 
 def test_a_plan_is_not_judged_before_the_news_that_it_was_made_on(held: HeldBack) -> None:
     before = held.committer._state.snapshot
-    held.say(held.fleet.submit(gang("later", 1, 1)))
+    held.submit(gang("later", 1, 1))
     held.hear()
     assert before is not None
     assumes = replace(held.offers[0].plan.assumes, revision=held.ingest.snapshot.revision)

@@ -6,13 +6,7 @@ import pytest
 
 from actors.broker.bus import BrokerUnreachable, Entry
 from actors.commit.committer import Committer, TimeLimits
-from tests.support.assembly import Clock, HeldBack, decisions, offered_room
-
-
-@pytest.fixture
-def held() -> HeldBack:
-    """An offer that makes room for a gang."""
-    return offered_room()
+from tests.support.assembly import Clock, HeldBack, decisions
 
 
 def test_without_the_lease_nothing_is_judged(held: HeldBack) -> None:

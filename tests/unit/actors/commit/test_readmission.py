@@ -28,7 +28,7 @@ def test_a_victim_that_starts_over_does_not_get_the_room_that_it_made() -> None:
     """Two of four victims have ended when the others still run: their room is promised, and nobody else's."""
     assembly = crowded()
     assembly.fleet._grace_s = (4.0, 30.0)
-    assembly.say(assembly.fleet.submit(gang("big", 4, 8, priority=5)))
+    assembly.submit(gang("big", 4, 8, priority=5))
     waited = 0
     while assembly.status("big-0") != "Running":
         assembly.turn()
@@ -41,8 +41,8 @@ def test_a_victim_that_starts_over_does_not_get_the_room_that_it_made() -> None:
 
 def test_what_the_gang_leaves_of_the_room_is_anybodys() -> None:
     assembly = crowded(nodes=1)
-    assembly.say(assembly.fleet.submit(gang("big", 1, 6, priority=5)))
-    assembly.say(assembly.fleet.submit(gang("small", 1, 2)))
+    assembly.submit(gang("big", 1, 6, priority=5))
+    assembly.submit(gang("small", 1, 2))
     for _ in range(10):
         assembly.turn()
     assert [assembly.status(name) for name in ("big-0", "small-0", "low0-0")] == ["Running", "Running", "Pending"]
@@ -57,7 +57,7 @@ def test_when_the_reservation_lapses_the_gang_still_comes_before_its_victims() -
     assembly.committer.lead()
     assembly.hear()
     assembly.fleet._grace_s = (6.0, 6.0)
-    assembly.say(assembly.fleet.submit(gang("big", 4, 8, priority=5)))
+    assembly.submit(gang("big", 4, 8, priority=5))
     assembly.turn()
     assembly.clock.now += 3.0
     assembly.committer.lead()
@@ -77,7 +77,7 @@ def test_no_nomination_outlives_its_decision() -> None:
     """Whatever becomes of a gang: once nothing is reserved for it, none of its tasks is promised anything."""
     assembly = crowded()
     for name in ("x", "y"):
-        assembly.say(assembly.fleet.submit(gang(name, 2, 8, priority=5)))
+        assembly.submit(gang(name, 2, 8, priority=5))
     assembly.turn()
     group = assembly.fleet._podgroups["default/x"]
     gone = [assembly.fleet._end(assembly.fleet._tasks[name], "Failed", replaced=False) for name in group.tasks[:1]]

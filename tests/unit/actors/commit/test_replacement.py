@@ -9,7 +9,7 @@ from actors.commit.committer import TimeLimits
 from actors.fleets.simulated import SimulatedFleet
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from pipeline.cluster.tables import RUNNING
-from tests.support.assembly import Assembly, decisions, gang, rack_cluster
+from tests.support.assembly import Assembly, decisions, full_racks, gang
 
 DEADLINE_S = 20.0
 
@@ -28,9 +28,7 @@ class Watched(Assembly):
     """An assembly with short deadlines, whose fleet may be deaf."""
 
     def __init__(self, racks: int = 2) -> None:
-        cluster = rack_cluster(racks=racks)
-        cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(racks * 4)]
-        super().__init__(cluster)
+        super().__init__(full_racks(racks))
         self.committer.resign()
         self.committer = self.new_committer("watchdog", TimeLimits(eviction_deadline_s=DEADLINE_S))
         self.committer.lead()
@@ -39,7 +37,7 @@ class Watched(Assembly):
 
     def overdue(self, **more: Any) -> None:
         """The first decision is made, and its victims had their time; the others end."""
-        self.say(self.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"}, **more)))
+        self.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"}, **more))
         while self.clock.now < 1_700_000_000.0 + DEADLINE_S - 1.0:
             self.turn()
 
@@ -156,7 +154,7 @@ def test_a_replaced_decision_leaves_the_same_state_whoever_folds_it(watched: Wat
 
 def test_victims_that_were_not_told_to_end_are_spared_when_the_need_is_gone(watched: Watched) -> None:
     """The fleet has not carried anything out yet: the withdrawal cancels the evictions."""
-    watched.say(watched.fleet.submit(gang("big", 3, 8, priority=5)))
+    watched.submit(gang("big", 3, 8, priority=5))
     watched.cycle()
     group = watched.fleet._podgroups["default/big"]
     watched.say([watched.fleet._end(watched.fleet._tasks[name], "Failed", replaced=False) for name in group.tasks])
@@ -176,7 +174,7 @@ def test_what_takes_a_decisions_place_does_without_the_overdue_victims_of_anothe
     watched = Watched(racks=1)
     watched.fleet.deaf = ("n2", "n3")
     for at in range(2):
-        watched.say(watched.fleet.submit(gang(f"big{at}", 1, 8, priority=5)))
+        watched.submit(gang(f"big{at}", 1, 8, priority=5))
     while watched.clock.now < 1_700_000_000.0 + DEADLINE_S + 1.0:
         watched.turn()
     chosen = [watched.victims(at) for at in range(4)]

@@ -7,17 +7,16 @@ from actors.broker.ledger import Busy, Lease
 from actors.broker.memory_bus import MemoryBus
 from actors.commit.committer import Committer, TimeLimits
 from actors.ray_runtime.limits import STANDBY_S
-from tests.support.assembly import HeldBack, offered_room
+from tests.support.assembly import HeldBack
 
 TTL_S = 5.0
 
 
 @pytest.fixture
-def held() -> HeldBack:
+def held(held: HeldBack) -> HeldBack:
     """An offer that makes room for a gang, and a leader that has just renewed."""
-    assembly = offered_room()
-    assembly.committer.lead()
-    return assembly
+    held.committer.lead()
+    return held
 
 
 def standby(held: HeldBack) -> Committer:

@@ -30,13 +30,6 @@ EVERY_KIND: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.fixture
-def world() -> World:
-    made = World()
-    made.list_fleet()
-    return made
-
-
 def test_a_state_that_no_list_has_completed_is_said_to_be_unlisted(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -16,13 +16,6 @@ from tests.support.told_world import CLUSTER, World, drained, task
 _BYTES = 60_000
 
 
-@pytest.fixture
-def world() -> World:
-    made = World()
-    made.list_fleet()
-    return made
-
-
 def test_a_task_that_stands_ten_million_times_is_refused_before_it_is_expanded(world: World) -> None:
     ingestor = world.ingestor()
     world.tell("podgroup_upserted", name="huge", queue="dev", tasks=[{"name": "t", "count": 10_000_000}])

@@ -37,13 +37,6 @@ class UnseenFuture(Future[PackedState]):
 
 
 @pytest.fixture
-def world() -> World:
-    made = World()
-    made.list_fleet()
-    return made
-
-
-@pytest.fixture
 def packer() -> Packer:
     return Packer()
 

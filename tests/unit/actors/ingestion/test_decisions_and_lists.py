@@ -14,13 +14,6 @@ from tests.support.encoded import encoded
 from tests.support.told_world import CLUSTER, World, drained, state_of, task
 
 
-@pytest.fixture
-def world() -> World:
-    made = World()
-    made.list_fleet()
-    return made
-
-
 def test_our_own_decisions_are_folded(world: World) -> None:
     ingestor = world.ingestor()
     world.decide(

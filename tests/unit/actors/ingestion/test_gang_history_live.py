@@ -3,19 +3,11 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
 from actors.ingestion.ingestor import Ingestor
 from pipeline.cluster.rules.match_policy import starts_freely
 from pipeline.cluster.tables import PHASE_NAMES
 from tests.support.told_world import CLUSTER, World, drained
-
-
-@pytest.fixture
-def world() -> World:
-    made = World()
-    made.list_fleet()
-    return made
 
 
 def history(ingestor: Ingestor, name: str) -> tuple[str, float | None, float | None]:

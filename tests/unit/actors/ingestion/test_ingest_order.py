@@ -6,13 +6,6 @@ from pipeline.cluster.tables import TERMINATING
 from tests.support.told_world import World, drained, state_of, task
 
 
-@pytest.fixture
-def world() -> World:
-    made = World()
-    made.list_fleet()
-    return made
-
-
 def test_an_event_that_overtook_a_decision_is_folded_before_it(world: World) -> None:
     ingestor = world.ingestor()
     world.now += 1

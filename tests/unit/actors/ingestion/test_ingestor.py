@@ -14,13 +14,6 @@ from pipeline.cluster.tables import RUNNING, TERMINATING
 from tests.support.told_world import CLUSTER, World, drained, state_of, task
 
 
-@pytest.fixture
-def world() -> World:
-    made = World()
-    made.list_fleet()
-    return made
-
-
 def test_a_full_list_becomes_the_state(world: World) -> None:
     ingestor = world.ingestor()
     assert ingestor.state.listed

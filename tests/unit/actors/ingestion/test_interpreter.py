@@ -8,13 +8,6 @@ from pipeline.cluster.tables import GONE, PENDING, RUNNING
 from tests.support.told_world import CLUSTER, WRITTEN_OUT, World, drained, state_of, task
 
 
-@pytest.fixture
-def world() -> World:
-    made = World()
-    made.list_fleet()
-    return made
-
-
 def test_news_of_tasks_is_folded(world: World) -> None:
     ingestor = world.ingestor()
     world.tell("task_started", task="default/train-0", node="n1", at=7.0)

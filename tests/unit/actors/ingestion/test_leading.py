@@ -11,13 +11,6 @@ from pipeline.cluster.tables import RUNNING
 from tests.support.told_world import CLUSTER, World, drained, state_of, task
 
 
-@pytest.fixture
-def world() -> World:
-    made = World()
-    made.list_fleet()
-    return made
-
-
 def test_who_does_not_lead_folds_along_and_leaves_nothing_behind(world: World) -> None:
     leader, standby = world.ingestor(checkpoint_every_s=1.0), world.ingestor("second", checkpoint_every_s=1.0)
     standby.leads = False

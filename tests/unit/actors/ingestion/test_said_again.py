@@ -8,13 +8,6 @@ from pipeline.cluster.tables import GONE, PENDING, RUNNING
 from tests.support.told_world import World, drained, state_of, task
 
 
-@pytest.fixture
-def world() -> World:
-    made = World()
-    made.list_fleet()
-    return made
-
-
 def test_a_queue_that_was_refused_is_taken_when_it_is_said_again(world: World) -> None:
     ingestor = world.ingestor()
     child = world.outgoing("queue_upserted", {"name": "child", "parent": "late"})

@@ -13,7 +13,7 @@ from actors.broker.retry import RetryPolicy, persist
 from actors.configuration.settings import TelemetrySettings
 from actors.observability.metrics import Figures
 from actors.observability.telemetry import counting_outages, start
-from tests.support.assembly import Assembly, gang, rack_cluster
+from tests.support.assembly import Assembly, full_racks, gang, rack_cluster
 
 ACTORS = Path(__file__).parents[4] / "actors"
 
@@ -40,16 +40,14 @@ def watched(cluster: dict[str, Any]) -> tuple[Assembly, InMemoryMetricReader]:
 
 def full_rack() -> tuple[Assembly, InMemoryMetricReader]:
     """A rack that work of low priority fills, listed."""
-    cluster = rack_cluster(racks=1)
-    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(4)]
-    assembly, reader = watched(cluster)
+    assembly, reader = watched(full_racks(1))
     assembly.hear()
     return assembly, reader
 
 
 def test_a_decision_that_evicts_says_how_much_for_how_much() -> None:
     assembly, reader = full_rack()
-    assembly.say(assembly.fleet.submit(gang("big", 2, 4, priority=5)))
+    assembly.submit(gang("big", 2, 4, priority=5))
     assembly.turn()
     found = recorded(reader)
     assert found["clearway.evictions.ratio"] == {"cpu": 0.5, "gpu": 1.0, "pods": 0.5}
@@ -109,7 +107,7 @@ def test_what_is_gone_or_not_said_any_more_has_no_figure() -> None:
 
 def test_a_service_that_lost_the_lease_says_nothing_of_what_another_decides() -> None:
     assembly, reader = full_rack()
-    assembly.say(assembly.fleet.submit(gang("big", 2, 8, priority=5)))
+    assembly.submit(gang("big", 2, 8, priority=5))
     assembly.turn()
     assembly.hear()
     of_the_leader = {

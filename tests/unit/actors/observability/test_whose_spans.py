@@ -11,17 +11,14 @@ from actors.contracts import Offer
 from actors.observability.telemetry import start
 from actors.observability.traces import SPAN_ATTEMPT, SPAN_JUDGE, SPAN_RECORD, SpanRecord
 from actors.search.batched_search import Spread
-from tests.support.assembly import Assembly, gang, rack_cluster
+from tests.support.assembly import Assembly, full, gang
 
 
 def traced(spans: list[SpanRecord], spread: Spread | None = None) -> Assembly:
     """Racks that are full, and a gang that needs one."""
-    cluster = rack_cluster(racks=4)
-    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(16)]
     telemetry = start(TelemetrySettings(), "test", ship=spans.extend, ship_at_once=True)
-    assembly = Assembly(cluster, telemetry=telemetry, spread=spread)
-    assembly.hear()
-    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+    assembly = full(4, telemetry=telemetry, spread=spread)
+    assembly.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"}))
     return assembly
 
 

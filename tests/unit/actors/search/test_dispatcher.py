@@ -18,7 +18,7 @@ from pipeline.decision.plan import Plan
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.propose import propose
-from tests.support.assembly import Assembly, decisions, gang, rack_cluster
+from tests.support.assembly import Assembly, decisions, full, gang, rack_cluster
 
 
 class Watched:
@@ -55,15 +55,6 @@ class Ending:
         return self._commit(self._asked[call])
 
 
-def full(racks: int = 4, **more: object) -> Assembly:
-    """Racks of four nodes, each node full with one task of low priority."""
-    cluster = rack_cluster(racks=racks)
-    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(racks * 4)]
-    assembly = Assembly(cluster, **more)
-    assembly.hear()
-    return assembly
-
-
 def watched(assembly: Assembly) -> Watched:
     found = Watched(Searcher(assembly.policy, assembly.telemetry))
     dispatcher = assembly.dispatcher
@@ -72,8 +63,8 @@ def watched(assembly: Assembly) -> Watched:
 
 
 def test_a_gang_that_starves_gets_its_room_and_starts_in_it() -> None:
-    assembly = full()
-    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+    assembly = full(4)
+    assembly.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"}))
     first = assembly.turn()
     assert [answer.verdict for answer in first.answers] == ["accepted"]
     assert first.sequence == first.answers[0].sequence == 1
@@ -85,17 +76,17 @@ def test_a_gang_that_starves_gets_its_room_and_starts_in_it() -> None:
 
 
 def test_unchanged_state_is_decided_on_once() -> None:
-    assembly = full()
-    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5)))
+    assembly = full(4)
+    assembly.submit(gang("big", 3, 8, priority=5))
     assembly.cycle()
     again = assembly.cycle()
     assert again.answers == ()
 
 
 def test_domains_are_dealt_out_in_batches_and_none_is_missed() -> None:
-    assembly = full(spread=Spread(domains=2, in_place_cells=0))
+    assembly = full(4, spread=Spread(domains=2, in_place_cells=0))
     seen = watched(assembly)
-    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+    assembly.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"}))
     assembly.cycle()
     batches = [batch for batch in seen.asked if batch.purpose is Purpose.PREEMPT and batch.part]
     assert [len(batch.domains) for batch in batches] == [2, 2]
@@ -103,7 +94,7 @@ def test_domains_are_dealt_out_in_batches_and_none_is_missed() -> None:
 
 
 def test_the_span_of_a_search_lasts_until_it_is_answered_and_takes_what_is_noted_meanwhile() -> None:
-    assembly, waiting = full(spread=Spread(in_place_cells=0)), list[ReadableSpan]()
+    assembly, waiting = full(4, spread=Spread(in_place_cells=0)), list[ReadableSpan]()
     seen = watched(assembly)
 
     class Noting(Watched):
@@ -117,7 +108,7 @@ def test_the_span_of_a_search_lasts_until_it_is_answered_and_takes_what_is_noted
     assembly.dispatcher._search = BatchedSearch(
         seen, Noting(seen.inner), assembly.dispatcher._spread, assembly.telemetry
     )
-    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+    assembly.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"}))
     assembly.cycle()
     assert {span.name for span in waiting} == {SPAN_SEARCH_SPACE}
     assert [[(one.name, one.attributes) for one in span.events] for span in waiting] == [
@@ -126,8 +117,8 @@ def test_the_span_of_a_search_lasts_until_it_is_answered_and_takes_what_is_noted
 
 
 def test_batches_together_find_what_one_search_finds() -> None:
-    assembly = full(spread=Spread(domains=1, in_place_cells=0))
-    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+    assembly = full(4, spread=Spread(domains=1, in_place_cells=0))
+    assembly.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"}))
     assembly.hear()
     snapshot, policy, now = assembly.ingest.snapshot, assembly.policy, assembly.clock.now
     unit = len(snapshot.podgroups) - 1
@@ -140,9 +131,9 @@ def test_batches_together_find_what_one_search_finds() -> None:
 
 
 def test_two_gangs_of_one_cycle_never_share_a_victim() -> None:
-    assembly = full(racks=2)
+    assembly = full()
     for name in ("x", "y", "z"):
-        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"})))
+        assembly.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"}))
     first = assembly.cycle()
     assert sum(answer.accepted for answer in first.answers) >= 1
     for _ in range(20):
@@ -159,7 +150,7 @@ def test_gangs_that_want_the_same_best_domain_are_all_placed_in_one_cycle(in_pla
     cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(16) if at not in (4, 5, 6)]
     assembly = Assembly(cluster, spread=Spread(in_place_cells=in_place_cells))
     for name in ("w", "x", "y", "z"):
-        assembly.say(assembly.fleet.submit(gang(name, 4, 8, priority=5, topology={"required": "rack"})))
+        assembly.submit(gang(name, 4, 8, priority=5, topology={"required": "rack"}))
     done = assembly.cycle()
     assert [answer.verdict for answer in done.answers] == ["accepted"] * 4
     assert not done.again
@@ -168,10 +159,10 @@ def test_gangs_that_want_the_same_best_domain_are_all_placed_in_one_cycle(in_pla
 
 def test_a_gang_is_searched_for_again_after_another_got_its_room() -> None:
     """Both want the same rack, and both are searched for at once; the outcome of the second is out of date by then."""
-    assembly = full(racks=2, spread=Spread(in_place_cells=0))
+    assembly = full(2, spread=Spread(in_place_cells=0))
     seen = watched(assembly)
     for name, priority in (("x", 5), ("y", 4)):
-        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=priority, topology={"required": "rack"})))
+        assembly.submit(gang(name, 3, 8, priority=priority, topology={"required": "rack"}))
     done = assembly.cycle()
     assert [answer.verdict for answer in done.answers] == ["accepted"] * 2
     asked = [(batch.podgroups, len(batch.domains)) for batch in seen.asked if batch.purpose is Purpose.PREEMPT]
@@ -181,9 +172,9 @@ def test_a_gang_is_searched_for_again_after_another_got_its_room() -> None:
 def test_a_decision_is_explained_the_same_wherever_it_was_searched_for() -> None:
     told = []
     for in_place_cells, domains in ((4_096, 64), (0, 64), (0, 1)):
-        assembly = full(racks=4, spread=Spread(domains, in_place_cells=in_place_cells))
+        assembly = full(4, spread=Spread(domains, in_place_cells=in_place_cells))
         for name in ("x", "y"):
-            assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"})))
+            assembly.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"}))
         assembly.cycle()
         told.append(
             [
@@ -197,10 +188,10 @@ def test_a_decision_is_explained_the_same_wherever_it_was_searched_for() -> None
 
 def test_gangs_that_share_the_only_domain_are_served_in_turn() -> None:
     """There is no topology to share out: the whole cluster is the only domain, and there is room in it for two."""
-    assembly = full(racks=2, spread=Spread(in_place_cells=0))
+    assembly = full(2, spread=Spread(in_place_cells=0))
     seen = watched(assembly)
     for name, priority in (("x", 7), ("y", 6), ("z", 5)):
-        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=priority)))
+        assembly.submit(gang(name, 3, 8, priority=priority))
     done = assembly.cycle()
     assert [answer.verdict for answer in done.answers] == ["accepted"] * 2
     assert not done.again
@@ -218,7 +209,7 @@ def test_of_two_plans_that_overdraw_a_queue_together_the_second_is_never_offered
     ]
     assembly = Assembly(cluster, spread=Spread(in_place_cells=0))
     for name in ("x", "y"):
-        assembly.say(assembly.fleet.submit(gang(name, 1, 4, queue="a", topology={"required": "rack"})))
+        assembly.submit(gang(name, 1, 4, queue="a", topology={"required": "rack"}))
     done = assembly.cycle()
     assert [answer.verdict for answer in done.answers] == ["accepted"]
     assert done.answers[0].statement is not None
@@ -227,7 +218,7 @@ def test_of_two_plans_that_overdraw_a_queue_together_the_second_is_never_offered
 
 @pytest.mark.parametrize("verdict", ["conflict", "stale"])
 def test_a_refused_plan_pauses_its_gang_and_needs_no_news(verdict: str) -> None:
-    assembly = full()
+    assembly = full(4)
     refusing = [True]
 
     def commit(offers: list[Offer]) -> list[CommitResult]:
@@ -237,7 +228,7 @@ def test_a_refused_plan_pauses_its_gang_and_needs_no_news(verdict: str) -> None:
 
     assembly.dispatcher._commit = commit
     seen = watched(assembly)
-    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5)))
+    assembly.submit(gang("big", 3, 8, priority=5))
     assert assembly.cycle().again
     asked = len(seen.asked)
     assert assembly.cycle().answers == ()
@@ -249,8 +240,8 @@ def test_a_refused_plan_pauses_its_gang_and_needs_no_news(verdict: str) -> None:
 
 
 def test_a_search_without_a_plan_is_not_repeated_without_news() -> None:
-    assembly = full()
-    assembly.say(assembly.fleet.submit(gang("huge", 40, 8, priority=5)))
+    assembly = full(4)
+    assembly.submit(gang("huge", 40, 8, priority=5))
     seen = watched(assembly)
     done = assembly.cycle()
     assert (done.starving, done.unplaced, done.again) == (1, 1, False)
@@ -262,22 +253,22 @@ def test_a_search_without_a_plan_is_not_repeated_without_news() -> None:
 
 
 def test_a_pause_lasts_no_longer_because_the_clock_was_put_back() -> None:
-    assembly = full()
-    assembly.say(assembly.fleet.submit(gang("huge", 40, 8, priority=5)))
+    assembly = full(4)
+    assembly.submit(gang("huge", 40, 8, priority=5))
     seen = watched(assembly)
     assembly.cycle()
     asked = len(seen.asked)
     assembly.clock.now -= 3_600.0
-    assembly.say(assembly.fleet.submit(gang("other", 1, 8)))  # news
+    assembly.submit(gang("other", 1, 8))  # news
     assert assembly.cycle().unplaced == 2
     assert len(seen.asked) > asked
 
 
 def test_a_lost_batch_is_tried_again_and_is_no_refusal() -> None:
-    assembly = full()
+    assembly = full(4)
     seen = watched(assembly)
     seen.losing = True
-    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5)))
+    assembly.submit(gang("big", 3, 8, priority=5))
     lost = assembly.cycle()
     assert (lost.answers, lost.unplaced, lost.again) == ((), 0, True)
     seen.losing = False
@@ -285,9 +276,9 @@ def test_a_lost_batch_is_tried_again_and_is_no_refusal() -> None:
 
 
 def test_a_cycle_ends_in_order_where_the_service_is_told_to_stop_before_all_its_plans_are_judged() -> None:
-    assembly = full(racks=4)
+    assembly = full(4)
     for name in ("x", "y", "z"):
-        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"})))
+        assembly.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"}))
     committer = Ending(assembly.commit)
     offers = OffersAhead(committer, lambda: committer.ends)
     assembly.dispatcher._commit, assembly.dispatcher._ahead = offers, offers.ahead
@@ -297,10 +288,10 @@ def test_a_cycle_ends_in_order_where_the_service_is_told_to_stop_before_all_its_
 
 
 def test_a_decision_names_the_states_that_it_follows_from_and_what_its_cycle_left_out() -> None:
-    assembly = full(racks=2)
-    assembly.say(assembly.fleet.submit(gang("wide", 30, 8, priority=9)))
+    assembly = full()
+    assembly.submit(gang("wide", 30, 8, priority=9))
     assembly.cycle()
-    assembly.say(assembly.fleet.submit(gang("fits", 2, 8, priority=5)))
+    assembly.submit(gang("fits", 2, 8, priority=5))
     assembly.hear()
     planned, at = assembly.news.snapshot, assembly.clock.now
     assembly.dispatcher.cycle(assembly.news)
@@ -312,22 +303,22 @@ def test_a_decision_names_the_states_that_it_follows_from_and_what_its_cycle_lef
 
 
 def test_a_decision_names_no_more_paused_podgroups_than_a_reader_can_use() -> None:
-    assembly = full(racks=2)
+    assembly = full()
     for at in range(257):
-        assembly.say(assembly.fleet.submit(gang(f"wide{at}", 30, 8, priority=9)))
+        assembly.submit(gang(f"wide{at}", 30, 8, priority=9))
     while assembly.cycle().again:
         pass
-    assembly.say(assembly.fleet.submit(gang("fits", 2, 8, priority=5)))
+    assembly.submit(gang("fits", 2, 8, priority=5))
     assembly.cycle()
     (made,) = decisions(assembly)
     assert made.planned_on.paused is None
 
 
 def test_only_so_many_are_searched_for_in_one_cycle() -> None:
-    assembly = full(spread=Spread(preemptors=1))
+    assembly = full(4, spread=Spread(preemptors=1))
     seen = watched(assembly)
     for name in ("x", "y"):
-        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5)))
+        assembly.submit(gang(name, 3, 8, priority=5))
     done = assembly.cycle()
     assert {batch.podgroups for batch in seen.asked if batch.purpose is Purpose.PREEMPT} == {(16,)}
     assert done.again
@@ -337,7 +328,7 @@ def test_what_fits_is_placed_without_a_search() -> None:
     assembly = Assembly(rack_cluster())
     seen = watched(assembly)
     assembly.hear()
-    assembly.say(assembly.fleet.submit(gang("small", 2, 4)))
+    assembly.submit(gang("small", 2, 4))
     (answer,) = assembly.turn().answers
     assert answer.statement is not None
     assert len(answer.statement.bound) == 2
@@ -346,8 +337,8 @@ def test_what_fits_is_placed_without_a_search() -> None:
 
 
 def test_the_same_plan_has_the_same_id_and_another_a_different_one() -> None:
-    assembly = full()
-    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5)))
+    assembly = full(4)
+    assembly.submit(gang("big", 3, 8, priority=5))
     assembly.hear()
     attempt = Attempt(assembly.ingest.snapshot, assembly.policy, Purpose.PREEMPT, (16,), None, assembly.clock.now)
     one, two = propose(attempt), propose(attempt)

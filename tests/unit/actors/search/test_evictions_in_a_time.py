@@ -18,24 +18,14 @@ from actors.search.searcher import Searcher
 from pipeline.cluster.checkpoint import decode
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.explanation import Cause
-from pipeline.policy import Policy
 from tests.chaos.eviction_windows import beyond, of_history, paced
-from tests.support.assembly import Assembly, HeldBack, decisions, gang, rack_cluster
+from tests.support.assembly import Assembly, HeldBack, decisions, full, full_racks, gang
 from tests.support.encoded import encoded
-
-
-def full(policy: Policy, racks: int = 4) -> Assembly:
-    """Racks of four nodes, each node full with one task of low priority."""
-    cluster = rack_cluster(racks=racks)
-    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(racks * 4)]
-    assembly = Assembly(cluster, policy=policy)
-    assembly.hear()
-    return assembly
 
 
 def submit(assembly: Assembly, *names: str) -> None:
     for name in names:
-        assembly.say(assembly.fleet.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"})))
+        assembly.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"}))
 
 
 class Elsewhere:
@@ -64,7 +54,7 @@ def windows_exceeded(assembly: Assembly) -> list[str]:
 
 @pytest.mark.parametrize("profile", ["default", "kai", "koordinator"])
 def test_two_searchers_and_a_committer_hold_the_window_until_all_are_served(profile: str) -> None:
-    assembly = full(paced(load_profile(profile), in_window=7, in_window_of_queue=6, window_s=30))
+    assembly = full(4, policy=paced(load_profile(profile), in_window=7, in_window_of_queue=6, window_s=30))
     away = Elsewhere(assembly)
     dispatcher = assembly.dispatcher
     here, spread = Searcher(assembly.policy, assembly.telemetry), Spread(domains=1, in_place_cells=0)
@@ -83,7 +73,7 @@ def test_two_searchers_and_a_committer_hold_the_window_until_all_are_served(prof
 
 
 def test_time_alone_opens_the_search_again_and_not_before() -> None:
-    assembly = full(paced(load_profile("default"), in_window=3, window_s=100))
+    assembly = full(4, policy=paced(load_profile("default"), in_window=3, window_s=100))
     submit(assembly, "g0", "g1")
     for _ in range(12):
         assembly.turn()
@@ -102,7 +92,7 @@ def test_time_alone_opens_the_search_again_and_not_before() -> None:
 
 
 def test_a_gang_that_waits_for_the_window_is_told_so_in_numbers() -> None:
-    assembly = full(paced(load_profile("default"), in_window=3, in_window_of_queue=3, window_s=100))
+    assembly = full(4, policy=paced(load_profile("default"), in_window=3, in_window_of_queue=3, window_s=100))
     submit(assembly, "g0", "g1")
     for _ in range(12):
         assembly.turn()
@@ -119,9 +109,7 @@ def test_a_gang_that_waits_for_the_window_is_told_so_in_numbers() -> None:
 
 
 def test_plans_that_were_made_side_by_side_are_judged_one_after_the_other() -> None:
-    cluster = rack_cluster(racks=4)
-    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(16)]
-    assembly = HeldBack(cluster)
+    assembly = HeldBack(full_racks(4))
     assembly.hear()
     submit(assembly, "g0", "g1")
     assembly.cycle()
@@ -135,7 +123,7 @@ def test_plans_that_were_made_side_by_side_are_judged_one_after_the_other() -> N
 
 
 def test_after_a_start_what_was_evicted_before_still_counts() -> None:
-    assembly = full(paced(load_profile("default"), in_window=5, window_s=100))
+    assembly = full(4, policy=paced(load_profile("default"), in_window=5, window_s=100))
     submit(assembly, "g0")
     for _ in range(4):
         assembly.turn()

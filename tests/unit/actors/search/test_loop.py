@@ -38,7 +38,7 @@ def looped(leads: Callable[["CycleLoop"], bool]) -> tuple[list[SnapshotUpdate], 
     assembly = Assembly(rack_cluster())
     assembly.hear()
     older = assembly.ingest.snapshot
-    assembly.say(assembly.fleet.submit(gang("big", 1, 8)))
+    assembly.submit(gang("big", 1, 8))
     assembly.hear()
     states, fetched = {"older": older, "newer": assembly.ingest.snapshot}, []
 

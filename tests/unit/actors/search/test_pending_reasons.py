@@ -35,7 +35,7 @@ def reported() -> tuple[Assembly, list[PendingReport]]:
     reports: list[PendingReport] = []
     assembly = Assembly(rack_cluster())
     for at in range(30):
-        assembly.say(assembly.fleet.submit(gang(f"wide{at}", 5, 8, topology={"required": "rack"})))
+        assembly.submit(gang(f"wide{at}", 5, 8, topology={"required": "rack"}))
     assembly.dispatcher._tell = reports.append
     assembly.cycle()
     return assembly, reports

@@ -145,7 +145,7 @@ def halves() -> Assembly:
         queue["deserved"] |= {"cpu": "unlimited", "memory": "unlimited"}
     assembly = Assembly(cluster, policy=load_profile("kai"))
     assembly.hear()
-    assembly.say(assembly.fleet.submit(gang("whole", 1, 8, preemptible=True)))
+    assembly.submit(gang("whole", 1, 8, preemptible=True))
     return assembly
 
 

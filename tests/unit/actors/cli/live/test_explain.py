@@ -16,16 +16,7 @@ from pipeline.decision.explanation import DomainTried, Explanation, Reason, Rule
 from pipeline.decision.merging import merged
 from pipeline.decision.plan import NoPlan
 from pipeline.placement.conditions import Conditions, conditions_of
-from tests.support.assembly import Assembly, gang, rack_cluster
-
-
-def full(racks: int = 2) -> Assembly:
-    """Racks of four nodes, each node full with one task of low priority."""
-    cluster = rack_cluster(racks=racks)
-    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(racks * 4)]
-    assembly = Assembly(cluster)
-    assembly.hear()
-    return assembly
+from tests.support.assembly import Assembly, full, gang, rack_cluster
 
 
 def pending(assembly: Assembly, podgroup: str | None = None) -> list[str]:
@@ -48,7 +39,7 @@ def written(assembly: Assembly) -> int:
 
 def test_a_gang_that_waits_is_told_why_action_by_action() -> None:
     assembly = full()
-    assembly.say(assembly.fleet.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"})))
+    assembly.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"}))
     assembly.cycle()
     wider = "require a wider level, or lower the minimum"
     few = "even all legal evictions would leave too few places"
@@ -71,17 +62,17 @@ def test_a_gang_that_waits_is_told_why_action_by_action() -> None:
 
 def test_the_same_reason_is_written_once_in_a_while() -> None:
     assembly = full()
-    assembly.say(assembly.fleet.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"})))
+    assembly.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"}))
     assembly.cycle()
     for at in range(3):
         assembly.clock.now += 30.0
-        assembly.say(assembly.fleet.submit(gang(f"small{at}", 1, 1)))
+        assembly.submit(gang(f"small{at}", 1, 1))
         assembly.cycle()
     assert [waits.podgroup for waits in newest(assembly.bus) if waits.podgroup == "default/wide"] == ["default/wide"]
     before = [entry for entry in assembly.bus.follow(STARVING, START) if entry.fields["podgroup"] == b"default/wide"]
     assert len(before) == 1
     assembly.clock.now += AGAIN_S
-    assembly.say(assembly.fleet.submit(gang("news", 1, 1)))
+    assembly.submit(gang("news", 1, 1))
     assembly.cycle()
     after = [entry for entry in assembly.bus.follow(STARVING, START) if entry.fields["podgroup"] == b"default/wide"]
     assert len(after) == 2
@@ -89,7 +80,7 @@ def test_the_same_reason_is_written_once_in_a_while() -> None:
 
 def test_who_got_room_waits_no_more() -> None:
     assembly = full()
-    assembly.say(assembly.fleet.submit(gang("peer", 1, 8)))
+    assembly.submit(gang("peer", 1, 8))
     assembly.cycle()
     assert pending(assembly, "default/peer")
     assembly.say([assembly.fleet._end(assembly.fleet._tasks["default/low1-0"], "Succeeded", replaced=False)])
@@ -101,7 +92,7 @@ def test_who_got_room_waits_no_more() -> None:
 
 def test_a_successor_goes_on_where_the_one_before_stopped() -> None:
     assembly = full()
-    assembly.say(assembly.fleet.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"})))
+    assembly.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"}))
     assembly.cycle()
     epoch, row = assembly.news.snapshot.epoch, len(assembly.news.snapshot.podgroups) - 1
     count = written(assembly)
@@ -114,7 +105,7 @@ def test_a_successor_goes_on_where_the_one_before_stopped() -> None:
 
 def test_who_writes_after_somebody_else_did_reads_first() -> None:
     assembly = full()
-    assembly.say(assembly.fleet.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"})))
+    assembly.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"}))
     assembly.cycle()
     other = StarvingReasons(assembly.bus, assembly.directory, now_s=assembly.clock)
     other.take(PendingReport(assembly.news.snapshot.epoch, (), (), none(assembly)))
@@ -125,11 +116,11 @@ def test_who_writes_after_somebody_else_did_reads_first() -> None:
 
 
 def test_a_decision_counts_the_domains_that_were_ruled_out_by_their_bounds() -> None:
-    assembly = full(racks=4)
+    assembly = full(4)
     for at in range(4):  # nothing may be evicted in the last rack
         assembly.fleet._podgroups[f"default/low{12 + at}"].document["preemptible"] = False
     assembly.say(assembly.fleet.listing("again"))
-    assembly.say(assembly.fleet.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"})))
+    assembly.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"}))
     assembly.turn()
     (made,) = concerning(assembly.bus, "default/big", 5)
     assert made.end is None
@@ -142,7 +133,7 @@ def test_a_decision_counts_the_domains_that_were_ruled_out_by_their_bounds() -> 
 
 
 def test_of_many_ruled_out_the_closest_are_named_and_the_rest_counted() -> None:
-    assembly = full(racks=4)
+    assembly = full(4)
     rows = np.arange(1, 5)
     ruled = Ruled(
         rows, np.zeros(4, np.int64), np.array([1, 3, 2, 3]), np.full(4, 4), np.array([False, False, True, False])
@@ -170,10 +161,10 @@ def test_where_a_batch_was_lost_nothing_is_known() -> None:
 def test_a_gang_that_is_never_searched_for_is_told_why() -> None:
     assembly = full()
     few = gang("few", 1, 1)
-    assembly.say(assembly.fleet.submit(few | {"min_available": 2}))
+    assembly.submit(few | {"min_available": 2})
     closed = gang("closed", 1, 1)
     closed["tasks"][0]["scheduling_gated"] = True
-    assembly.say(assembly.fleet.submit(closed))
+    assembly.submit(closed)
     assembly.cycle()
     few_line, why = pending(assembly, "default/few")
     assert why == "    default/few has 1 task that counts and needs 2: create more, or lower its minimum"
@@ -186,7 +177,7 @@ def test_a_gang_that_is_never_searched_for_is_told_why() -> None:
 
 def test_an_entry_of_a_condition_reads_for_older_readers_as_one_that_does_not_starve() -> None:
     assembly = full()
-    assembly.say(assembly.fleet.submit(gang("few", 1, 1) | {"min_available": 2}))
+    assembly.submit(gang("few", 1, 1) | {"min_available": 2})
     assembly.cycle()
     entry = next(one for one in assembly.bus.follow(STARVING, START) if one.fields["podgroup"] == b"default/few")
     _, attempts = unpacked(entry.fields["why"])
@@ -195,9 +186,9 @@ def test_an_entry_of_a_condition_reads_for_older_readers_as_one_that_does_not_st
 
 def test_a_condition_is_written_once_while_its_reason_holds() -> None:
     assembly = full()
-    assembly.say(assembly.fleet.submit(gang("few", 1, 1) | {"min_available": 2}))
+    assembly.submit(gang("few", 1, 1) | {"min_available": 2})
     for at in range(3):
-        assembly.say(assembly.fleet.submit(gang(f"small{at}", 1, 1)))
+        assembly.submit(gang(f"small{at}", 1, 1))
         assembly.cycle()
     written_of = [one for one in assembly.bus.follow(STARVING, START) if one.fields["podgroup"] == b"default/few"]
     assert len(written_of) == 1
@@ -209,7 +200,7 @@ def evicting_many(victims: int = 40) -> Assembly:
     cluster["queues"] = [{"name": "a", "deserved": {"gpu": victims * 8}}]
     cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(victims)]
     assembly = Assembly(cluster)
-    assembly.say(assembly.fleet.submit(gang("big", victims, 8, priority=5)))
+    assembly.submit(gang("big", victims, 8, priority=5))
     assembly.cycle()
     return assembly
 
@@ -256,11 +247,11 @@ def test_a_task_that_was_placed_is_told_where() -> None:
 
 def test_a_podgroup_that_waits_is_told_since_when_and_in_which_place() -> None:
     assembly = full()
-    assembly.say(assembly.fleet.submit(gang("second", 5, 8, priority=3, topology={"required": "rack"})))
+    assembly.submit(gang("second", 5, 8, priority=3, topology={"required": "rack"}))
     assembly.cycle()
     began = assembly.clock.now
     assembly.clock.now += 40.0
-    assembly.say(assembly.fleet.submit(gang("first", 5, 8, priority=5, topology={"required": "rack"})))
+    assembly.submit(gang("first", 5, 8, priority=5, topology={"required": "rack"}))
     assembly.cycle()
     waits = {one.podgroup: one for one in newest(assembly.bus) if one.attempts}
     assert {name: one.place for name, one in waits.items()} == {"default/first": (1, 2), "default/second": (2, 2)}
@@ -276,7 +267,7 @@ def test_since_when_a_podgroup_waits_outlasts_a_change_of_reasons_and_of_the_wri
     assembly = full()
     gated = gang("gated", 1, 1)
     gated["tasks"][0]["scheduling_gated"] = True
-    assembly.say(assembly.fleet.submit(gated))
+    assembly.submit(gated)
     assembly.cycle()
     began = assembly.clock.now
     assembly.clock.now += AGAIN_S

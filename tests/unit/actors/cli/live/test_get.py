@@ -26,7 +26,7 @@ from actors.protocol.envelopes import Outgoing
 from actors.protocol.presence import Presence, StreamLag, say
 from pipeline.cluster.tables import GONE
 from pipeline.cluster.updates.gang_history import once_whole
-from tests.support.assembly import Assembly, Clock, gang, rack_cluster
+from tests.support.assembly import Assembly, Clock, full, gang, rack_cluster
 
 FILES = sorted((Path(__file__).parents[5] / "config" / "examples").glob("*.yaml"))
 EXAMPLES = [path for path in FILES if "node_classes" not in path.read_text()]  # else it is an inventory
@@ -35,12 +35,9 @@ EXAMPLES = [path for path in FILES if "node_classes" not in path.read_text()]  #
 @pytest.fixture
 def assembly() -> Assembly:
     """Two racks of four nodes that are full, a gang whose victims are ending, and one that waits."""
-    cluster = rack_cluster()
-    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(8)]
-    made = Assembly(cluster)
-    made.hear()
-    made.say(made.fleet.submit(gang("big", 2, 8, priority=5, topology={"required": "rack"})))
-    made.say(made.fleet.submit(gang("wide", 5, 8, priority=3, topology={"required": "rack"})))
+    made = full()
+    made.submit(gang("big", 2, 8, priority=5, topology={"required": "rack"}))
+    made.submit(gang("wide", 5, 8, priority=3, topology={"required": "rack"}))
     made.cycle()
     made.obey()
     made.hear()

@@ -20,13 +20,6 @@ class Store:
         return snapshot
 
 
-@pytest.fixture
-def world() -> World:
-    made = World()
-    made.list_fleet()
-    return made
-
-
 def gang_arrives(world: World, ingestor: Ingestor, name: str = "late") -> LiveState:
     """The state once a gang has come, which nobody has looked at."""
     world.tell(

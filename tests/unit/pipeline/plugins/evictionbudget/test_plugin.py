@@ -90,7 +90,7 @@ def test_a_storm_of_gangs_is_served_as_far_as_the_budget_goes_and_then_later():
     assembly = Assembly(full, policy=bounded(at_once=4))
     assembly.hear()
     for at in range(4):
-        assembly.say(assembly.fleet.submit(podgroup(f"big{at}", 3, 8, priority=5, topology={"required": "rack"})))
+        assembly.submit(podgroup(f"big{at}", 3, 8, priority=5, topology={"required": "rack"}))
     assert sum(answer.accepted for answer in assembly.cycle().answers) == 1
     for _ in range(60):
         assembly.turn()
