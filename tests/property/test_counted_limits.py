@@ -21,7 +21,7 @@ from pipeline.decision.headroom import LineLimits, limits_of, room_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.solvers.scenarios.law import Law
-from tests.property.test_dealing_below_limits import GPU, below_limits
+from tests.support.below_limits import GPU, below_limits
 from tests.support.depth import sampled
 from tests.support.seeds import compare
 

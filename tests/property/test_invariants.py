@@ -5,7 +5,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from hypothesis import given, seed, settings
 
 from actors.cli.simulate import compact, open_case, simulate
 from actors.cli.simulated_result import final, phases, told_cycle
-from pipeline.actions.registry import actions_of
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
@@ -25,10 +24,9 @@ from pipeline.decision.verdict import Accepted
 from pipeline.judge import judge
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.need import need_of
-from pipeline.placement.starving import in_order
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
-from pipeline.propose import host_of, propose
+from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.search import search_of
 from tests.support.deciding import (
@@ -38,6 +36,7 @@ from tests.support.deciding import (
     evicting,
     members,
     overfull,
+    plans,
     run,
     runs,
     short_of,
@@ -83,26 +82,6 @@ def examples() -> list[str]:
 
     collect()
     return found
-
-
-def plans(document: dict[str, Any]) -> tuple[Any, list[tuple[Attempt, Plan]]]:
-    """What every starving podgroup would do on the same snapshot, each alone."""
-    return _plans(compact(document))
-
-
-@lru_cache(maxsize=256)
-def _plans(document: str) -> tuple[Any, list[tuple[Attempt, Plan]]]:
-    case = open_case(json.loads(document))
-    host = host_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (), None, case.now))
-    found = []
-    evicting = [action for action in actions_of(case.policy.actions) if action.makes_room]
-    for unit in in_order(host, host.starving & host.valid):
-        for action in evicting:
-            attempt = Attempt(case.snapshot, case.policy, action.purpose, unit, None, case.now, action.name)
-            outcome = propose(attempt, host)
-            if isinstance(outcome, Plan):
-                found.append((attempt, outcome))
-    return case, found
 
 
 @some

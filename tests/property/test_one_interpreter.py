@@ -26,9 +26,9 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import cycle
 from pipeline.decision.statement import Statement
 from pipeline.policy import PluginSetting, Policy
-from tests.property.test_thrash import arrival, crowded
 from tests.support.assembly import Assembly, decisions
 from tests.support.depth import sampled
+from tests.support.starting_over import arrival, crowded
 from tests.support.task_centric import USUAL
 from tests.support.task_centric import policy as task_by_task
 

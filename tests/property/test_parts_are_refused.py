@@ -17,7 +17,7 @@ from pipeline.placement.layout.settled_parts import Floor
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.records import replace
-from tests.property.test_settled_groups import APART, with_cards
+from tests.support.grouped_gangs import APART, with_cards
 from tests.support.placing import ANYWHERE, BLOCK, RACK, Work, placed
 
 POLICIES = {name: load_profile(name) for name in ("default", "kai", "volcano")}

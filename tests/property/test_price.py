@@ -15,8 +15,8 @@ from pipeline.decision.plan import Plan
 from pipeline.decision.price import NO_PRIORITY, in_units, lost_work, needed_by, price_of, prices_of
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
-from tests.property.test_invariants import plans
 from tests.support.brute_force import attempt_of, crowded
+from tests.support.deciding import plans
 from tests.support.depth import sampled
 from tests.support.strategies import documents
 

@@ -3,6 +3,9 @@
 import copy
 from typing import Any
 
+import pytest
+
+from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_cluster
 from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
@@ -69,6 +72,13 @@ def changed(path: str, value: Any) -> dict[str, Any]:
     else:
         inner[last] = value
     return document
+
+
+def refusal(document: Any) -> str:
+    """The sentence with which a document is refused."""
+    with pytest.raises(ClusterFileRefused) as refused:
+        read_cluster(document)
+    return str(refused.value)
 
 
 def compiled(document: dict[str, Any]) -> tuple[Snapshot, Names]:

@@ -5,7 +5,7 @@ import sys
 
 from actors.configuration.profiles import load_profile
 from actors.warming.warm import kernels, warm_up
-from tests.property.test_thrash import arrival, crowded
+from tests.support.starting_over import arrival, crowded
 
 _SEEDS, _TURNS = (5, 9, 13), 12
 

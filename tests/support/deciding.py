@@ -10,13 +10,19 @@ from typing import Any
 import numpy as np
 
 from actors.cli.simulate import Case, answered, compact, open_case
+from pipeline.actions.registry import actions_of
 from pipeline.cluster.arrays import NONE, UNSET
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, SUCCEEDED, TERMINATING
 from pipeline.cycle import Cycle, cycle
+from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation, Reason
+from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
+from pipeline.placement.starving import in_order
+from pipeline.policy import Purpose
+from pipeline.propose import host_of, propose
 
 _PODS = 2
 
@@ -92,6 +98,26 @@ def steps(document: dict[str, Any], cycles: int = 1) -> Iterator[Step]:
 def evicting(document: dict[str, Any], cycles: int = 1) -> Iterator[Step]:
     """The statements that evict."""
     return (step for step in steps(document, cycles) if len(step.made.evictions))
+
+
+def plans(document: dict[str, Any]) -> tuple[Any, list[tuple[Attempt, Plan]]]:
+    """What every starving podgroup would do on the same snapshot, each alone."""
+    return _plans(compact(document))
+
+
+@lru_cache(maxsize=256)
+def _plans(document: str) -> tuple[Any, list[tuple[Attempt, Plan]]]:
+    case = open_case(json.loads(document))
+    host = host_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (), None, case.now))
+    found = []
+    actions = [action for action in actions_of(case.policy.actions) if action.makes_room]
+    for unit in in_order(host, host.starving & host.valid):
+        for action in actions:
+            attempt = Attempt(case.snapshot, case.policy, action.purpose, unit, None, case.now, action.name)
+            outcome = propose(attempt, host)
+            if isinstance(outcome, Plan):
+                found.append((attempt, outcome))
+    return case, found
 
 
 def columns(state: Any) -> Iterator[np.ndarray]:

@@ -57,6 +57,12 @@ def test_no_test_is_skipped_or_expected_to_fail() -> None:
     assert [str(path) for path in tests if barred.search((ROOT / path).read_text())] == []
 
 
+def test_what_several_pure_tests_use_is_in_support() -> None:
+    borrowing = re.compile(r"^from tests\.[\w.]+\.test_\w+ import", re.MULTILINE)
+    pure = [path for path in SOURCES if path.parts[:2] in [("tests", one) for one in ("unit", "property", "support")]]
+    assert [str(path) for path in pure if borrowing.search((ROOT / path).read_text())] == []
+
+
 def test_configuration_holds_no_python() -> None:
     assert list((ROOT / "config").rglob("*.py")) == []
 

@@ -16,6 +16,7 @@ from numba.core import event
 from numba.core.errors import TypingError
 
 from pipeline.kernels import writing
+from tests.support.compiling import Compilations
 
 SOURCE = """
 from typing import NamedTuple
@@ -61,19 +62,6 @@ def last(of):
 def summed_twice(values, at):
     return summed(values, at) + summed(values, at)
 """
-
-
-class Compilations(event.Listener):
-    """The names of kernels that were compiled."""
-
-    def __init__(self) -> None:
-        self.names = list[str]()
-
-    def on_start(self, event: Any) -> None:
-        self.names.append(event.data["dispatcher"].py_func.__name__)
-
-    def on_end(self, event: Any) -> None:
-        pass
 
 
 @pytest.fixture

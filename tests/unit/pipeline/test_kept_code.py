@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from numba.core import event
 
-from tests.unit.pipeline.test_compiled import Compilations
+from tests.support.compiling import Compilations
 
 LOWER = """
 from typing import NamedTuple

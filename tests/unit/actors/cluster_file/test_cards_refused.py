@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from actors.cli.simulate import open_case, simulate
-from actors.cluster_file.plain_data import ClusterFileRefused
-from actors.cluster_file.reader import read_cluster, read_leniently
+from actors.cluster_file.reader import read_leniently
 from tests.support.carded import carded, holder, waiting
+from tests.support.clusters import refusal
 
 
 def document(**task: Any) -> dict[str, Any]:
@@ -17,12 +17,6 @@ def document(**task: Any) -> dict[str, Any]:
     one = holder("a", "4Gi", "gpu-0")
     one["tasks"][0] = {key: value for key, value in (one["tasks"][0] | task).items() if value is not None}
     return carded([one])
-
-
-def refusal(said: dict[str, Any]) -> str:
-    with pytest.raises(ClusterFileRefused) as refused:
-        read_cluster(said)
-    return str(refused.value)
 
 
 TASK = "podgroups[0].tasks[0]"

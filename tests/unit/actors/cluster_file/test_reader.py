@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
 from actors.cluster_file.reader import read_cluster
-from tests.support.clusters import changed, small_file
-
-
-def refusal(document: Any) -> str:
-    with pytest.raises(ClusterFileRefused) as refused:
-        read_cluster(document)
-    return str(refused.value)
+from tests.support.clusters import changed, refusal, small_file
 
 
 def test_a_right_file_is_read() -> None:

@@ -4,16 +4,7 @@ from typing import Any
 
 import pytest
 
-from actors.cluster_file.plain_data import ClusterFileRefused
-from actors.cluster_file.reader import read_cluster
-from tests.support.clusters import changed
-
-
-def refusal(document: Any) -> str:
-    with pytest.raises(ClusterFileRefused) as refused:
-        read_cluster(document)
-    return str(refused.value)
-
+from tests.support.clusters import changed, refusal
 
 TASK = "podgroups.0.tasks.0"
 A_TIME = "expected seconds since 1970, within the years 1 to 9999"

@@ -18,7 +18,7 @@ from actors.health.watch import Beats, Watch
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.presence import EVERY_S, Presence, RolePlace, present, say
 from tests.support.assembly import Clock
-from tests.unit.actors.observability.test_metrics import recorded
+from tests.support.measured import recorded
 
 LEADS, STANDS_BY = Leadership(4.0, 3, "me"), Leadership(0.0, 3, "other")
 LISTED = Intake(listed=True)

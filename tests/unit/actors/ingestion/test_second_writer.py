@@ -11,7 +11,7 @@ from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.envelopes import Outgoing
 from actors.protocol.full_list import cut
-from tests.support.gauges import figure
+from tests.support.measured import figure
 from tests.support.told_world import CLUSTER, World, drained, state_of, task
 
 

@@ -6,7 +6,7 @@ from actors.configuration.settings import TelemetrySettings
 from actors.ingestion.state_figures import set_figures
 from actors.observability.telemetry import start
 from tests.support.assembly import Assembly, gang, rack_cluster
-from tests.unit.actors.observability.test_metrics import recorded
+from tests.support.measured import recorded
 
 
 def test_a_queue_says_what_it_deserves_holds_and_who_waits() -> None:

@@ -14,23 +14,9 @@ from actors.configuration.settings import TelemetrySettings
 from actors.observability.metrics import Figures
 from actors.observability.telemetry import counting_outages, start
 from tests.support.assembly import Assembly, full_racks, gang, rack_cluster
+from tests.support.measured import recorded
 
 ACTORS = Path(__file__).parents[4] / "actors"
-
-
-def recorded(reader: InMemoryMetricReader) -> dict[str, dict[str, Any]]:
-    """Figure to value by what it is split by; histograms are counted."""
-    data = reader.get_metrics_data()
-    assert data is not None
-    return {
-        metric.name: {
-            ",".join(map(str, (point.attributes or {}).values())): getattr(
-                point, "value", getattr(point, "count", None)
-            )
-            for point in metric.data.data_points
-        }
-        for metric in data.resource_metrics[0].scope_metrics[0].metrics
-    }
 
 
 def watched(cluster: dict[str, Any]) -> tuple[Assembly, InMemoryMetricReader]:

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -14,6 +13,7 @@ from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.configuration.profiles import load_profile
 from actors.imports.kai.config import run
 from pipeline.policy import Policy
+from tests.support.kai_objects import imported, written
 
 #: As KAI's chart writes it.
 CONFIGURATION = """
@@ -96,20 +96,6 @@ spec:
   - {name: r1, parent: replicas, minMember: 3}
 """
 LISTED = "actions: allocate\ntiers:\n- plugins:\n  - name: "
-
-
-def written(folder: Path, *texts: str) -> list[Path]:
-    files = [folder / f"{at}.yaml" for at in range(len(texts))]
-    for file, text in zip(files, texts, strict=True):
-        file.write_text(text)
-    return files
-
-
-def imported(folder: Path, *texts: str) -> dict[str, Any]:
-    """The cluster file of some objects."""
-    assert run(written(folder, *texts), None, folder / "cluster.yaml") == 0
-    made: dict[str, Any] = yaml.safe_load((folder / "cluster.yaml").read_text())
-    return made
 
 
 def profile(folder: Path, text: str) -> Policy:

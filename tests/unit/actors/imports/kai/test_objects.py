@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.unit.actors.imports.kai.test_config import imported
+from tests.support.kai_objects import imported
 
 
 def classed(name: str | None, **spec: Any) -> str:

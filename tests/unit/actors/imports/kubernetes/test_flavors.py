@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from actors.cli.simulate import simulate
-from tests.unit.actors.imports.kubernetes.test_pods import imported
+from tests.support.manifests import imported, queue
 
 GPU, KIND = "nvidia.com/gpu", "example.com/kind"
 API = "kueue.x-k8s.io/v1beta1"
@@ -60,11 +60,6 @@ BASE = [node("r0", "reserved"), node("s0", "spot"), flavor("reserved"), flavor("
 
 def tasks(document: Object) -> dict[str, Object]:
     return {task["name"]: task for group in document["podgroups"] for task in group["tasks"]}
-
-
-def queue(document: Object, name: str) -> Object:
-    (found,) = (each for each in document["queues"] if each["name"] == name)
-    return dict(found)
 
 
 def test_a_resource_in_several_flavors_is_counted_for_each_on_the_nodes_that_have_it(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import yaml
 
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.imports.kubernetes.manifests import cluster_of
-from tests.unit.actors.imports.kubernetes.test_pods import NODE, pod
+from tests.support.manifests import NODE, pod
 
 
 def of_kai(kind: str, name: str, version: str = "v2", **spec: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from actors.cli.simulate import simulate
-from tests.unit.actors.imports.kubernetes.test_pods import NODE, imported, pod
+from tests.support.manifests import NODE, imported, pod
 
 CLASSES = [
     {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}

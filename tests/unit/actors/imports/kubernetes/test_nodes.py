@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from actors.cli.simulate import simulate
-from tests.unit.actors.imports.kubernetes.test_pods import imported, pod
+from tests.support.manifests import imported, pod
 
 
 def node(name: str, hostname: str | None) -> dict[str, Any]:

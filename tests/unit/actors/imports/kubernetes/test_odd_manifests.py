@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.actors.imports.kubernetes.test_pods import NODE, imported, pod
+from tests.support.manifests import NODE, imported, pod
 
 
 def workload(kind: str, name: str, **spec: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.actors.imports.kubernetes.test_pods import NODE, imported, pod
+from tests.support.manifests import NODE, imported, pod
 
 
 def owned(version: str, kind: str = "Job") -> dict[str, Any]:

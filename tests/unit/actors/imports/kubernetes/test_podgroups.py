@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.unit.actors.imports.kubernetes.test_pods import NODE, imported
+from tests.support.manifests import NODE, imported
 
 
 def podgroup(name: str = "g", about: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.imports.kubernetes.manifests import cluster_of, report
-from tests.unit.actors.imports.kubernetes.test_pods import NODE, imported, pod
+from tests.support.manifests import NODE, imported, pod
 
 
 def quota(name: str, **spec: Any) -> dict[str, Any]:

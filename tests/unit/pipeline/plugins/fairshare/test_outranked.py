@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from actors.cli.simulate import simulate
-
-GPU = "nvidia.com/gpu"
+from tests.support.fair_shares import GPU, file
 
 
 def queue(name: str, gpus: int, weight: int, priority: int, **more: Any) -> dict[str, Any]:
@@ -22,12 +21,7 @@ def group(name: str, of: str, runs: bool = True) -> dict[str, Any]:
 
 
 def evicted(queues: list[dict[str, Any]], groups: list[dict[str, Any]], gpus: int) -> list[str]:
-    document = {
-        "version": 1, "now": 100.0, "policy": {"profile": "kai", "actions": ["reclaim"]},
-        "nodes": [{"name": "n0", "allocatable": {"cpu": 900, "memory": "900G", GPU: gpus, "pods": 900}}],
-        "queues": queues, "podgroups": groups,
-    }  # fmt: skip
-    evictions = simulate(document)["cycles"][0]["evictions"]
+    evictions = simulate(file(queues, groups, gpus, actions=["reclaim"]))["cycles"][0]["evictions"]
     return [one["task"].removeprefix("default/") for one in evictions]
 
 

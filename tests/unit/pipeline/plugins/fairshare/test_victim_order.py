@@ -9,7 +9,7 @@ from actors.cli.simulate import simulate
 from pipeline.cluster.arrays import NONE
 from pipeline.plugins.fairshare.order import Compared, dominant_share, keys_of, less
 from pipeline.plugins.fairshare.victim_order import across_queues
-from tests.unit.pipeline.plugins.fairshare.test_plugin import file, group, queue
+from tests.support.fair_shares import file, group, queue
 
 RECLAIM: dict[str, Any] = {"actions": ["reclaim"]}
 

@@ -17,7 +17,7 @@ from pipeline.records import replace
 from pipeline.solvers.scenarios.returning import _back_by_halves
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import VictimUnits
-from tests.property.test_settled_groups import crowded
+from tests.support.grouped_gangs import crowded
 from tests.support.placing import NOWHERE, RACK, Work, placed
 from tests.support.twins import uncompiled
 

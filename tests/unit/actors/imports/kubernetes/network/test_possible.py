@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.cli.simulate import simulate
-from tests.unit.actors.imports.kubernetes.test_pods import imported
+from tests.support.manifests import imported
 
 Object = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actors.cli.simulate import simulate
-from tests.unit.actors.imports.kubernetes.test_pods import imported
+from tests.support.manifests import imported, queue
 
 POOL, QUOTA = "node-pool", "quota.scheduling.koordinator.sh"
 Object = dict[str, Any]
@@ -52,11 +52,6 @@ def pod(name: str, of: str, cpu: int, on: str = "", **spec: Any) -> Object:
         "spec": {"containers": containers, "schedulerName": "koord-scheduler", **placed, **spec},
         "status": {"phase": "Running" if on else "Pending"},
     }  # fmt: skip
-
-
-def queue(document: Object, name: str) -> Object:
-    (found,) = (each for each in document["queues"] if each["name"] == name)
-    return dict(found)
 
 
 MOST = {"cpu": "100", "memory": "100Gi"}

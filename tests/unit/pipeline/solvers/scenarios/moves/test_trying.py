@@ -6,7 +6,7 @@ There are more candidates than those of which every set is tried.
 from typing import Any
 
 from actors.cli.simulate import simulate
-from tests.unit.pipeline.plugins.fairshare.test_plugin import GPU, file, group, queue
+from tests.support.fair_shares import GPU, file, group, queue
 
 _SMALL = 12
 
