@@ -12,7 +12,7 @@ from pipeline.actions.progress import Unplaced
 from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Survey
-from pipeline.decision.explanation import Obstacle
+from pipeline.decision.obstacle import Obstacle
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
 from pipeline.placement.conditions import Conditions

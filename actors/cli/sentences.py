@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from actors.documents.model import END_OF_TIME, FIRST_MOMENT
 from actors.documents.quantities import written
-from pipeline.decision.explanation import Cause, Reason
+from pipeline.decision.explanation import Reason
+from pipeline.decision.obstacle import Cause
 
 if TYPE_CHECKING:
     from actors.protocol.bodies import PlanCommitted

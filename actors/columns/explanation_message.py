@@ -9,7 +9,8 @@ import numpy as np
 
 from actors.columns.naming import Naming
 from pipeline.cluster.arrays import NONE
-from pipeline.decision.explanation import Cause, DomainTried, Explanation, Obstacle, Reason, Ruled, decisive
+from pipeline.decision.explanation import DomainTried, Explanation, Reason, Ruled, decisive
+from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.placement.conditions import Condition
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import Cycle
-from pipeline.decision.explanation import Obstacle
+from pipeline.decision.obstacle import Obstacle
 from pipeline.placement.conditions import REASONS, Condition, ConditionReason, holding
 from pipeline.placement.reasons.readiness import held_back
 from pipeline.plugins.host import Host

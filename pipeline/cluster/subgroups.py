@@ -13,11 +13,6 @@ from pipeline.cluster.tables import Podgroups, Subgroups
 from pipeline.kernels import kernel, linked
 
 
-def subtree(parent: Ids, row: int, stop: int) -> Rows:
-    """int64[K]: the row and everything below it, ascending; ``stop`` is the end of its tree's rows."""
-    return _subtree(parent, row, stop)
-
-
 def in_subtree(table: Subgroups, row: int, leaves: Ids) -> Bools:
     """Which of some tasks, given by their leaf subgroups int32[K] (NONE: in none), lie in the subtree of ``row``."""
     stop = int(np.searchsorted(table.podgroup, table.podgroup[row], side="right"))
@@ -26,11 +21,6 @@ def in_subtree(table: Subgroups, row: int, leaves: Ids) -> Bools:
     place = leaves.astype(np.int64) - row
     place[(place < 0) | (place >= stop - row)] = -1
     return np.asarray(inside[place])
-
-
-def summed_upwards(parent: Ids, own: Rows) -> Rows:
-    """int64[K]: what each row has together with everything below it; ``own`` int64[K] is what it has alone."""
-    return _summed_upwards(parent, own)
 
 
 @dataclass(frozen=True)
@@ -100,7 +90,8 @@ def whole_upwards(holder: Ids, wanted: Counts, have: Counts, least: Counts) -> t
 
 
 @kernel
-def _subtree(parent: Ids, row: int, stop: int) -> Rows:
+def subtree(parent: Ids, row: int, stop: int) -> Rows:
+    """int64[K]: the row and everything below it, ascending; ``stop`` is the end of its tree's rows."""
     inside = np.zeros(stop - row, np.bool_)
     inside[0] = True
     count = 1
@@ -117,7 +108,8 @@ def _subtree(parent: Ids, row: int, stop: int) -> Rows:
 
 
 @kernel
-def _summed_upwards(parent: Ids, own: Rows) -> Rows:
+def summed_upwards(parent: Ids, own: Rows) -> Rows:
+    """int64[K]: what each row has together with everything below it; ``own`` int64[K] is what it has alone."""
     total = own.copy()
     for row in range(len(parent) - 1, -1, -1):
         if parent[row] != NONE:

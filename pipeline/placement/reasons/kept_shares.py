@@ -10,7 +10,7 @@ from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Longs, Rows
 from pipeline.cluster.orders import counted_off
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.resources import PODS
-from pipeline.decision.explanation import Cause, Obstacle
+from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.reasons.question import Question
 
 

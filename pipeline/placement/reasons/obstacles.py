@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.explanation import Cause, Explanation, Obstacle, Reason
+from pipeline.decision.explanation import Explanation, Reason
+from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.reasons.places import free_room, places
 from pipeline.placement.reasons.question import Question
 from pipeline.placement.reasons.quotas import entitlement, limits

@@ -15,7 +15,8 @@ from pipeline.cluster.rules.anti_affinity import concerns, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.cluster.vocabulary import HARD_EFFECTS
-from pipeline.decision.explanation import Cause, Obstacle, Reason
+from pipeline.decision.explanation import Reason
+from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.layout.packing import node_slots
 from pipeline.placement.layout.topology_packing import pack
 from pipeline.placement.need import Need

@@ -12,8 +12,8 @@ from pipeline.cluster.rules.quota import never_evicted
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import OPEN, QUEUE_STATE_NAMES
 from pipeline.cluster.what_if import WhatIf
-from pipeline.decision.explanation import Cause, Obstacle
 from pipeline.decision.headroom import headroom_of
+from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.reasons.question import Question
 from pipeline.plugins.extensions import ALLOCATABLE, LASTING, OVERUSED, PREEMPTIVE
 from pipeline.plugins.host import Host

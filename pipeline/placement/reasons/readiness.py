@@ -8,7 +8,7 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.quota import least_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
-from pipeline.decision.explanation import Cause, Obstacle
+from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.conditions import Condition, ConditionReason, holding
 from pipeline.placement.reasons.question import Question
 from pipeline.placement.reasons.quotas import closed_queues

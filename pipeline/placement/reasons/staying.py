@@ -7,7 +7,8 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.orders import counted_off
 from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
-from pipeline.decision.explanation import Cause, Obstacle, Reason
+from pipeline.decision.explanation import Reason
+from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.reasons.kept_shares import kept_shares
 from pipeline.placement.reasons.question import Question
 from pipeline.plugins.extension_points import ValidatesVictims

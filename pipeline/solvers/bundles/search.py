@@ -19,12 +19,12 @@ from pipeline.decision.explanation import CLOSEST, Explanation, Reason
 from pipeline.decision.headroom import limits_of
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work, price_of
-from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import statement
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need, all_of, need_of, without_shapes
 from pipeline.placement.outranked import on, outranked, withdrawing, without
+from pipeline.placement.refusal import refusal_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose

@@ -22,10 +22,10 @@ from pipeline.decision.headroom import takes as takes_all
 from pipeline.decision.headroom import takes_lasting
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import lost_work
-from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import Need
 from pipeline.placement.outranked import on, outranked, without
+from pipeline.placement.refusal import refusal_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose

@@ -19,11 +19,11 @@ from pipeline.decision.headroom import takes_after
 from pipeline.decision.law import lawful, passes, victim_point, why_not_taken
 from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work, price_of
-from pipeline.decision.refusal import refusal_of
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import Need
 from pipeline.placement.outranked import on, outranked, withdrawing, without
 from pipeline.placement.promises import moving_alone
+from pipeline.placement.refusal import refusal_of
 from pipeline.placement.taken_again import taken_again
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor

@@ -8,7 +8,7 @@ import pytest
 
 from actors.cli.simulate import SimulateOptions, simulated
 from actors.cli.simulated_words import in_words
-from pipeline.decision.explanation import Cause
+from pipeline.decision.obstacle import Cause
 from tests.support.stuck import NOW, cluster, node, runs, stuck, want
 
 PROFILES = ("default", "volcano", "kai", "koordinator")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from actors.cli.sentences import condition_lines, decision_lines
-from pipeline.decision.explanation import Cause
+from pipeline.decision.obstacle import Cause
 
 MADE = {
     "action": "preempt", "purpose": "preempt", "preemptor": "default/want", "queue": "a", "domain": "", "price": {},

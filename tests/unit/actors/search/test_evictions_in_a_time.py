@@ -17,7 +17,7 @@ from actors.search.pending_reasons import newest
 from actors.search.searcher import Searcher
 from pipeline.cluster.checkpoint import decode
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.explanation import Cause
+from pipeline.decision.obstacle import Cause
 from tests.chaos.eviction_windows import beyond, of_history, paced
 from tests.support.assembly import Assembly, HeldBack, decisions, full, full_racks, gang
 from tests.support.encoded import encoded

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from actors.cli.simulate import SimulateOptions, simulated
-from pipeline.decision.explanation import Cause, Reason
+from pipeline.decision.explanation import Reason
+from pipeline.decision.obstacle import Cause
 from tests.support.stuck import RACKS, cluster, node, runs, task, want
 
 WIDE = {"cause": Cause.WIDTH.value, "task": "default/want-1", "what": "rack", "wanted": 1.0, "found": 0.0}

@@ -3,7 +3,7 @@
 from typing import Any
 
 from actors.cli.simulate import SimulateOptions, simulated
-from pipeline.decision.explanation import Cause
+from pipeline.decision.obstacle import Cause
 
 GANG_GROUP = ["default/want", "default/with"]
 

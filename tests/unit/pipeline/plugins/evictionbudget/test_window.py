@@ -12,8 +12,8 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import cycle
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
-from pipeline.decision.explanation import Cause, Obstacle
 from pipeline.decision.law import TOO_FAST
+from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.verdict import Accepted, Stale
 from pipeline.errors import PolicyRefused
