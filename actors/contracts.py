@@ -36,31 +36,15 @@ class Preparation:
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotUpdate:
-    """The newest snapshot.
-
-    Attributes
-    ----------
-    links
-        Trace contexts of the events that led to it.
-    closed
-        What some podgroups may not use.
-    """
-
-    snapshot: Snapshot
-    links: tuple[Mapping[str, str], ...] = ()
-    closed: Closed = field(default_factory=Closed)
-    preparation: Preparation = field(default_factory=Preparation)
-
-
-@dataclass(frozen=True, slots=True)
 class TurnTold:
     """What others are told after a turn of the ingestor, beside the snapshot, which it may not have folded yet.
 
     Attributes
     ----------
-    links, closed, preparation
-        As of `SnapshotUpdate`.
+    links
+        Trace contexts of the events that came.
+    closed
+        What some podgroups may not use.
     for_cycles
         Whether the dispatcher waits for it; otherwise only the committer takes it.
     """
@@ -70,9 +54,13 @@ class TurnTold:
     preparation: Preparation = field(default_factory=Preparation)
     for_cycles: bool = True
 
-    def of(self, snapshot: Snapshot) -> SnapshotUpdate:
-        """The update for a reader in this process."""
-        return SnapshotUpdate(snapshot, self.links, self.closed, self.preparation)
+
+@dataclass(frozen=True, slots=True)
+class SnapshotUpdate:
+    """The newest snapshot, and what was told with it."""
+
+    snapshot: Snapshot
+    turn: TurnTold = TurnTold()
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ class Rehearsal:
         """One round of all roles, which takes one second; the number of decisions."""
         self._committer.lead()
         while (told := self._ingest.turn(block_ms=0)) is not None:
-            self._news = told.of(self._ingest.snapshot)
+            self._news = SnapshotUpdate(self._ingest.snapshot, told)
             self._directory.take(self._ingest.additions(None))
             self._committer.hear(self._news.snapshot)
             self._committer.tend()

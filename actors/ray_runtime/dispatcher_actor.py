@@ -10,7 +10,7 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError
 
-from actors.contracts import CommitResult, Leadership, Offer, Preparation
+from actors.contracts import CommitResult, Leadership, Offer, TurnTold
 from actors.ingestion.loop import REPEAT_S
 from actors.ray_runtime.limits import CALL_LIMIT_S, FETCH_LIMIT_S, STANDBY_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
@@ -20,13 +20,12 @@ from actors.ray_runtime.transport.snapshot_store import SnapshotStore
 from actors.search.batched_search import Spread
 from actors.search.dispatcher import Dispatcher
 from actors.search.hedged_pool import Scatter
-from actors.search.loop import CycleLoop, Links
+from actors.search.loop import CycleLoop
 from actors.search.offers_ahead import Call, OffersAhead
 from actors.search.searcher import Searcher
 from actors.search.wakeup import WakeUp
 from actors.warming.warm import load
 from pipeline.actions.backoff import Backoff
-from pipeline.actions.claims import Closed
 from pipeline.cluster.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -97,15 +96,15 @@ class DispatcherActor(RoleProcess):
         """Look up which searchers there are."""
         self._scatter.enlist(self._searchers.names())
 
-    def hear(self, news: tuple[Told, Links, Closed, Preparation]) -> bool:
+    def hear(self, news: tuple[Told, TurnTold]) -> bool:
         """Take a newer state, and return once a cycle on it is over: then the ingestor tells what came meanwhile.
 
-        False, and at once, if what it follows is not known here. One argument takes Ray less time than four.
+        False, and at once, if what it follows is not known here. One argument takes Ray less time than two.
         """
-        told, links, closed, preparation = news
+        told, turn = news
         if not self._newest.hear(told):
             return False
-        self._loop.hear(told.mark, links, told.revision, closed, preparation)
+        self._loop.hear(told.mark, told.revision, turn)
         self._loop.await_end(REPEAT_S)
         return True
 

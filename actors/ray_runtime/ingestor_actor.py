@@ -95,7 +95,7 @@ class IngestorActor(RoleProcess):
         if news.for_cycles:
             told = self._feed.told("dispatcher", newest)
             took = replace(news.preparation, publish_ms=(time.perf_counter() - begun) * 1e3)
-            self._told = told, self._dispatcher.hear.remote((told, news.links, news.closed, took))
+            self._told = told, self._dispatcher.hear.remote((told, replace(news, preparation=took)))
         told = self._feed.told("committer", newest)
         heard = self._committer.hear.remote(told, self._loop.additions(since=self._said))
         try:

@@ -121,8 +121,8 @@ class Dispatcher:
         if now < self._cycled_at:  # the clock was put back: pauses would last for as much longer
             self._backoff = self._backoff.kept(())
         self._cycled_at = now
-        snapshot, offers, answers = news.snapshot, list[Offer](), list[CommitResult]()
-        backoff = Setup(news.closed, self._backoff).active_at(now).backoff
+        snapshot, turn, offers, answers = news.snapshot, news.turn, list[Offer](), list[CommitResult]()
+        backoff = Setup(turn.closed, self._backoff).active_at(now).backoff
         began = Began(now, tuple(sorted(gang_group[0] for gang_group in backoff.held(snapshot, now))))
 
         def settled(plan: Plan) -> None:
@@ -135,13 +135,13 @@ class Dispatcher:
             return [_verdict(plan, answer) for plan, answer in zip(plans, answers, strict=True)]
 
         with self._telemetry.span(SPAN_CYCLE, revision=snapshot.revision, policy=self._policy.digest) as work:
-            with self._telemetry.span(SPAN_INGEST, links=news.links[-64:]) as ingest:
+            with self._telemetry.span(SPAN_INGEST, links=turn.links) as ingest:
                 ingest.set(
                     revision=snapshot.revision, decided=snapshot.decided, tasks=len(snapshot.tasks),
-                    nodes=len(snapshot.nodes), fold_ms=news.preparation.fold_ms,
-                    publish_ms=news.preparation.publish_ms,
+                    nodes=len(snapshot.nodes), fold_ms=turn.preparation.fold_ms,
+                    publish_ms=turn.preparation.publish_ms,
                 )  # fmt: skip
-            setup = Setup(news.closed, self._backoff, self._spread.preemptors, self._search, self, settled)
+            setup = Setup(turn.closed, self._backoff, self._spread.preemptors, self._search, self, settled)
             done = cycle(snapshot, self._policy, now, setup, commit)
             self._backoff = done.backoff
             self._report(done, snapshot)

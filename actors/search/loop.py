@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from actors.contracts import Preparation, SnapshotUpdate
+from actors.contracts import SnapshotUpdate, TurnTold
 from actors.search.dispatcher import Cycled, Dispatcher
 from actors.search.wakeup import WakeUp
-from pipeline.actions.claims import Closed
 from pipeline.cluster.snapshot import Snapshot
 
 #: After this time, plans that were refused or not judged are tried again even without news.
@@ -21,9 +21,7 @@ FOLDED_WITHIN_S = 5.0
 #: Seconds within which news is taken, unless it gathers for longer or another service leads.
 _TAKEN_S = 0.02
 
-Links = tuple[Mapping[str, str], ...]
-_OPEN = Closed()
-_UNKNOWN = Preparation()
+_NOTHING = TurnTold()
 #: A standby hears updates for hours before it runs a cycle, so it keeps only the newest trace contexts.
 _LINKS_KEPT = 64
 
@@ -53,24 +51,17 @@ class CycleLoop:
         self._dispatcher, self._wake_up, self._fetch, self._debounce_ms = dispatcher, wake_up, fetch, debounce_ms
         self._lock = threading.Condition()
         self._cycling = False
-        self._news: tuple[Any, Links, Closed, Preparation] | None = None
+        self._news: tuple[Any, TurnTold] | None = None
         self._heard = -1
 
-    def hear(
-        self,
-        reference: Any,
-        links: Links,
-        revision: int,
-        closed: Closed = _OPEN,
-        preparation: Preparation = _UNKNOWN,
-    ) -> None:
+    def hear(self, reference: Any, revision: int, turn: TurnTold = _NOTHING) -> None:
         """Take a newer snapshot and wake up; an update that is known already is ignored."""
         with self._lock:
             if revision == self._heard:
                 return
             self._heard = revision
-            before = self._news[1] if self._news is not None else ()
-            self._news = (reference, (*before, *links)[-_LINKS_KEPT:], closed, preparation)
+            before = self._news[1].links if self._news is not None else ()
+            self._news = reference, replace(turn, links=(*before, *turn.links)[-_LINKS_KEPT:])
         self._wake_up.wake()
 
     def await_end(self, limit_s: float) -> None:
@@ -86,30 +77,26 @@ class CycleLoop:
     def run(self) -> None:
         """Run until the wake-up is closed. A cycle waits a while for the decisions of the one before."""
         snapshot: Snapshot | None = None
-        closed = _OPEN
+        turn = _NOTHING
         sequence, until, folded_by = 0, None, 0.0
         while self._wait(until) and self._await_lead():
             until = None
             with self._lock:
                 taken, self._news, self._cycling = self._news, None, True
                 self._lock.notify_all()
-            links: Links = ()
-            took = _UNKNOWN
+            turn = TurnTold(closed=turn.closed)
             if taken is not None:
-                reference, links, now_closed, took = taken
-                fetched = self._fetch(reference)
+                fetched = self._fetched(taken[0])
                 if fetched is None:
-                    with self._lock:
-                        self._heard = -1  # the same revision is news again
                     continue
-                snapshot, closed = fetched, now_closed
+                snapshot, turn = fetched, taken[1]
             if snapshot is None:
                 continue
             left_s = folded_by - time.monotonic() if snapshot.decided < sequence else 0.0
             if left_s > 0:
                 until = time.time() + left_s
                 continue
-            done = self._dispatcher.cycle(SnapshotUpdate(snapshot, links, closed, took))
+            done = self._dispatcher.cycle(SnapshotUpdate(snapshot, turn))
             sequence, folded_by = done.sequence, time.monotonic() + FOLDED_WITHIN_S
             until = self._next(done, snapshot)
 
@@ -133,9 +120,16 @@ class CycleLoop:
         """Fetch what was heard last: the news of hours would wait to be folded when this service comes to lead."""
         with self._lock:
             news = self._news
-        if news is not None and self._fetch(news[0]) is None:
+        if news is not None:
+            self._fetched(news[0])
+
+    def _fetched(self, reference: Any) -> Snapshot | None:
+        """The snapshot of a reference; if it is lost, the same revision is news again."""
+        found = self._fetch(reference)
+        if found is None:
             with self._lock:
-                self._heard = -1  # the same revision is news again
+                self._heard = -1
+        return found
 
     def _next(self, done: Cycled, snapshot: Snapshot) -> float | None:
         """When to run again without news; not before the last decisions are folded, or should have been."""

@@ -63,7 +63,7 @@ class CycleRun:
 
     def objection(self, policy: Policy) -> str | None:
         """What differs where the core's own cycle runs on the same state, as ``simulate`` runs it; None: nothing."""
-        setup = Setup(self.news.closed, self.backoff)
+        setup = Setup(self.news.turn.closed, self.backoff)
         found = offered(decode(encoded(self.news.snapshot)), policy, self.now, setup)
         if found == self.offered:
             return None

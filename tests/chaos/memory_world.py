@@ -220,7 +220,7 @@ class World:
             last = None
             while (told := self.ingest.turn(block_ms=0)) is not None and self.ingest.snapshot is not last:
                 last = self.ingest.snapshot
-                self._tell(told.of(last))
+                self._tell(SnapshotUpdate(last, told))
             if self.ingest.unlisted:
                 for seat in self.seats:
                     if not seat.frozen:

@@ -217,7 +217,7 @@ class Interleaved(RuleBasedStateMachine):
         self.clock.now += 0.001
         while (told := self.ingest.turn(block_ms=0)) is not None:
             state = b"".join(self.ingest.ingestor._interpreter.encode())
-            self.heard.append(Heard(told.of(self.ingest.snapshot), self.ingest.additions(None), state))
+            self.heard.append(Heard(SnapshotUpdate(self.ingest.snapshot, told), self.ingest.additions(None), state))
 
     @rule(at=SEAT, steps=st.integers(1, 3))
     def hear(self, at: int, steps: int) -> None:

@@ -11,7 +11,7 @@ from actors.columns.name_directory import Directory
 from actors.commit.committer import Committer, TimeLimits
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings, TelemetrySettings
-from actors.contracts import CommitResult, Offer
+from actors.contracts import CommitResult, Offer, SnapshotUpdate
 from actors.fleets.simulated import SimulatedFleet
 from actors.ingestion.loop import IngestLoop
 from actors.observability.telemetry import Telemetry
@@ -138,7 +138,7 @@ class Assembly:
         """Fold what has come and tell everybody; whether the fleet is known."""
         told = self.ingest.turn(block_ms=0)
         while told is not None:
-            self.news = told.of(self.ingest.snapshot)
+            self.news = SnapshotUpdate(self.ingest.snapshot, told)
             self.directory.take(self.ingest.additions(None))
             self.committer.hear(self.news.snapshot)
             self.committer.tend()

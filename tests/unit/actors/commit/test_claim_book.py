@@ -70,7 +70,7 @@ def test_after_three_refusals_in_a_row_the_domain_is_kept_for_the_gang(claimed: 
     assert isinstance(made, DomainReserved)
     assert (made.podgroup, made.domain, made.refusals, made.reason) == ("default/big", "r0", 3, "the plan expired")
     assert made.expires_at == claimed.clock.now + claimed.policy.claim_ttl_s
-    (claim,) = claimed.news.closed.claims
+    (claim,) = claimed.news.turn.closed.claims
     assert (claimed.directory.podgroups([claim.podgroup]), claimed.directory.domains([claim.domain])) == (
         ["default/big"],
         ["r0"],
@@ -138,7 +138,7 @@ def test_the_claim_ends_when_the_gang_has_its_room(claimed: Contested) -> None:
     assert {claimed.status(f"big-{at}") for at in range(4)} == {"Running"}
     assert [type(one) for one in claimed.claims()] == [DomainReserved, DomainReleased]
     assert claimed.claims()[-1].reason == "its podgroup has its room"
-    assert claimed.news.closed.claims == ()
+    assert claimed.news.turn.closed.claims == ()
     assert claimed.report().broken == []
 
 
@@ -163,11 +163,11 @@ def test_claims_never_overlap(claimed: Contested) -> None:
 
 
 def test_a_claim_survives_restarts_of_everybody(claimed: Contested) -> None:
-    before = claimed.news.closed
+    before = claimed.news.turn.closed
     claimed.ingest.close()
     claimed.restart_ingestor()
     claimed.hear()
-    assert claimed.news.closed == before
+    assert claimed.news.turn.closed == before
     claimed.committer.resign()
     successor = claimed.new_committer("second")
     assert successor.lead()

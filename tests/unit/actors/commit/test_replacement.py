@@ -119,10 +119,10 @@ def test_an_overdue_victim_that_ends_after_all_leaves_its_node_to_everybody(watc
     watched.overdue()
     watched.pass_time(2.0)
     watched.hear()
-    assert [node for node, _ in watched.news.closed.overdue] == [1]
+    assert [node for node, _ in watched.news.turn.closed.overdue] == [1]
     watched.say([watched.fleet._end(watched.fleet._tasks["default/low1-0"], "Failed", replaced=True)])
     watched.hear()
-    assert watched.news.closed.overdue == ()
+    assert watched.news.turn.closed.overdue == ()
 
 
 def test_a_successor_reserves_what_was_put_in_the_place_of_another(watched: Watched) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actors.contracts import SnapshotUpdate
+from actors.contracts import SnapshotUpdate, TurnTold
 from actors.search import loop as loops
 from actors.search.dispatcher import Cycled
 from actors.search.loop import CycleLoop
@@ -49,7 +49,7 @@ def looped(leads: Callable[["CycleLoop"], bool]) -> tuple[list[SnapshotUpdate], 
     wake_up = WakeUp()
     cycles = Cycles(wake_up)
     loop = CycleLoop(cycles, wake_up, fetch, 0, lambda: leads(loop))  # type: ignore[arg-type] # what it is asked is there
-    loop.hear("older", ({"traceparent": "a"},) * 50, older.revision)
+    loop.hear("older", older.revision, TurnTold(({"traceparent": "a"},) * 50))
     loop.run()
     return cycles.seen, fetched
 
@@ -61,14 +61,14 @@ def test_a_standby_runs_no_cycle_but_keeps_up_and_begins_with_the_newest_state_w
         nonlocal asked
         asked += 1
         if asked == 2:
-            loop.hear("newer", ({"traceparent": "b"},) * 50, 10**9)
+            loop.hear("newer", 10**9, TurnTold(({"traceparent": "b"},) * 50))
         assert loop._dispatcher.stood_by == asked - 1
         return asked == 3
 
     seen, fetched = looped(leads)
     assert fetched == ["older", "newer", "newer"]
     assert len(seen) == 1
-    assert len(seen[0].links) == 64
+    assert len(seen[0].turn.links) == 64
 
 
 def test_a_standby_that_is_closed_ends_without_a_cycle() -> None:
@@ -119,12 +119,12 @@ def test_a_cycle_waits_for_a_snapshot_with_the_decisions_of_the_one_before() -> 
     dispatcher, loop, states, fetched = scripted(Cycled(sequence=1), Cycled())
 
     def lacks() -> Any:
-        loop.hear("has", (), 3)
+        loop.hear("has", 3)
         return SimpleNamespace(decided=0)
 
     states |= {"first": SimpleNamespace(decided=0), "lacks": lacks, "has": SimpleNamespace(decided=1)}
-    dispatcher.meanwhile = lambda: loop.hear("lacks", (), 2)
-    loop.hear("first", (), 1)
+    dispatcher.meanwhile = lambda: loop.hear("lacks", 2)
+    loop.hear("first", 1)
     loop.run()
     assert fetched == ["first", "lacks", "has"]
     assert dispatcher.seen == [states["first"], states["has"]]
@@ -136,8 +136,8 @@ def test_a_cycle_does_not_wait_without_end_for_decisions_that_the_broker_has_los
     monkeypatch.setattr(loops, "FOLDED_WITHIN_S", 0.05)
     dispatcher, loop, states, fetched = scripted(Cycled(sequence=7), Cycled(sequence=8), Cycled())
     states |= {"first": SimpleNamespace(decided=6), "older": SimpleNamespace(decided=4)}
-    dispatcher.meanwhile = lambda: loop.hear("older", (), 1)
-    loop.hear("first", (), 2)
+    dispatcher.meanwhile = lambda: loop.hear("older", 1)
+    loop.hear("first", 2)
     loop.run()
     assert fetched[:2] == ["first", "older"]
     assert dispatcher.seen == [states["first"], states["older"], states["older"]]
@@ -146,8 +146,8 @@ def test_a_cycle_does_not_wait_without_end_for_decisions_that_the_broker_has_los
 def test_a_snapshot_that_was_lost_is_fetched_when_it_is_told_again() -> None:
     dispatcher, loop, states, fetched = scripted(Cycled())
     states |= {"lost": lambda: None, "again": SimpleNamespace(decided=0)}
-    loop.hear("lost", (), 1)
-    threading.Timer(0.2, loop.hear, ("again", (), 1)).start()
+    loop.hear("lost", 1)
+    threading.Timer(0.2, loop.hear, ("again", 1)).start()
     loop.run()
     assert fetched == ["lost", "again"]
     assert dispatcher.seen == [states["again"]]
@@ -156,7 +156,7 @@ def test_a_snapshot_that_was_lost_is_fetched_when_it_is_told_again() -> None:
 def test_what_was_not_judged_is_tried_again_without_news() -> None:
     dispatcher, loop, states, fetched = scripted(Cycled(again=True), Cycled())
     states["only"] = SimpleNamespace(decided=0)
-    loop.hear("only", (), 1)
+    loop.hear("only", 1)
     loop.run()
     assert fetched == ["only"]
     assert len(dispatcher.seen) == 2
@@ -169,7 +169,7 @@ def test_who_tells_the_news_may_wait_until_the_cycle_on_it_is_over() -> None:
     dispatcher.meanwhile = lambda: (begun.set(), ends.wait(5.0))
     cycles = threading.Thread(target=loop.run)
     cycles.start()
-    loop.hear("only", (), 1)
+    loop.hear("only", 1)
     waits = threading.Thread(target=lambda: (loop.await_end(5.0), over.set()))
     waits.start()
     assert begun.wait(5.0)
@@ -187,7 +187,7 @@ def test_a_cycle_that_takes_long_is_not_waited_for_any_longer() -> None:
     dispatcher.meanwhile = lambda: (begun.set(), ends.wait(5.0))
     cycles = threading.Thread(target=loop.run)
     cycles.start()
-    loop.hear("only", (), 1)
+    loop.hear("only", 1)
     assert begun.wait(5.0)
     loop.await_end(0.01)
     assert not ends.is_set()
@@ -197,6 +197,6 @@ def test_a_cycle_that_takes_long_is_not_waited_for_any_longer() -> None:
 
 def test_news_that_no_loop_takes_is_not_waited_for() -> None:
     _, loop, _, fetched = scripted()
-    loop.hear("only", (), 1)
+    loop.hear("only", 1)
     loop.await_end(5.0)
     assert fetched == []
