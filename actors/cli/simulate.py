@@ -119,9 +119,9 @@ def _one(files: Sequence[Path], asked: SimulateOptions) -> tuple[dict[str, Any],
         if not is_manifests(text):
             return simulated(read_mapping(text, str(files[0])), asked), []
         known[files[0]] = text
-    from actors.imports.kubernetes.manifests import imported
+    from actors.imports.kubernetes.manifests import cluster_of
 
-    made = imported(files, most=asked.most, known=known)
+    made = cluster_of(files, most=asked.most, known=known)
     return _result(made.document, asked), made.findings
 
 

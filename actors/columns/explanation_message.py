@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -87,15 +88,11 @@ def condition(found: Condition, held: Sequence[Obstacle], naming: Naming) -> dic
 
 def _fell(why: Explanation) -> dict[str, int]:
     """How many domains fell, by reason."""
-    fell: dict[str, int] = {}
-    for one in why.tried:
-        fell[one.reason.value] = fell.get(one.reason.value, 0) + 1
+    fell = Counter(one.reason.value for one in why.tried)
     if why.ruled is not None:
         pruned = int(why.ruled.pruned.sum())
-        for reason, count in ((Reason.BOUND, len(why.ruled.domain) - pruned), (Reason.PRUNED, pruned)):
-            if count:
-                fell[reason.value] = fell.get(reason.value, 0) + count
-    return fell
+        fell.update({Reason.BOUND.value: len(why.ruled.domain) - pruned, Reason.PRUNED.value: pruned})
+    return dict(+fell)
 
 
 def _closest(ruled: Ruled | None, count: int) -> tuple[DomainTried, ...]:

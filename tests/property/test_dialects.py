@@ -30,7 +30,7 @@ def test_manifests_decide_as_the_cluster_file_that_says_the_same(scheduler: str,
     for seed in SEEDS:
         small, file = drawn(seed, scheduler), tmp_path / f"{seed}.yaml"
         file.write_text(yaml.safe_dump_all(manifests(small, scheduler)), encoding="utf-8")
-        imported, findings = cluster_of([file])
+        imported, _, findings = cluster_of([file])
         assert [str(one) for one in findings] == []
         expected = decided(cluster_file(small, scheduler), profile)
         assert decided(imported, profile) == expected, seed

@@ -55,7 +55,7 @@ def test_gangs_are_gathered_in_the_domains_that_are_told(nodes: dict[str, Any]) 
     with TemporaryDirectory() as folder:
         file = Path(folder) / "manifests.yaml"
         file.write_text(yaml.safe_dump_all([NETWORK, *(manifest(name, labels) for name, labels in nodes.items())]))
-        document, findings = cluster_of([file])
+        document, _, findings = cluster_of([file])
         status = network_of([file])["status"]["detailStatus"]
     assert not findings
     assert status == detail_status(LAYERS, nodes)

@@ -23,7 +23,7 @@ def pod(name: str = "p", *, about: dict[str, Any] | None = None, status: Any = N
 def imported(folder: Path, *objects: dict[str, Any], **asked: Any) -> tuple[dict[str, Any], list[str]]:
     """The cluster file of objects, and what was left out, without file and line."""
     (folder / "m.yaml").write_text(yaml.safe_dump_all(objects), encoding="utf-8")
-    document, findings = cluster_of([folder], **asked)
+    document, _, findings = cluster_of([folder], **asked)
     read_cluster(document)
     return document, [sentence(each).partition(": ")[2] for each in findings]
 

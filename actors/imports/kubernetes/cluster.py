@@ -186,12 +186,15 @@ class Cluster:
         FieldRefused
             If a podgroup asks for a level that the topology does not have.
         """
-        membership = PodMembership(self.groups, self.queues, self.owners, self._priorities(), self.usual_class)
+        nodes = [self.nodes[name] for name in sorted(self.nodes)]
+        membership = PodMembership(
+            self.groups, self.queues, self.owners, self._priorities(), self.usual_class, schedulers
+        )
         membership.assign(self._placed())
-        topology = self.topologies.settle([self.nodes[name] for name in sorted(self.nodes)])
-        podgroups = membership.podgroups(schedulers)
+        topology = self.topologies.settle(nodes)
+        podgroups = membership.podgroups()
         self.queues.kueue.tell([each.name for each in self.topologies.found])
-        groups, nodes = list(self.groups.found.values()), [self.nodes[name] for name in sorted(self.nodes)]
+        groups = list(self.groups.found.values())
         match_names(nodes, [pod.task for group in groups for pod in group.pods])
         queues = self.queues.finished(nodes)
         for group in groups:

@@ -30,11 +30,10 @@ def run(
     paths: Sequence[Path], out: Path | None, *, now: float | None, schedulers: Sequence[str], topology_status: bool
 ) -> int:
     """Write the cluster file, or the ClusterNetworkTopology with its status, to ``out`` or standard output."""
-    findings: list[Finding] = []
     if topology_status:
-        document = network_of(paths)
+        document, findings = network_of(paths), list[Finding]()
     else:
-        document, findings = cluster_of(paths, now=now, schedulers=schedulers)
+        document, _, findings = cluster_of(paths, now=now, schedulers=schedulers)
     text = yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=120)
     write_out(text, out)
     return report(findings)
@@ -56,14 +55,6 @@ class Imported(NamedTuple):
 
 
 def cluster_of(
-    paths: Sequence[Path], *, now: float | None = None, schedulers: Sequence[str] = ()
-) -> tuple[dict[str, Any], list[Finding]]:
-    """The cluster file of manifests as plain data, and the findings; see `imported`."""
-    made = imported(paths, now=now, schedulers=schedulers)
-    return made.plain, made.findings
-
-
-def imported(
     paths: Sequence[Path],
     *,
     now: float | None = None,

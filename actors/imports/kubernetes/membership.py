@@ -18,13 +18,24 @@ _LIVE = ("Pending", "Bound", "Running", "Terminating")
 
 @dataclass(slots=True)
 class PodMembership:
-    """Pods and podgroups brought together."""
+    """Pods and podgroups brought together.
+
+    Attributes
+    ----------
+    classes
+        By priority class, its value and its preemption policy.
+    usual_class
+        The class of pods that name none; empty if there is none.
+    schedulers
+        Names of schedulers whose pods are placed; the others only take room. Empty: all are placed.
+    """
 
     groups: ImportedPodgroups
     queues: ImportedQueues
     owners: Owners
     classes: Mapping[str, tuple[int, str]]
     usual_class: str
+    schedulers: Sequence[str]
     _made: dict[tuple[str, str, str], ImportedPodgroup] = field(default_factory=dict)
 
     def assign(self, pods: Sequence[Pod]) -> None:
@@ -38,9 +49,9 @@ class PodMembership:
             self._group_of(pod).pods.append(pod)
         self._absent_companions()
 
-    def podgroups(self, schedulers: Sequence[str]) -> list[dict[str, Any]]:
+    def podgroups(self) -> list[dict[str, Any]]:
         """The podgroups of the cluster file, by namespace and name."""
-        return [self._document(group, schedulers) for _, group in sorted(self.groups.found.items())]
+        return [self._document(group) for _, group in sorted(self.groups.found.items())]
 
     # -- podgroups of pods -------------------------------------------------------------------------------------
 
@@ -102,14 +113,14 @@ class PodMembership:
 
     # -- what follows ------------------------------------------------------------------------------------------
 
-    def _document(self, group: ImportedPodgroup, schedulers: Sequence[str]) -> dict[str, Any]:
+    def _document(self, group: ImportedPodgroup) -> dict[str, Any]:
         document, pods = group.document, sorted(group.pods, key=lambda pod: pod.name)
         document["queue"] = self._queue_of(group, pods)
         live = [pod for pod in pods if pod.task["status"] in _LIVE]
         absent = sum(pod.task.get("count", 1) for pod in live) if group.whole else 1
         document.setdefault("min_available", max(absent, 1))
-        self._prioritise(group, document, pods)
-        self._spare(group, document, pods, schedulers)
+        self._prioritise(group, pods)
+        self._spare(group, pods)
         for pod in pods:
             self._member(pod, group)
         _near(document, pods)
@@ -159,12 +170,12 @@ class PodMembership:
         self.queues.documents.setdefault(name, {"name": name})
         return name
 
-    def _prioritise(self, group: ImportedPodgroup, document: dict[str, Any], pods: Sequence[Pod]) -> None:
+    def _prioritise(self, group: ImportedPodgroup, pods: Sequence[Pod]) -> None:
         """Set its own priority, else the highest of its pods; pods with another priority state it themselves.
 
         Where priorities come from classes alone, what pods state does not count.
         """
-        without = _about(group.scheduler).usual_priority
+        document, without = group.document, _about(group.scheduler).usual_priority
         usual = self.classes.get(self.usual_class, (without or 0, "PreemptLowerPriority"))
         by_object = without is not None and group.about.manifest.kind == "PodGroup"
         by_class = without is not None and not by_object
@@ -192,11 +203,9 @@ class PodMembership:
             if policy != shared:
                 pod.task["preemption_policy"] = policy
 
-    def _spare(
-        self, group: ImportedPodgroup, document: dict[str, Any], pods: Sequence[Pod], schedulers: Sequence[str]
-    ) -> None:
+    def _spare(self, group: ImportedPodgroup, pods: Sequence[Pod]) -> None:
         """Set what may not be a victim: the podgroup if all its pods say so, else each task that does."""
-        told = [find("preemptible", "pod", pod.bearers) for pod in pods]
+        document, told = group.document, [find("preemptible", "pod", pod.bearers) for pod in pods]
         stays = [one is not None and one.value in ("false", "non-preemptible") for one in told]
         if stays and all(stays):
             document.setdefault("preemptible", False)  # so that quotas of what is never evicted hold for it
@@ -212,7 +221,7 @@ class PodMembership:
                 pod.task["preemptible"] = True
             if said is not None and stay and document.get("preemptible", True):
                 self._unbound(said, document["queue"])
-            if schedulers and pod.scheduler_name not in schedulers:
+            if self.schedulers and pod.scheduler_name not in self.schedulers:
                 pod.task["preemptible"] = False
                 if pod.task["status"] == "Pending":
                     pod.task["scheduling_gated"] = True

@@ -83,7 +83,7 @@ def test_a_key_without_a_value_counts_as_absent(tmp_path: Path) -> None:
     assert kai_config.run([file], None, tmp_path / "cluster.yaml") == 0
     (queue,) = yaml.safe_load((tmp_path / "cluster.yaml").read_text())["queues"]
     assert (queue["priority"], *(queue[key]["nvidia.com/gpu"] for key in ("deserved", "capability"))) == (100, 0, 0)
-    document, findings = cluster_of([file])
+    document, _, findings = cluster_of([file])
     assert (document["queues"][0]["priority"], findings) == (100, [])
 
 

@@ -9,7 +9,7 @@ EXAMPLES = Path(__file__).parent / "manifests" / "job_scheduling"
 
 
 def test_dots_that_stand_for_something_are_passed_over_and_kinds_may_be_small() -> None:
-    document, findings = cluster_of([EXAMPLES / "pods_with_gaps.yaml"])
+    document, _, findings = cluster_of([EXAMPLES / "pods_with_gaps.yaml"])
     (gang,) = document["podgroups"]
     assert (gang["min_available"], [each["name"] for each in gang["tasks"]]) == (2, ["one", "two"])
     assert gang["tasks"][1]["index"] == 2
@@ -20,7 +20,7 @@ def test_dots_that_stand_for_something_are_passed_over_and_kinds_may_be_small() 
 
 
 def test_metadata_that_are_not_indented_and_fields_in_small_letters_are_read_and_told() -> None:
-    document, findings = cluster_of([EXAMPLES / "nominated.yaml"])
+    document, _, findings = cluster_of([EXAMPLES / "nominated.yaml"])
     tasks = {each["name"]: each for podgroup in document["podgroups"] for each in podgroup["tasks"]}
     assert tasks["preemptor-1"]["nominated_node"] == "node-1"
     assert tasks["preemptor-1"]["labels"] == {"pod-group.scheduling.sigs.k8s.io": "hello"}
@@ -32,13 +32,13 @@ def test_metadata_that_are_not_indented_and_fields_in_small_letters_are_read_and
 
 
 def test_a_gang_group_may_be_a_list_or_its_text() -> None:
-    document, findings = cluster_of([EXAMPLES / "gang_group.yaml", EXAMPLES / "network.yaml"])
+    document, _, findings = cluster_of([EXAMPLES / "gang_group.yaml", EXAMPLES / "network.yaml"])
     assert not findings
     assert {each["min_available"] for each in document["podgroups"]} == {1, 2}
 
 
 def test_without_a_network_its_layers_are_left_out_not_refused() -> None:
-    document, findings = cluster_of([EXAMPLES / "gang_group.yaml"])
+    document, _, findings = cluster_of([EXAMPLES / "gang_group.yaml"])
     assert "topology" not in document["podgroups"][0]
     assert findings
     assert all("network-topology-spec" in sentence(each) for each in findings)

@@ -39,7 +39,7 @@ def test_a_wrong_value_is_imported_or_refused_in_one_sentence(scheduler: str, tm
         inside[place[-1]] = chosen.choice(MISTAKES)
         (tmp_path / "m.yaml").write_text(yaml.dump_all(mistaken, Dumper=yaml.CSafeDumper), encoding="utf-8")
         try:
-            read_cluster(cluster_of([tmp_path])[0])
+            read_cluster(cluster_of([tmp_path]).plain)
         except ClusterFileRefused as refusal:
             refused.append(str(refusal))
     assert 0 < len(refused) < 40
@@ -54,4 +54,4 @@ def test_files_without_any_object_are_refused_with_their_names(tmp_path: Path) -
 
 def test_an_empty_list_of_objects_is_an_answer(tmp_path: Path) -> None:
     (tmp_path / "pods.yaml").write_text("apiVersion: v1\nkind: List\nitems: []\n", encoding="utf-8")
-    assert "nodes" not in cluster_of([tmp_path])[0]
+    assert "nodes" not in cluster_of([tmp_path]).plain

@@ -147,7 +147,7 @@ def test_what_binds_a_pod_and_has_no_place_holds_it_back_and_is_told(
 
 def test_a_field_that_is_not_known_is_told_with_file_line_and_path(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "m.yaml").write_text(yaml.safe_dump_all([NODE, pod(futureField={"x": 1})]), encoding="utf-8")
-    _, findings = cluster_of([tmp_path])
+    findings = cluster_of([tmp_path]).findings
     assert report(findings) == 1
     file = tmp_path / "m.yaml"
     assert f"clearway: left out: {file}, line 1" in (said := capsys.readouterr().err)

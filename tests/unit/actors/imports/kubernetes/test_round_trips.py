@@ -25,7 +25,7 @@ EXPECTED = {
 @pytest.mark.parametrize("scheduler", EXPECTED)
 def test_a_gang_makes_room_for_itself_as_its_manifests_say(scheduler: str) -> None:
     profile, victims, places = EXPECTED[scheduler]
-    document, findings = cluster_of([FOLDER / f"{scheduler}.yaml"])
+    document, _, findings = cluster_of([FOLDER / f"{scheduler}.yaml"])
     assert not findings
     first, _ = simulate(document, 2, profile)["cycles"]
     assert {each["task"] for each in first["evictions"]} == {f"default/{name}" for name in victims}
@@ -51,19 +51,19 @@ def test_a_dump_of_kubectl_is_read_as_the_objects_in_it(tmp_path: Path) -> None:
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}, default=str), encoding="utf-8")
     (tmp_path / "notes.txt").write_text("not a manifest")
-    assert cluster_of([tmp_path])[0] == cluster_of([FOLDER / "volcano.yaml"])[0]
+    assert cluster_of([tmp_path]).plain == cluster_of([FOLDER / "volcano.yaml"]).plain
 
 
 def test_objects_of_one_name_in_two_files_count_once(tmp_path: Path) -> None:
     for name in ("a.yaml", "b.yaml"):
         (tmp_path / name).write_text((FOLDER / "kai.yaml").read_text(encoding="utf-8"), encoding="utf-8")
-    document, findings = cluster_of([tmp_path])
-    assert document == cluster_of([FOLDER / "kai.yaml"])[0]
+    document, _, findings = cluster_of([tmp_path])
+    assert document == cluster_of([FOLDER / "kai.yaml"]).plain
     assert {finding.manifest.file for finding in findings} == {str(tmp_path / "b.yaml")}
 
 
 def test_pods_of_other_schedulers_take_room_and_are_left_alone() -> None:
-    document, _ = cluster_of([FOLDER / "kueue.yaml"], schedulers=["clearway"])
+    document = cluster_of([FOLDER / "kueue.yaml"], schedulers=["clearway"]).plain
     tasks = [task for podgroup in document["podgroups"] for task in podgroup["tasks"]]
     assert all(task["preemptible"] is False for task in tasks)
     assert not any(simulate(document, 1)["cycles"][0].values())

@@ -87,7 +87,7 @@ def test_the_command_writes_the_status_beside_the_spec(tmp_path: Path) -> None:
 
 
 def test_layers_are_levels_whatever_their_order() -> None:
-    document, _ = cluster_of([EXAMPLES / "network.yaml", EXAMPLES / "gang_group.yaml"])
+    document = cluster_of([EXAMPLES / "network.yaml", EXAMPLES / "gang_group.yaml"]).plain
     assert document["topology"] == {
         "levels": ["SpineLayer", "BlockLayer"], "labels": {"SpineLayer": SPINE, "BlockLayer": BLOCK},
     }  # fmt: skip
@@ -120,7 +120,7 @@ def test_a_node_without_labels_is_usable_where_no_layer_is_asked_for(tmp_path: P
     gather = '{"gatherStrategy": [{"layer": "BlockLayer", "strategy": "MustGather"}]}'
     key = "gang.scheduling.koordinator.sh/network-topology-spec"
     file = written(tmp_path, manifest("bare", {}), *group("close", {key: gather}), *group("anywhere", {}))
-    document, _ = cluster_of([EXAMPLES / "network.yaml", file])
+    document = cluster_of([EXAMPLES / "network.yaml", file]).plain
     bound = simulate(document, 1, "default")["cycles"][0]["bindings"]
     assert bound == [{"task": "default/anywhere-0", "node": "bare"}]
 
@@ -129,7 +129,7 @@ def test_the_node_itself_can_be_the_layer(tmp_path: Path) -> None:
     text = (EXAMPLES / "gang_group.yaml").read_text(encoding="utf-8").replace('"SpineLayer"', '"NodeTopologyLayer"')
     (tmp_path / "gang.yaml").write_text(text, encoding="utf-8")
     nodes_file = written(tmp_path, manifest("a", {SPINE: "s", BLOCK: "b"}), name="nodes.yaml")
-    document, _ = cluster_of([EXAMPLES / "network.yaml", tmp_path / "gang.yaml", nodes_file])
+    document = cluster_of([EXAMPLES / "network.yaml", tmp_path / "gang.yaml", nodes_file]).plain
     assert document["topology"]["levels"] == ["SpineLayer", "BlockLayer", "NodeTopologyLayer"]
     assert document["nodes"][0]["labels"]["kubernetes.io/hostname"] == "a"
 
@@ -148,7 +148,7 @@ def test_members_of_a_hypernode_are_found_by_name_pattern_and_label(tmp_path: Pa
         hypernode("b", 1, {"labelMatch": {"matchLabels": {"rack": "r"}}}),
         hypernode("top", 2, {"regexMatch": {"pattern": "^[ab]$"}}, "HyperNode"),
     )  # fmt: skip
-    document, found = cluster_of([file])
+    document, _, found = cluster_of([file])
     inside = {each["name"]: (each.get("parent"), each.get("nodes")) for each in document["topology"]["domains"]}
     assert inside == {"top": (None, None), "a": ("top", ["n1", "n2"]), "b": ("top", ["m1"])}
     assert not found
