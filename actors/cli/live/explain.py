@@ -10,7 +10,7 @@ from typing import Any
 
 from actors.broker.bus import DECISIONS, Bus, Entry, id_order
 from actors.cli.live.reading import at, reading
-from actors.cli.sentences import NAMED, attempt_lines, condition_lines, condition_words, decision_lines, many, told
+from actors.cli.sentences import attempt_lines, condition_lines, condition_words, decision_lines, listed, many, told
 from actors.configuration.settings import Settings
 from actors.documents.results import say
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
@@ -85,11 +85,10 @@ class Made:
         if name is None or name == self.body.preemptor:
             return
         gone = [one for one in self.body.evictions if name in (one.task, one.podgroup)]
-        words = [f"{one.task} on {one.node}" if one.node else one.task for one in gone[:NAMED]]
-        more = f" and {len(gone) - NAMED} more" if len(gone) > NAMED else ""
+        words = [f"{one.task} on {one.node}" if one.node else one.task for one in gone]
         if gone:
             whose = f" of {gone[0].podgroup}" if gone[0].task == name and gone[0].podgroup else ""
-            yield f"  evicts {', '.join(words)}{more}{whose}"
+            yield f"  evicts {listed(words)}{whose}"
         yield from (f"  promises {one.task} on {one.node}" for one in self.body.nominations if one.task == name)
         yield from (f"  starts {one.task} on {one.node}" for one in self.body.bindings if one.task == name)
 
@@ -147,10 +146,8 @@ def decided(bus: Bus) -> Iterator[Made]:
             ended[made.plan_id] = f"withdrawn: {made.reason}"
         elif isinstance(made, PlanCommitted):
             if made.replaces is not None:
-                late = [one.task for one in made.overdue]
-                more = f" and {len(late) - NAMED} more" if len(late) > NAMED else ""
-                late_ones = ", ".join(late[:NAMED]) + more
-                ended[made.replaces] = f"replaced by decision {message.revision}: {late_ones} did not end in time"
+                late = listed([one.task for one in made.overdue])
+                ended[made.replaces] = f"replaced by decision {message.revision}: {late} did not end in time"
             at_s = id_order(entry.id)[0] / 1000
             yield Made(made, message.revision, at_s, _trace_id(message), ended.pop(made.plan_id, None))
 

@@ -73,11 +73,9 @@ def nodes(state: LiveState, waits: Mapping[str, PendingReasons]) -> Iterator[Row
             }  # fmt: skip
 
 
-def decisions(bus: Bus, count: int | None) -> Iterator[Row]:
+def decisions(bus: Bus) -> Iterator[Row]:
     """Decisions in the stream, newest first, with what became of them."""
-    for number, made in enumerate(decided(bus)):
-        if number == count:
-            return
+    for made in decided(bus):
         body = made.body
         yield {
             "number": made.number, "at": made.at_s, "action": body.action, "podgroup": body.preemptor,
@@ -124,7 +122,7 @@ OF_STATE: Mapping[str, Callable[[LiveState, Mapping[str, PendingReasons]], Itera
     "queues": queues, "gangs": gangs, "nodes": nodes,
 }  # fmt: skip
 OF_STREAMS: Mapping[str, Callable[[Bus], Iterator[Row]]] = {
-    "reservations": reservations, "decisions": lambda bus: decisions(bus, None), "services": services,
+    "reservations": reservations, "decisions": decisions, "services": services,
 }  # fmt: skip
 
 
