@@ -15,7 +15,7 @@ from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.cluster.what_if import WhatIf
-from pipeline.decision.decided import carried_out
+from pipeline.decision.decided import carried_out, tried
 from pipeline.decision.headroom import takes, takes_after
 from pipeline.decision.law import UPKEEP, why_unlawful
 from pipeline.decision.overlay import released
@@ -101,8 +101,7 @@ def _starts(made: Statement, snapshot: Snapshot) -> bool:
     placed = np.concatenate([made.placed, made.bound])
     if made.preemptor == NONE or len(placed) == 0:
         return True
-    after = WhatIf.of(snapshot).evicting(made.evictions).nominating(made.nominated, made.nominated_node)
-    after = after.binding(made.bound, made.bound_node)
+    after = tried(made, snapshot)
     return all(has_minimum(after, group) for group in distinct(snapshot.tasks.podgroup[placed]).tolist())
 
 
@@ -134,7 +133,7 @@ def _unpaid(made: Statement, host: Host) -> str | None:
     promised = promised[snapshot.tasks.nominated[promised] != NONE]
     if len(promised) == 0:
         return None if takes(host, rows) else "the queue may not take more"
-    if takes(host.on(WhatIf.of(snapshot).nominating(promised, np.full(len(promised), NONE, np.int64))), rows):
+    if takes(host.on(WhatIf.of(snapshot).withdrawing(promised)), rows):
         return None
     # What one queue is promised may be a part of another's share: only a snapshot without it has the shares anew.
     without = carried_out(released(promised), snapshot, host.context.now)

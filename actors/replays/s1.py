@@ -287,4 +287,4 @@ def _withdrawn(snapshot: Snapshot, gangs: Sequence[int]) -> Snapshot:
     """The state without the nominations of ``gangs``."""
     rows = np.concatenate([snapshot.tasks_of(group) for group in gangs])
     rows = rows[snapshot.tasks.nominated[rows] != NONE]
-    return WhatIf.of(snapshot).nominating(rows, np.full(len(rows), NONE)).whole
+    return WhatIf.of(snapshot).withdrawing(rows).whole

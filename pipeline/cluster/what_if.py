@@ -74,11 +74,15 @@ class WhatIf:
 
         ``on`` are the cards there of those that wait, None: none needs one.
         """
-        return self._with(NOMINATE, rows, nodes, _no_cards(rows) if on is None else np.asarray(on, np.int64))
+        return self._with(NOMINATE, rows, nodes, _none_for(rows) if on is None else np.asarray(on, np.int64))
+
+    def withdrawing(self, rows: Rows) -> "WhatIf":
+        """With the promises to some tasks withdrawn."""
+        return self.nominating(rows, _none_for(rows))
 
     def binding(self, rows: Rows, nodes: Rows) -> "WhatIf":
         """With waiting tasks Bound to ``nodes``, without taking cards there; their nominations are used up."""
-        return self._with(BIND, rows, nodes, _no_cards(rows))
+        return self._with(BIND, rows, nodes, _none_for(rows))
 
     def _with(self, kind: int, rows: Rows, nodes: Rows, cards: Rows) -> "WhatIf":
         log, columns, nodes = self.log, self.snapshot.once(columns_of), np.asarray(nodes, np.int64)
@@ -167,7 +171,8 @@ class WhatIf:
         return replace(self.snapshot, tasks=changed).following(self.snapshot, rows)
 
 
-def _no_cards(rows: Rows) -> Rows:
+def _none_for(rows: Rows) -> Rows:
+    """int64[K]: no card or node for any of them."""
     return np.full(len(rows), NONE, np.int64)
 
 

@@ -1,4 +1,4 @@
-"""A statement as a decision, which is folded like all other news."""
+"""A statement as a decision, which is folded like all other news; and what would be if it were carried out."""
 
 import numpy as np
 
@@ -6,6 +6,7 @@ from pipeline.cluster.arrays import NO_ROWS, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import CURRENT, Changes, Decided
 from pipeline.cluster.updates.fold import fold
+from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.statement import Statement
 
 
@@ -43,3 +44,10 @@ def carried_out(made: Statement, snapshot: Snapshot, at: float) -> Snapshot:
     return (
         snapshot if made.empty else fold(snapshot, Changes(decided=decided(made, snapshot, snapshot.decided + 1, at)))
     )
+
+
+def tried(made: Statement, snapshot: Snapshot) -> WhatIf:
+    """The same as a what-if, which costs in proportion to what the statement does; admissions aside."""
+    after = WhatIf.of(snapshot).evicting(made.evictions)
+    after = after.nominating(made.nominated, made.nominated_node, made.nominated_card)
+    return after.binding(made.bound, made.bound_node)

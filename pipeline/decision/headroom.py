@@ -91,7 +91,7 @@ def takes_after(host: Host, preemptor: Preemptor, made: Statement, victims: Rows
     if fits(preemptor.request, room_of(host, snapshot, first)):
         return True
     moves, promised = is_among(made.nominated, victims), made.placed[snapshot.tasks.nominated[made.placed] != NONE]
-    before = WhatIf.of(snapshot).nominating(promised, np.full(len(promised), NONE, np.int64))
+    before = WhatIf.of(snapshot).withdrawing(promised)
     after = before.evicting(victims).nominating(made.nominated[moves], made.nominated_node[moves])
     return bool(fits(preemptor.request, room_of(host.on(after, victims), snapshot, first)))
 

@@ -151,16 +151,4 @@ def together(some: Sequence[Statement]) -> Statement:
 def taking_back(made: Statement, promised: Rows) -> Statement:
     """The statement that also withdraws those nominations of the tasks ``promised`` that it does not make anew."""
     left = without(promised, np.concatenate([made.nominated, made.bound]))
-    nowhere = np.full(len(left), NONE, np.int64)
-    return statement(
-        made.action,
-        made.preemptor,
-        purpose=made.purpose,
-        evictions=made.evictions,
-        nominated=np.concatenate([made.nominated, left]),
-        nominated_node=np.concatenate([made.nominated_node, nowhere]),
-        nominated_card=np.concatenate([made.nominated_card, nowhere]),
-        bound=made.bound,
-        bound_node=made.bound_node,
-        bound_card=made.bound_card,
-    )
+    return together([made, statement(made.action, nominated=left, nominated_node=_none(len(left)))])

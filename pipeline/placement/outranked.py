@@ -48,14 +48,14 @@ def outranked(attempt: Attempt) -> Rows:
 def _held_whole(snapshot: Snapshot, moving: Rows) -> Rows:
     """int64[K]: podgroups that run and have their minimum, and would not without the promises of ``moving``."""
     owner = distinct(snapshot.tasks.podgroup[moving]).astype(np.int64)
-    after = WhatIf.of(snapshot).nominating(moving, np.full(len(moving), NONE, np.int64))
+    after = WhatIf.of(snapshot).withdrawing(moving)
     return owner[[
         bool(snapshot.counts.running[row]) and has_minimum(snapshot, row) and not has_minimum(after, row)
         for row in owner.tolist()
     ]]  # fmt: skip
 
 
-def without(attempt: Attempt, rows: Rows) -> Attempt:
+def unpromised(attempt: Attempt, rows: Rows) -> Attempt:
     """The attempt as if the tasks ``rows`` were promised nothing."""
     return replace(attempt, snapshot=carried_out(released(rows), attempt.snapshot, attempt.now))
 
@@ -72,7 +72,7 @@ def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: 
     for gang_group in in_order(host, holders):
         mine = rows[is_among(tasks.podgroup[rows], gang_group)]
         node, card = tasks.promised(mine)
-        if kept(on(host, snapshot), mine, node, card).all():
+        if kept(made_anew(host, snapshot), mine, node, card).all():
             again = statement("kept", nominated=mine, nominated_node=node, nominated_card=card)
             snapshot = carried_out(again, snapshot, attempt.now)
         else:
@@ -81,6 +81,6 @@ def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: 
     return replace(plan, statement=made, assumes=assumptions(attempt, made))
 
 
-def on(host: Host, snapshot: Snapshot) -> Host:
-    """The same plugins on another snapshot."""
+def made_anew(host: Host, snapshot: Snapshot) -> Host:
+    """The policy's plugins made for another snapshot; ``Host.on`` carries over what they were made with."""
     return Host(replace(host.context, snapshot=snapshot))

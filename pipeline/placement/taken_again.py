@@ -13,9 +13,8 @@ from pipeline.cluster.orders import first_of
 from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
-from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.decided import carried_out
+from pipeline.decision.decided import carried_out, tried
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.kinds import kind_of
@@ -58,9 +57,7 @@ def _one_of_each_kind(snapshot: Snapshot, podgroups: Rows) -> Iterable[tuple[int
 
 def _rivals(snapshot: Snapshot, host: Host, made: Statement) -> Iterator[int]:
     """Other queues with work that waits or is ending, which might reclaim the room if they asked for very little."""
-    after = WhatIf.of(snapshot).evicting(made.evictions)
-    after = after.nominating(made.nominated, made.nominated_node, made.nominated_card)
-    then, groups, tasks = host.on(after, made.evictions), snapshot.podgroups, snapshot.tasks
+    then, groups, tasks = host.on(tried(made, snapshot), made.evictions), snapshot.podgroups, snapshot.tasks
     waits = (tasks.status == PENDING) & (tasks.nominated == NONE)
     asking = distinct(tasks.podgroup[waits | ((tasks.status == TERMINATING) & ~tasks.gone_when_evicted)])
     asking = asking[groups.queue[asking] != groups.queue[made.preemptor]]

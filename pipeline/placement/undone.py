@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, is_among
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.what_if import WhatIf
+from pipeline.decision.decided import tried
 from pipeline.decision.plan import Plan
 from pipeline.policy import Purpose
 
@@ -34,8 +34,7 @@ def undone(snapshot: Snapshot, earlier: Sequence[Plan], plan: Plan) -> Rows:
         return NO_ROWS
     given = np.concatenate([NO_ROWS, *(one.statement.placed for one in earlier if len(one.statement.evictions))])
     touched = touched[is_among(touched, owner[given])]
-    after = WhatIf.of(snapshot).evicting(made.evictions)
-    after = after.nominating(made.nominated, made.nominated_node, made.nominated_card)
+    after = tried(made, snapshot)
     broken = [podgroup for podgroup in touched.tolist() if not has_minimum(after, podgroup)]
     return given[is_among(owner[given], np.array(broken, np.int64))]
 

@@ -150,7 +150,7 @@ def test_a_placed_gang_has_its_minimum_its_roles_and_its_subgroups(document):
 
 def _without_promises(snapshot: Snapshot) -> Snapshot:
     every = np.flatnonzero(snapshot.tasks.nominated != NONE)
-    return WhatIf.of(snapshot).nominating(every, np.full(len(every), NONE, np.int64)).whole
+    return WhatIf.of(snapshot).withdrawing(every).whole
 
 
 @some

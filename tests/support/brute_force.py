@@ -25,7 +25,7 @@ from pipeline.decision.statement import Statement, statement
 from pipeline.placement.domains import domains_of
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.filters import well_placed
-from pipeline.placement.outranked import outranked, without
+from pipeline.placement.outranked import outranked, unpromised
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
@@ -215,7 +215,7 @@ def least_of(attempt: Attempt) -> Least | None:
     rows = outranked(attempt)
     if len(rows) == 0 or (found is not None and len(found.victims) == 0):
         return found
-    other = _least_here(without(attempt, rows))
+    other = _least_here(unpromised(attempt, rows))
     if other is None or (found is not None and found.price <= other.price):
         return found
     return other

@@ -23,7 +23,7 @@ from pipeline.decision.statement import statement
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need, all_of, need_of, without_shapes
-from pipeline.placement.outranked import on, outranked, withdrawing, without
+from pipeline.placement.outranked import made_anew, outranked, unpromised, withdrawing
 from pipeline.placement.refusal import refusal_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -50,8 +50,8 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     rows = outranked(attempt)
     if len(rows) == 0 or (isinstance(found, Plan) and len(found.statement.evictions) == 0):
         return found
-    freed = without(attempt, rows)
-    other = _cheapest(freed, on(host, freed.snapshot))
+    freed = unpromised(attempt, rows)
+    other = _cheapest(freed, made_anew(host, freed.snapshot))
     if isinstance(other, NoPlan):
         return _unproved(found)
     if isinstance(found, Plan):

@@ -24,7 +24,7 @@ from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import lost_work
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import Need
-from pipeline.placement.outranked import on, outranked, without
+from pipeline.placement.outranked import made_anew, outranked, unpromised
 from pipeline.placement.refusal import refusal_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -61,7 +61,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
 def _at_most(attempt: Attempt, host: Host, need: Need) -> Longs:
     """int64[N, R]: the room if all candidates leave, and promises that may be withdrawn are."""
     outdone = outranked(attempt)
-    snapshot = without(attempt, outdone).snapshot if len(outdone) else attempt.snapshot
+    snapshot = unpromised(attempt, outdone).snapshot if len(outdone) else attempt.snapshot
     room = snapshot.room.future.copy()
     leaving = np.flatnonzero(_candidates(host, Preemptor(attempt.podgroups, need.total, attempt.purpose)))
     snapshot.add_requests(leaving, room, snapshot.tasks.node[leaving])
@@ -86,8 +86,8 @@ def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
     if refused is not None:
         return NoPlan(_explained(attempt, need, refused))
     outdone = outranked(attempt)
-    freed = without(attempt, outdone) if len(outdone) else attempt
-    search = _search_of(freed, on(host, freed.snapshot) if len(outdone) else host, need, preemptor)
+    freed = unpromised(attempt, outdone) if len(outdone) else attempt
+    search = _search_of(freed, made_anew(host, freed.snapshot) if len(outdone) else host, need, preemptor)
     if not search.allowed.any(axis=1).all():
         return NoPlan(_explained(attempt, need, Reason.CONSTRAINTS))
     best, tried = _first_of(search, attempt)

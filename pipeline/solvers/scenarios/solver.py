@@ -21,7 +21,7 @@ from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import Need
-from pipeline.placement.outranked import on, outranked, withdrawing, without
+from pipeline.placement.outranked import made_anew, outranked, unpromised, withdrawing
 from pipeline.placement.promises import moving_alone
 from pipeline.placement.refusal import refusal_of
 from pipeline.placement.taken_again import taken_again
@@ -62,8 +62,8 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     found = _lasting(attempt, host, _proposed(attempt, host))
     if isinstance(found, Plan) or len(rows := outranked(attempt)) == 0:
         return found
-    freed = without(attempt, rows)
-    other = _proposed(freed, on(host, freed.snapshot), withdraws=True)
+    freed = unpromised(attempt, rows)
+    other = _proposed(freed, made_anew(host, freed.snapshot), withdraws=True)
     if isinstance(other, NoPlan):
         return found
     return _lasting(attempt, host, withdrawing(attempt, host, freed, other, rows))

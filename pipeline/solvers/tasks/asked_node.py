@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.resources import fits
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.host import Host
@@ -59,6 +57,6 @@ class AskedNode:
             return True
         if len(some) + len(self.released) == 0:
             return False
-        gone, withdrawn = self.rows[some], np.full(len(self.released), NONE, np.int64)
-        left = self.state.evicting(gone).nominating(self.released, withdrawn)
+        gone = self.rows[some]
+        left = self.state.evicting(gone).withdrawing(self.released)
         return bool(fits(request, self.host.on(left, gone).headroom[queue]))

@@ -2,9 +2,7 @@
 
 from itertools import pairwise
 
-import numpy as np
-
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import Rows
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.host import Host
 from pipeline.solvers.tasks.kinds import no_decisions
@@ -77,5 +75,5 @@ class Present:
         state = state.evicting(victims) if len(victims) else state
         released = made.released[made.first_released[first] : made.first_released[last]].copy()
         if len(released):
-            state = state.nominating(released, np.full(len(released), NONE, np.int64))
+            state = state.withdrawing(released)
         return state.nominating(made.task[some].copy(), made.node[some].copy(), made.card[some].copy())
