@@ -1,7 +1,7 @@
 """The tree of queues: sums upwards, limits downwards, and the chain from a queue to its root.
 
 A tree is ``parent`` int32[Q]: the row of each queue's parent, which comes before it, or NONE. Flat queues are a tree
-without parents, so one function serves both.
+without parents, so one function serves both; the parts of a need are such a tree as well.
 """
 
 import numpy as np

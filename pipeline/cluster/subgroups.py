@@ -1,7 +1,7 @@
 """Subgroup trees: what is below a subgroup, and how many whole children each level can spare.
 
-Every tree is a column of parents in which parents come before children, NONE at the top. The walks take that column
-alone, so they serve the parts of a need and other small trees too.
+Every tree is a column of parents in which parents come before children, NONE at the top; sums upwards are those of
+``queue_tree``.
 """
 
 from dataclasses import dataclass
@@ -105,13 +105,3 @@ def subtree(parent: Ids, row: int, stop: int) -> Rows:
             found[at] = row + other
             at += 1
     return found
-
-
-@kernel
-def summed_upwards(parent: Ids, own: Rows) -> Rows:
-    """int64[K]: what each row has together with everything below it; ``own`` int64[K] is what it has alone."""
-    total = own.copy()
-    for row in range(len(parent) - 1, -1, -1):
-        if parent[row] != NONE:
-            total[parent[row]] += total[row]
-    return total

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Ids, Longs, Rows, is_among, sealed
+from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.subgroups import in_subtree, summed_upwards
+from pipeline.cluster.subgroups import in_subtree
 from pipeline.cluster.topology import Topology
 from pipeline.placement.need import Need, Part
 
@@ -43,7 +44,8 @@ def groups_of(
     many, groups, of = [need.minimum], [Group(NONE, NONE, NONE, NO_ROWS)], np.zeros(len(need.parts), np.int64)
     if len(need.parts) > 1:
         own = np.bincount(need.part[: need.minimum], minlength=len(need.parts))
-        many = summed_upwards(np.array([part.parent for part in need.parts], np.int32), own).tolist()
+        parent = np.array([part.parent for part in need.parts], np.int32)
+        many = with_descendants(parent, own[:, None])[:, 0].tolist()
     for p, part in enumerate(need.parts):
         of[p] = 0 if part.parent == NONE else of[part.parent]
         if many[p] == 0 or part.required_level == part.preferred_level == NONE:

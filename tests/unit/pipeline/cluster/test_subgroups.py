@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.subgroups import in_subtree, subtree, summed_upwards, wholeness
+from pipeline.cluster.queue_tree import with_descendants
+from pipeline.cluster.subgroups import in_subtree, subtree, wholeness
 from tests.support.builders import Gang, Task, cluster
 
 #: Two podgroups. The first: a root (0) of which one child must be whole, its leaves 1 and 3, and a leaf 2 beside it.
@@ -35,7 +36,7 @@ def test_tasks_lie_in_a_subtree_if_their_leaf_does():
 
 def test_sums_go_upwards_through_every_level():
     chain = np.array([NONE, 0, 1, 0], np.int32)
-    assert summed_upwards(chain, np.array([1, 2, 4, 8])).tolist() == [15, 6, 4, 8]
+    assert with_descendants(chain, np.array([[1], [2], [4], [8]])).tolist() == [[15], [6], [4], [8]]
 
 
 @pytest.mark.parametrize(
