@@ -53,18 +53,15 @@ class CheckpointManifest:
     ----------
     entry
         Id of the manifest, and ``first`` that of its first piece: earlier entries are no longer needed.
+    pieces
+        How many there are.
     covers
         By stream: the id up to which the state contains it; reading continues after it.
-    schema
-        Version of the encoding of the state.
     """
 
     entry: str
     first: str
     pieces: int
-    size_bytes: int
-    digest: bytes
-    schema: str
     covers: Mapping[str, str]
 
 
@@ -115,7 +112,7 @@ def save(
     }  # fmt: skip
     entry = bus.publish(SNAPSHOTS, {"manifest": msgpack.packb(said)}, insist=True)
     bus.trim(SNAPSHOTS, covered=ids[0] if before is None else before.first)
-    return CheckpointManifest(entry, ids[0], len(ids), state.size_bytes, state.digest, schema, dict(covers))
+    return CheckpointManifest(entry, ids[0], len(ids), dict(covers))
 
 
 def newest(bus: Bus, *, schema: str) -> tuple[CheckpointManifest, bytes] | None:
@@ -156,8 +153,7 @@ def _whole(bus: Bus, entry: Entry, schema: str) -> tuple[CheckpointManifest, byt
     state = _state(pieces, said.size_bytes) if pieces is not None else None
     if state is None or blake2b(state, digest_size=16).digest() != said.digest:
         return None
-    manifest = CheckpointManifest(entry.id, said.ids[0], len(said.ids), len(state), said.digest, schema, said.covers)
-    return manifest, state
+    return CheckpointManifest(entry.id, said.ids[0], len(said.ids), said.covers), state
 
 
 def _state(packed: bytes, size_bytes: int) -> bytes | None:

@@ -3,7 +3,6 @@
 from typing import Any
 
 GPU = "nvidia.com/gpu"
-FREE = {"deserved": {"cpu": "unlimited", "memory": "unlimited"}}
 
 
 def queue(name: str, gpus: Any = 0, parent: str | None = None, **more: Any) -> dict[str, Any]:

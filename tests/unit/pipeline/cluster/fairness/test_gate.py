@@ -1,14 +1,11 @@
 """Who may reclaim, and whether it may take given victims; upstream's weak spots are shown as what they are."""
 
-import math
-
 import numpy as np
 import pytest
 
 from pipeline.cluster.fairness.gate import QueueShares, Victims, may_reclaim, may_take
 from tests.support.twins import uncompiled
 
-ANY = math.inf
 A1, A2, B1, A, B = range(5)
 #: Two parents, of two children and of one.
 PARENT = np.array([A, A, B, -1, -1], np.int32)
