@@ -97,6 +97,11 @@ def assumptions_of(attempt: Attempt, some: Sequence[Statement]) -> list[Assumpti
     ]
 
 
+def explained(attempt: Attempt, minimum: int, reason: Reason, domain: int = NONE) -> Explanation:
+    """Why an attempt has a plan, or has none; ``minimum`` is how many tasks its preemptor needs."""
+    return Explanation(attempt.purpose.value, attempt.podgroups[0], minimum, reason, domain)
+
+
 def upkeep(attempt: Attempt, made: Statement) -> Plan:
     """The plan of a statement that makes room for no podgroup: it places, or it clears broken gangs."""
     snapshot = attempt.snapshot

@@ -17,7 +17,7 @@ from pipeline.cluster.tables import Budgets
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import CLOSEST, Explanation, Reason
 from pipeline.decision.headroom import limits_of
-from pipeline.decision.plan import NoPlan, Plan, assumptions
+from pipeline.decision.plan import NoPlan, Plan, assumptions, explained
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.statement import statement
 from pipeline.placement.compositions import compositions, has_choice
@@ -240,10 +240,8 @@ def _why_none(best: Best) -> Reason:
 
 
 def _explained(attempt: Attempt, need: Need, reason: Reason, best: Best | None = None) -> Explanation:
-    purpose, podgroup = attempt.purpose.value, attempt.podgroups[0]
-    if best is None:
-        return Explanation(purpose, podgroup, need.minimum, reason)
-    return Explanation(purpose, podgroup, need.minimum, reason, tried=best.tried, ruled=best.ruled, bound=best.bound)
+    why = explained(attempt, need.minimum, reason)
+    return why if best is None else replace(why, tried=best.tried, ruled=best.ruled, bound=best.bound)
 
 
 def _plan(attempt: Attempt, host: Host, search: BundleSearch, best: Best) -> Plan | NoPlan:

@@ -17,10 +17,10 @@ from pipeline.cluster.rules.match_policy import to_make_room
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason
+from pipeline.decision.explanation import CLOSEST, DomainTried, Reason
 from pipeline.decision.headroom import takes as takes_all
 from pipeline.decision.headroom import takes_lasting
-from pipeline.decision.plan import NoPlan, Plan, assumptions
+from pipeline.decision.plan import NoPlan, Plan, assumptions, explained
 from pipeline.decision.price import lost_work
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import Need
@@ -84,12 +84,12 @@ def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
     refused = _refusal(attempt, host, need, preemptor)
     if refused is not None:
-        return NoPlan(_explained(attempt, need, refused))
+        return NoPlan(explained(attempt, need.minimum, refused))
     outdone = outranked(attempt)
     freed = unpromised(attempt, outdone) if len(outdone) else attempt
     search = _search_of(freed, made_anew(host, freed.snapshot) if len(outdone) else host, need, preemptor)
     if not search.allowed.any(axis=1).all():
-        return NoPlan(_explained(attempt, need, Reason.CONSTRAINTS))
+        return NoPlan(explained(attempt, need.minimum, Reason.CONSTRAINTS))
     best, tried = _first_of(search, attempt)
     for other in _otherwise(search, tried) if best is None and tried else ():
         best, otherwise = _first_of(other, attempt)
@@ -100,7 +100,7 @@ def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
         return _plan(attempt, host, need, best, outdone, tuple(tried))
     reasons = {entry.reason for entry in tried}
     reason = next((one for one in CLOSEST if one in reasons), Reason.BOUND)
-    return NoPlan(replace(_explained(attempt, need, reason), tried=tuple(tried)))
+    return NoPlan(replace(explained(attempt, need.minimum, reason), tried=tuple(tried)))
 
 
 def _otherwise(search: GatherSearch, tried: Sequence[DomainTried]) -> Iterator[GatherSearch]:
@@ -208,7 +208,7 @@ def _plan(
     if len(outdone):
         made = taking_back(made, _on_its_nodes(attempt.snapshot, outdone, made))
     fates = (replace(one, reason=Reason.CHOSEN) if one.domain == best.price.domain else one for one in tried)
-    why = replace(_explained(attempt, need, Reason.CHOSEN), domain=best.price.domain, tried=tuple(fates))
+    why = replace(explained(attempt, need.minimum, Reason.CHOSEN, best.price.domain), tried=tuple(fates))
     expires_at = attempt.now + attempt.policy.plan_ttl_s
     return Plan(made, assumptions(attempt, made), best.price, best.price.domain, expires_at, why)
 
@@ -233,7 +233,3 @@ def _on_its_nodes(snapshot: Snapshot, outdone: Rows, made: Statement) -> Rows:
     losers = distinct(tasks.podgroup[outdone[is_among(tasks.nominated[outdone], nodes)]])
     members = {podgroup for loser in losers.tolist() for podgroup in together(snapshot, loser)}
     return outdone[is_among(tasks.podgroup[outdone], sorted(members))]
-
-
-def _explained(attempt: Attempt, need: Need, reason: Reason) -> Explanation:
-    return Explanation(attempt.purpose.value, attempt.podgroups[0], need.minimum, reason)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.cluster.cards import cards_for
 from pipeline.cluster.orders import first_of
 from pipeline.cluster.resources import fits
@@ -17,7 +17,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.headroom import takes_after
 from pipeline.decision.law import lawful, passes, victim_point, why_not_taken
-from pipeline.decision.plan import NoPlan, Plan, assumptions
+from pipeline.decision.plan import NoPlan, Plan, assumptions, explained
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import Need
@@ -83,7 +83,7 @@ def _proposed(attempt: Attempt, host: Host, *, withdraws: bool = False) -> Plan 
     law = Law(host, preemptor)
     refused = _refused(attempt, host, need, law)
     if refused is not None:
-        return NoPlan(_explained(attempt, need, refused))
+        return NoPlan(explained(attempt, need.minimum, refused))
     known = attempt.snapshot.once(failed)
     reason = known.reason(signature_of(attempt, need)) if known.found else None
     if reason is None:
@@ -93,7 +93,7 @@ def _proposed(attempt: Attempt, host: Host, *, withdraws: bool = False) -> Plan 
         reason = found
         if reason is not Reason.BUDGET:  # another order of scenarios might have found one
             known.add(signature_of(attempt, need), reason)
-    return NoPlan(_explained(attempt, need, reason))
+    return NoPlan(explained(attempt, need.minimum, reason))
 
 
 def _searched(
@@ -219,7 +219,7 @@ def _plan(attempt: Attempt, host: Host, need: Need, ground: NodeSlice, found: Wo
     made = taking_back(made, alone) if len(alone) else made
     price = _price(attempt, host, need, made, ground)
     expires_at = attempt.now + attempt.policy.plan_ttl_s
-    why = _explained(attempt, need, Reason.CHOSEN, ground.domain)
+    why = explained(attempt, need.minimum, Reason.CHOSEN, ground.domain)
     return Plan(made, assumptions(attempt, made), price, ground.domain, expires_at, why)
 
 
@@ -227,10 +227,6 @@ def _price(attempt: Attempt, host: Host, need: Need, made: Statement, ground: No
     """The price of the evictions; moves are included, since they restart tasks too."""
     snapshot, rank = attempt.snapshot, host.price_rank(attempt.purpose, attempt.podgroups[0])
     return price_of(snapshot, made.evictions, need.total, lost_work(snapshot, attempt.now), rank, ground.domain)
-
-
-def _explained(attempt: Attempt, need: Need, reason: Reason, domain: int = NONE) -> Explanation:
-    return Explanation(attempt.purpose.value, attempt.podgroups[0], need.minimum, reason, domain)
 
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, _unchanged: bool) -> str | None:

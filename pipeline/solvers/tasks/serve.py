@@ -18,6 +18,7 @@ from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation, Reason
+from pipeline.decision.plan import explained
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import asked, feasible, leftover
 from pipeline.placement.refusal import refusal_of
@@ -40,7 +41,7 @@ def serve(host: Host, attempt: Attempt) -> tuple[Statement | None, Explanation]:
     """
     refused = refusal_of(attempt, host)
     if refused is not None:
-        return None, _explained(attempt, 0, refused)
+        return None, explained(attempt, 0, refused)
     simulated = attempt.purpose is Purpose.PREEMPT and bool(
         attempt.policy.action_argument("preempt", "topology_aware", False)
     )
@@ -53,7 +54,7 @@ def serve(host: Host, attempt: Attempt) -> tuple[Statement | None, Explanation]:
         other = _made(host, attempt, rules, _largest_first(attempt.snapshot, tasks, missing), missing)
         if other is not None and len(other.evictions) == 0:  # free room is used before any task goes
             made = other
-    return made, _explained(attempt, missing, Reason.UNPLACEABLE if made is None else Reason.CHOSEN)
+    return made, explained(attempt, missing, Reason.UNPLACEABLE if made is None else Reason.CHOSEN)
 
 
 def _made(host: Host, attempt: Attempt, rules: list[Rule], tasks: Rows, missing: int) -> Statement | None:
@@ -175,7 +176,3 @@ def _statement_of(action: str, purpose: Purpose, preemptor: int, places: list[Pl
 
 def _joined(rows: list[Rows]) -> Rows:
     return np.concatenate([NO_ROWS, *rows])
-
-
-def _explained(attempt: Attempt, missing: int, reason: Reason) -> Explanation:
-    return Explanation(attempt.purpose.value, attempt.podgroups[0], missing, reason)
