@@ -19,6 +19,7 @@ from actors.observability.span_store import ship_to
 from actors.observability.telemetry import Telemetry, counting_outages
 from actors.observability.telemetry import start as start_telemetry
 from actors.observability.traces import SpanRecord
+from actors.ray_runtime import OFTEN
 from pipeline.policy import Policy
 
 log = logging.getLogger(__name__)
@@ -66,9 +67,13 @@ class RoleProcess:
 
     @staticmethod
     def settle() -> None:
-        """Leave what is loaded by now out of later garbage collections; each would go through it for about 80 ms."""
+        """Leave what is loaded by now out of later garbage collections; each would go through it for about 80 ms.
+
+        From now on they come as often as Python has them.
+        """
         gc.collect()
         gc.freeze()
+        gc.set_threshold(*OFTEN)
 
     def ready(self) -> int:
         """Its process id; it answers once the actor is there."""

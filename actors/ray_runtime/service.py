@@ -22,7 +22,7 @@ from actors.observability.telemetry import start as start_telemetry
 from actors.processes.ending import EndSignals
 from actors.ray_runtime.cluster import ClusterEnded, ClusterWatch, ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
-from actors.ray_runtime.process import Wiring
+from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.role_logs import RoleLogs
 from actors.warming.warm import compile_missing
 
@@ -100,6 +100,7 @@ def _run_roles(wiring: Wiring, watch: Watch, ending: EndSignals, out: Written) -
     lost = False
     try:
         pipeline.await_ready(stop=ending.told)
+        RoleProcess.settle()
         searchers, profile = len(pipeline.searchers), wiring.policy.profile
         log.info("fleet %s: %d searchers, profile %s", settings.fleet, searchers, profile)
         if settings.shadow:
