@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.cluster.arrays import Longs, frozen
+from pipeline.cluster.arrays import NONE, Longs, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets
 from pipeline.cycle import cycle
@@ -22,7 +22,7 @@ from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.out_of_order import out_of_order
 from pipeline.solvers.bundles.search import search_of
-from tests.support.asking import DEFAULT, asked, attempt, with_quota
+from tests.support.asking import DEFAULT, asked, attempt, with_parents, with_quota
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.depth import sampled
 from tests.support.twins import uncompiled
@@ -81,6 +81,34 @@ def test_a_gang_is_refused_only_where_no_lawful_set_of_gangs_makes_room(case: tu
         verdict = judge(made, snapshot, DEFAULT, 0.0)
         assert isinstance(verdict, Accepted), verdict
         assert np.array_equal(verdict.statement.evictions, made.statement.evictions)
+
+
+@settings(max_examples=sampled(60))
+@given(fleets(), st.tuples(st.integers(0, 24), st.integers(0, 24)), st.booleans())
+def test_in_a_tree_a_gang_is_refused_only_where_no_set_leaves_every_queue_its_share(
+    case: tuple[list[list[int]], int, int], spares: tuple[int, int], shared: bool
+) -> None:
+    """Gangs are by turns of two queues, whose parent must keep its share too; it may be that of the preemptor's queue.
+
+    Then it holds less than it deserves, and loses no more than the preemptor brings.
+    """
+    gangs, wanted, beside = case
+    running = [
+        Gang([Task(node, gpu=1) for node in mine], minimum=len(mine), queue=1 + at % 2) for at, mine in enumerate(gangs)
+    ]
+    state = cluster([{"gpu": DEVICES}] * NODES, [*running, gang(wanted, gpu=DEVICES, queue=3)], queues=4)
+    held, most = [sum(map(len, gangs[at::2])) for at in (0, 1)], wanted * DEVICES + (0 if shared else beside)
+    deserved = {0: NODES * DEVICES + 1 if shared else NODES * DEVICES - most, 3: NODES * DEVICES}
+    deserved |= {1 + at: max(held[at] - spares[at], 0) for at in (0, 1)}
+    state = with_quota(state, deserved={queue: {"gpu": gpus} for queue, gpus in deserved.items()})
+    made = asked(with_parents(state, NONE, 0, 0, 0 if shared else NONE), len(gangs), Purpose.RECLAIM)
+    on = np.array([np.bincount(mine, minlength=NODES) for mine in gangs])
+    possible = False
+    for bits in product([0, 1], repeat=len(gangs)):
+        gone = np.array(bits)[:, None] * on
+        within = gone[::2].sum() <= spares[0] and gone[1::2].sum() <= spares[1] and gone.sum() <= most
+        possible |= bool(within and (gone.sum(axis=0) == DEVICES).sum() >= wanted)
+    assert isinstance(made, Plan) == possible
 
 
 @settings(max_examples=sampled(60))

@@ -18,7 +18,14 @@ from pipeline.cluster.rules.quota import LosingOrder, QueueLimits, committed, le
 from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, TaskQuota, quota_of, spared, task_quota
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.arguments import COUNT, SWITCH
-from pipeline.plugins.capacity.reclaim import ancestors, answering, related, sets_within_bounds
+from pipeline.plugins.capacity.reclaim import (
+    ancestors,
+    answering,
+    answering_strictly,
+    once_requested,
+    related,
+    sets_within_bounds,
+)
 from pipeline.plugins.capacity.shares import shares_of
 from pipeline.plugins.extension_points import (
     AdmitsJobs,
@@ -185,7 +192,7 @@ class Capacity(
         snapshot, asking = self._base, self._asking(preemptor)
         held = snapshot.shapes.request[snapshot.tasks.shape[rows]]
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
-        return spared(snapshot.queue_of(rows), held, unit, self._allocated, self._entitled, asking, self._strict)
+        return spared(snapshot.queue_of(rows), held, unit, *self._protected(preemptor), asking, self._strict)
 
     def bundle_quota(self, preemptor: Preemptor) -> Quota | None:
         """Strict: the same as columns."""
@@ -193,14 +200,27 @@ class Capacity(
 
     def _counted(self, preemptor: Preemptor) -> Quota:
         groups, held = self._base.podgroups, self._base.podgroup_held
-        return quota_of(groups.queue, held, self._allocated, self._entitled, self._asking(preemptor))
+        return quota_of(groups.queue, held, *self._protected(preemptor), self._asking(preemptor))
+
+    def _protected(self, preemptor: Preemptor) -> tuple[Longs, Entitled]:
+        """What queues hold and what protects it; strict: those above the preemptor's with what a gang asks for."""
+        if not self._strict or preemptor.task != NONE:
+            return self._allocated, self._entitled
+        queue, request = self._queue_of(preemptor), preemptor.request
+        return once_requested(self._shares.parent, queue, request, self._allocated, self._entitled)
 
     def _asking(self, preemptor: Preemptor) -> Asking:
-        mine = self._queue_of(preemptor)
-        asked = mine, self._level, self._tree, self._strict
+        mine, gang = self._queue_of(preemptor), preemptor.task == NONE
+        asked = mine, gang, self._level, self._tree, self._strict
         if asked not in self._answers:
-            self._answers[asked] = answering(self._shares.parent, mine, self._level, strict=self._strict)
+            self._answers[asked] = self._answering(mine, gang=gang)
         return Asking(_asked(preemptor), self._answers[asked], self._related(mine, preemptor))
+
+    def _answering(self, mine: int, *, gang: bool) -> Ids:
+        parent = self._shares.parent
+        if not self._strict:
+            return answering(parent, mine, self._level)
+        return answering_strictly(parent, mine, (self._shares.stated | (self._queues.guarantee > 0)) & gang)
 
     def _related(self, mine: int, preemptor: Preemptor) -> Bools:
         """bool[Q]: see ``Asking.related``."""

@@ -8,6 +8,7 @@ from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.queue_tree import chain, with_descendants
 from pipeline.cluster.resources import PODS
+from pipeline.cluster.rules.sparing import Entitled
 from pipeline.kernels import kernel, linked
 
 
@@ -16,14 +17,11 @@ def ancestors(parent: Ids, queue: int, level: int) -> list[int]:
     return [one for one in chain(parent, queue)[1:] if parent[one] != NONE][:level]
 
 
-def answering(parent: Ids, mine: int, level: int, *, strict: bool) -> Ids:
+def answering(parent: Ids, mine: int, level: int) -> Ids:
     """int32[Q, A]: for each queue those that must be able to lose what it loses to ``mine``, itself first.
 
-    Strict: all ancestors below those of ``mine``, which hold as much as before. Else ``level`` ancestors, without those
-    that ``mine`` has at the same height.
+    Those are ``level`` ancestors, without those that ``mine`` has at the same height.
     """
-    if strict:
-        return _below_those_of(parent, mine)
     above_mine, rows = ancestors(parent, mine, level), list[list[int]]()
     for queue in range(len(parent)):
         pairs = zip_longest(ancestors(parent, queue, level), above_mine)
@@ -34,15 +32,39 @@ def answering(parent: Ids, mine: int, level: int, *, strict: bool) -> Ids:
     return answer
 
 
-def _below_those_of(parent: Ids, mine: int) -> Ids:
-    """int32[Q, A]: each queue and its ancestors below those of ``mine``; none for one of these."""
+def answering_strictly(parent: Ids, mine: int, counts: Bools) -> Ids:
+    """int32[Q, A]: the same where every queue keeps what it deserves: each queue and all its ancestors.
+
+    Ancestors of ``mine`` are among them as far up as one of them has a share (``counts`` bool[Q, R]).
+    """
+    shared = chain(parent, mine)[1:]
+    while shared and not counts[shared[-1]].any():
+        shared.pop()
     above, own = np.append(parent, np.int32(NONE)), np.zeros(len(parent) + 1, bool)
     own[[*chain(parent, mine), NONE]] = True  # the last row stands for no queue
+    own[shared] = False
     at, columns = np.arange(len(parent), dtype=np.int32), list[Ids]()
     while len(at := np.where(own[at], np.int32(NONE), at)) and (at != NONE).any():
         columns.append(at)
         at = above[at]
     return np.stack(columns, axis=1) if columns else np.empty((len(parent), 0), np.int32)
+
+
+def once_requested(
+    parent: Ids, mine: int, request: Longs, allocated: Longs, entitled: Entitled
+) -> tuple[Longs, Entitled]:
+    """What queues hold, and what protects them, once the ancestors of ``mine`` hold the ``request`` as well.
+
+    An ancestor that holds less than it deserves then loses what it gains, and no more.
+    """
+    shared = chain(parent, mine)[1:]
+    if not shared:
+        return allocated, entitled
+    after, deserved, counts = allocated.copy(), entitled.deserved.copy(), entitled.counts.copy()
+    after[shared] += request
+    deserved[shared] = np.minimum(deserved[shared], allocated[shared])
+    counts[shared] |= entitled.guarantee[shared] > 0
+    return after, entitled._replace(deserved=deserved, counts=counts)
 
 
 def related(parent: Ids, mine: int, level: int) -> Bools:

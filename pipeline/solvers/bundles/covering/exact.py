@@ -1,9 +1,10 @@
 """The cheapest sets of victims of a small domain, in order of price: branch and bound over podgroups and their tasks.
 
 For every podgroup it is decided whether it breaks; if not, which of its tasks go as surplus. This covers every set,
-unlike bundles, which fix what is surplus. A branch is abandoned when the tasks that may still go free too few slots, or
-when what is decided costs more than the sets that are kept. Slots decide; where they leave a doubt (several shapes,
-anti-affinity, cards, topology inside, the law) the sets are tried in their order by the caller.
+unlike bundles, which fix what is surplus. A branch is abandoned when the tasks that may still go free too few slots,
+when what is decided is more than queues can lose, or costs more than the sets that are kept. Slots decide; where they
+leave a doubt (several shapes, anti-affinity, cards, topology inside, the law) the sets are tried in their order by the
+caller.
 
 The work is counted in steps, never by the clock; where they run out, the result is the best sets that were seen.
 """
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
+from pipeline.cluster.rules.sparing import charge, may_go
 from pipeline.decision.price import EQUAL_WORK, NO_PRIORITY
 from pipeline.kernels import linked, writing
 from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
@@ -63,12 +65,18 @@ class _Walk(NamedTuple):
     state: uint8[V + 1]
         At each decision the way that is tried at present (``_STAYS``, ``_GOES``): 0 before the first, and larger than
         ``_GOES`` once both were tried.
+    left: int64[Q, R]
+        What queues hold without what goes; no rows where no quota is counted.
+    charged: bool[V + 1]
+        Decisions whose victims are counted there.
     """
 
     now: Bools
     broken: Bools
     cost: Floats
     state: Bytes
+    left: Longs
+    charged: Bools
 
 
 @linked
@@ -179,6 +187,8 @@ def cheapest_sets(
         broken=np.zeros(len(owner), np.bool_),
         cost=np.full((many + 1, fields), -1.0),
         state=np.zeros(many + 1, np.uint8),
+        left=terms.quota.allocated.copy(),
+        charged=np.zeros(many + 1, np.bool_),
     )
     walk.cost[0, 0], walk.cost[0, fields - 2], walk.cost[0, fields - 1] = 0.0, NO_PRIORITY, 0.0
     for g in range(len(owner)):  # what can neither break nor spare anything stays; everything else is gone at first
@@ -235,7 +245,29 @@ def _podgroup(depth: int, sets: Sets, tree: _Tree, walk: _Walk, ground: Ground, 
         if terms.rules.cluster_wide:
             running = terms.groups.running[owner]
         _charge(walk.cost[depth + 1], owner, 1 + tree.level[g], _loss(owner, terms), running, terms)
-    return bool(walk.broken[g])
+    taken = np.zeros(terms.worth.request.shape[1], np.int64)
+    if terms.quota.counted and terms.rules.cluster_wide:
+        taken[:] = terms.quota.held[sets.owner[g]]
+    for entry in some if terms.quota.counted and not terms.rules.cluster_wide else some[:0]:
+        taken += terms.worth.request[terms.entries.shape[entry]]
+    return bool(_spares(depth, taken, sets.owner[g], walk, terms) and walk.broken[g])
+
+
+@linked
+def _spares(depth: int, taken: Longs, group: int, walk: _Walk, terms: Terms) -> bool:
+    """Whether its queue can lose what a podgroup loses with this decision (int64[R]), counted if so; else undone."""
+    quota = terms.quota
+    if not quota.counted:
+        return True
+    if walk.charged[depth]:
+        charge(taken, quota.queue[group], walk.left, quota.entitled, -1)
+        walk.charged[depth] = False
+    elif walk.state[depth] == _GOES and may_go(
+        taken, quota.queue[group], walk.left, quota.entitled, quota.asking, True
+    ):
+        charge(taken, quota.queue[group], walk.left, quota.entitled, 1)
+        walk.charged[depth] = True
+    return bool(walk.charged[depth])
 
 
 @linked
@@ -255,11 +287,13 @@ def _task(depth: int, sets: Sets, tree: _Tree, walk: _Walk, ground: Ground, term
         move(some, -1, ground)
         walk.now[at] = False
         return True
+    taken = terms.worth.request[terms.entries.shape[some[0]]]
+    spares = _spares(depth, taken, owner, walk, terms)
     if state > _GOES:
         return False
     move(some, 1, ground)
     walk.now[at] = True
-    if tree.twin[depth] and not walk.now[tree.entry[depth - 1]]:
+    if not spares or (tree.twin[depth] and not walk.now[tree.entry[depth - 1]]):
         return False
     going, many, before = np.empty(len(sets.entry), np.int64), 0, depth
     while before >= 0 and tree.group[before] == g and tree.entry[before] != NONE:

@@ -6,10 +6,9 @@ needs, what comes first in the order may use that up before there is room, altho
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Ground
-from pipeline.solvers.bundles.covering.local_search.fairer_queues import may_suffice
 from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest, losses, slots_alone
 from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, weight_of
 from pipeline.solvers.bundles.covering.local_search.recreate import recreate
@@ -35,24 +34,61 @@ _NOISE = 4.0
 _ANY_RANK = 1 << 31
 
 
+@inlined
+def _missing(pool: VictimPool, ground: Ground) -> float:
+    """What must be freed of the scarce resource, with nothing gone."""
+    missing = 0.0
+    for s in range(len(ground.wanted)):
+        missing += ground.wanted[s] * ground.request[s, pool.scarce]
+    for n in range(len(ground.room)):
+        if pool.here[:, n].any():
+            missing -= max(ground.room[n, pool.scarce], 0)
+    return missing
+
+
+@inlined
+def may_suffice(rank: int, pool: VictimPool, state: State, ground: Ground) -> bool:
+    """Whether queues up to a rank hold, and can lose, what must be freed of the scarce resource; nothing is gone."""
+    queues, scarce, sum_ = len(state.left) if pool.counted else 0, pool.scarce, 0.0
+    held = np.zeros(queues + 1)
+    for i in range(len(pool.entry)):
+        g = pool.seat[i]
+        if pool.queue_rank[g] <= rank and (pool.free[i] or pool.may[g]):
+            held[pool.queue[g] if pool.counted else 0] += pool.size[i]
+    for q in range(queues - 1, -1, -1):  # children come after their parents
+        above = pool.entitled.parent[q]
+        if pool.entitled.counts[q, scarce]:
+            held[q] = min(held[q], max(state.left[q, scarce] - pool.entitled.deserved[q, scarce], 0))
+        if 0 <= above < q:
+            held[above] += held[q]
+            held[q] = 0.0
+    for there in held:
+        sum_ += there
+    return bool(sum_ >= _missing(pool, ground))
+
+
 @linked
 def _lacking(ground: Ground) -> int:
     """How many slots lack, of all shapes together."""
     return int(np.maximum(ground.wanted - ground.total, 0).sum())
 
 
-@inlined
+@linked
 def _share(held: Longs, g: int, pool: VictimPool, state: State) -> float:
-    """The largest part that some amounts int64[R] are of what a podgroup's queue can lose.
+    """The largest part that some amounts int64[R] are of what a podgroup's queue, or one that answers for it, can lose.
 
     Without quotas: how much they are of the scarce resource.
     """
     if not pool.counted:
         return float(held[pool.scarce])
-    share, queue, entitled = 0.0, pool.queue[g], pool.entitled
-    for r in range(len(held)):
-        kept = entitled.deserved[queue, r] if entitled.counts[queue, r] else 0
-        share = max(share, held[r] / max(state.left[queue, r] - kept, 1))
+    share, entitled, answer = 0.0, pool.entitled, pool.asking.answer
+    for at in range(answer.shape[1]):
+        row = answer[pool.queue[g], at]
+        if row == NONE:
+            break
+        for r in range(len(held)):
+            kept = entitled.deserved[row, r] if entitled.counts[row, r] else 0
+            share = max(share, held[r] / max(state.left[row, r] - kept, 1))
     return share
 
 

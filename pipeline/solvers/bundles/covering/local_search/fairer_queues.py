@@ -5,11 +5,10 @@ and on surplus as policy ranks them, and little of it may be where it frees slot
 takes the least from a queue, whatever it loses; the search for cheaper victims comes afterwards.
 """
 
-import numpy as np
-
 from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Ground
-from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, stale
+from pipeline.solvers.bundles.covering.local_search.any_set import any_set, may_suffice
+from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, shut_above, stale
 from pipeline.solvers.bundles.covering.local_search.recreate import recreate
 from pipeline.solvers.bundles.covering.local_search.returning import (
     BestVictims,
@@ -25,6 +24,8 @@ from pipeline.solvers.bundles.covering.local_search.returning import (
 _NOISE = 0.2
 #: How much dearer a task is with its podgroup than as surplus: more goes with it.
 _WITH_PODGROUP = 1.5
+#: Steps of a search by quota for each try; none is made where there is one try.
+_STEPS = 5
 
 
 @inlined
@@ -54,33 +55,6 @@ def _hold_above(rank: int, pool: VictimPool, state: State) -> None:
             stale(g, pool, state)
 
 
-@inlined
-def _missing(pool: VictimPool, ground: Ground) -> float:
-    """What must be freed of the scarce resource, with nothing gone."""
-    missing = 0.0
-    for s in range(len(ground.wanted)):
-        missing += ground.wanted[s] * ground.request[s, pool.scarce]
-    for n in range(len(ground.room)):
-        if pool.here[:, n].any():
-            missing -= max(ground.room[n, pool.scarce], 0)
-    return missing
-
-
-@inlined
-def may_suffice(rank: int, pool: VictimPool, state: State, ground: Ground) -> bool:
-    """Whether queues up to a rank hold, and can lose, what must be freed of the scarce resource; nothing is gone."""
-    held, scarce, sum_ = np.zeros(max(len(state.left), 1)), pool.scarce, 0.0
-    for i in range(len(pool.entry)):
-        g = pool.seat[i]
-        if pool.queue_rank[g] <= rank and (pool.free[i] or pool.may[g]):
-            held[pool.queue[g]] += pool.size[i]
-    for q in range(len(held)):
-        if pool.counted and pool.entitled.counts[q, scarce]:
-            held[q] = min(held[q], max(state.left[q, scarce] - pool.entitled.deserved[q, scarce], 0))
-        sum_ += held[q]
-    return bool(sum_ >= _missing(pool, ground))
-
-
 @linked
 def _found(
     rank: int, tries: int, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
@@ -101,6 +75,22 @@ def _found(
 
 
 @linked
+def _found_by_quota(
+    rank: int, steps: int, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
+) -> bool:
+    """The same with what queues can lose in mind, in some ``steps``."""
+    may, free, before = pool.may.copy(), pool.free.copy(), (best.cost.copy(), best.gone.copy(), best.broken.copy())
+    return_all(pool, state, ground)
+    shut_above(rank, pool, state)
+    state.may[:] = pool.may
+    if any_set(steps, (before[1].copy(), before[2].copy()), best, pool, state, ground, scratch):
+        return True
+    pool.may[:], pool.free[:], state.may[:] = may, free, may
+    best.cost[:], best.gone[:], best.broken[:] = before
+    return False
+
+
+@linked
 def take_from_fairer(
     tries: int, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
 ) -> bool:
@@ -111,7 +101,11 @@ def take_from_fairer(
     found = False
     _weigh_by_size(pool, state)
     rank = _next_below(best.cost[0], pool)
-    while rank >= 0 and _found(rank, tries, best, pool, state, ground, scratch):
+    while rank >= 0:
+        if not _found(rank, tries, best, pool, state, ground, scratch) and (
+            tries == 1 or not _found_by_quota(rank, tries * _STEPS, best, pool, state, ground, scratch)
+        ):
+            break
         found, rank = True, _next_below(best.cost[0], pool)
     open_all(pool, state)
     restore(best, pool, state, ground)

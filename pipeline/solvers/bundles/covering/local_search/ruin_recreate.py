@@ -167,10 +167,22 @@ def _drawn(focus: int, seed: int, pool: VictimPool, state: State) -> tuple[int, 
 
 
 @linked
+def _return_below(queue: int, pool: VictimPool, state: State, ground: Ground) -> None:
+    """Let all that goes of the queues return for which one answers, itself among them."""
+    for g in range(len(pool.owner)):
+        answers = False
+        for at in range(pool.asking.answer.shape[1]):
+            answers |= pool.asking.answer[pool.queue[g], at] == queue
+        if answers:
+            come_back_whole(g, pool, state, ground)
+
+
+@linked
 def swap(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground, some: Rows) -> tuple[bool, int]:
     """Let a podgroup of a level break that did not, and a few that did return; whether there is one, and the seed.
 
-    If its queue cannot lose it beside what it loses, all that goes of that queue returns. ``some``: scratch, int64[C].
+    If its queue cannot lose it beside what it loses, all that goes of that queue returns; then all of those for which
+    an ancestor of it answers. ``some``: scratch, int64[C].
     """
     open_all(pool, state)
     g, seed = _drawn(focus, seed, pool, state)
@@ -184,11 +196,10 @@ def swap(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground, 
         come_back_whole(other, pool, state, ground)
         state.tabu[other] = True
         stale(other, pool, state)
-    if not break_up(g, pool, state, ground):
-        for other in range(len(pool.owner)):
-            if pool.queue[other] == pool.queue[g]:
-                come_back_whole(other, pool, state, ground)
-        break_up(g, pool, state, ground)
+    at = 0
+    while not break_up(g, pool, state, ground) and at < pool.asking.answer.shape[1]:
+        _return_below(pool.asking.answer[pool.queue[g], at], pool, state, ground)
+        at += 1
     return True, seed
 
 

@@ -123,6 +123,29 @@ def test_ancestors_are_charged_too():
     assert capacity(state).bundle_quota_filter(asking(4, gpu=2), np.arange(4)).tolist() == [True, False, False, False]
 
 
+def test_an_ancestor_below_its_share_loses_no_more_than_the_gang_brings():
+    """Queues 1 and 2 share the parent 0, which holds four of the eight that it deserves; the gang asks for two."""
+    state = shared(0, 4, 0, gpus=8, deserved={0: {"gpu": 8}, 1: {"gpu": 1}, 2: {"gpu": 4}})
+    plugin = capacity(with_parents(state, NONE, 0, 0))
+    assert plugin.bundle_quota_filter(asking(3, gpu=2), np.arange(4)).tolist() == [True, True, False, False]
+    assert plugin.validate_set(asking(3, gpu=2), np.arange(2))
+    assert not plugin.validate_set(asking(3, gpu=2), np.arange(3))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_unit_may_go_by_quota_if_and_only_if_it_is_a_lawful_set(seed):
+    rng = np.random.default_rng(seed)
+    parents = (NONE, *(int(rng.integers(0, queue)) for queue in range(1, 4)), *rng.integers(0, 4, 3).tolist())
+    held = [0, 0, 0, 0, *rng.integers(0, 6, 2).tolist(), 0]
+    deserved = {queue: {"gpu": int(rng.integers(0, 9))} for queue in range(7) if rng.random() < 0.7}
+    plugin = capacity(with_parents(shared(*held, gpus=16, deserved=deserved), *parents))
+    for _ in range(10):
+        preemptor = asking(7, gpu=int(rng.integers(1, 4)))
+        rows = rng.permutation(sum(held))[: rng.integers(0, 6)]
+        together = plugin.bundle_quota_filter(preemptor, rows, np.zeros(len(rows), np.int64)).all()
+        assert together == plugin.validate_set(preemptor, rows)
+
+
 @pytest.mark.parametrize(
     ("preemptors_share", "level", "permitted"),
     [({"gpu": 2}, 1, True), ({"gpu": 2}, 0, True), ({}, 1, False), ({}, 0, True), ({"memory": 2}, 1, False)],
