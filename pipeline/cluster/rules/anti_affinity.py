@@ -277,6 +277,13 @@ def spares_other_nodes(snapshot: Snapshot, constraints: Ids, label_sets: Ids) ->
     return all(of_single_nodes(domains_by(snapshot, key)) for key in sorted(keys.union(_conflicts(snapshot, kinds)[1])))
 
 
+def reaches_other_nodes(snapshot: Snapshot, constraints: Ids, label_sets: Ids, among: Bools) -> bool:
+    """Whether some of the tasks ``among`` (bool[T]) deny more than their own nodes to some kind, see above."""
+    kinds = zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True)
+    keys = {key for kind in kinds for rows, key in _repelling(snapshot, kind) if among[rows].any()}
+    return not all(of_single_nodes(domains_by(snapshot, key)) for key in sorted(keys))
+
+
 def of_single_nodes(domains: Longs) -> bool:
     """Whether each node is a domain of its own; ``domains`` int64[N] as in ``Exclusions``."""
     found = distinct(domains)

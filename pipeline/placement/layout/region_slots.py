@@ -29,6 +29,8 @@ class PartsInRegions(NamedTuple):
         The smallest size.
     equal
         Whether all are of one size.
+    most
+        How many parts of the smallest size a region takes at most.
     around: int32[O + 1]
         Where the parts of each outer part begin; no rows without outer parts.
     region, wide: int32[N]
@@ -39,6 +41,7 @@ class PartsInRegions(NamedTuple):
     size: Counts
     least: int
     equal: bool
+    most: int
     around: Ids
     region: Ids
     wide: Ids
@@ -68,8 +71,10 @@ class RegionSlots(NamedTuple):
     whole: Longs
 
 
+#: More parts than any region takes.
+ANY = (1 << 31) - 1
 NO_PARTS = PartsInRegions(
-    frozen([], np.int32), 1, True, frozen([], np.int32), frozen([], np.int32), frozen([], np.int32)
+    frozen([], np.int32), 1, True, ANY, frozen([], np.int32), frozen([], np.int32), frozen([], np.int32)
 )  # fmt: skip
 #: Those of any slice for a need without such parts. Kernels may write to them, and find nothing to write to.
 NO_REGIONS = RegionSlots(NO_PARTS, NONE, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64))
@@ -85,7 +90,7 @@ def lies_in_one(region: Ids, begin: int, end: int) -> bool:
 def region_slots(parts: PartsInRegions, begin: int, end: int, slots: Longs) -> RegionSlots:
     """Count the ``slots`` int64[n] of the nodes from ``begin`` up to ``end`` by region."""
     size, around, low, high = parts.size, parts.around, NONE, NONE
-    if len(size) > 0 and lies_in_one(parts.region, begin, end):
+    if parts.most == ANY and len(size) > 0 and lies_in_one(parts.region, begin, end):
         size, around = size[:0], around[:0]
     elif lies_in_one(parts.wide, begin, end):
         around = around[:0]
@@ -93,7 +98,7 @@ def region_slots(parts: PartsInRegions, begin: int, end: int, slots: Longs) -> R
         if parts.region[node] != NONE:
             low, high = parts.region[node] if low == NONE else low, parts.region[node]
     many = high - low + 1 if low != NONE else 0
-    here = PartsInRegions(size, parts.least, parts.equal, around, parts.region, parts.wide)
+    here = PartsInRegions(size, parts.least, parts.equal, parts.most, around, parts.region, parts.wide)
     there = RegionSlots(here, low, np.full(many, NONE, np.int64), np.zeros(many, np.int64), np.zeros(1, np.int64))
     for n in range(len(slots) if many > 0 else 0):
         region = parts.region[begin + n]
@@ -118,9 +123,9 @@ def add_slots(there: RegionSlots, node: int, more: int) -> None:
     region = there.parts.region[node]
     if region != NONE:
         at = region - there.base
-        there.whole[0] -= there.slots[at] // there.parts.least
+        there.whole[0] -= min(there.slots[at] // there.parts.least, there.parts.most)
         there.slots[at] += more
-        there.whole[0] += there.slots[at] // there.parts.least
+        there.whole[0] += min(there.slots[at] // there.parts.least, there.parts.most)
 
 
 @inlined

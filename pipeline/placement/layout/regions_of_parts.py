@@ -14,7 +14,7 @@ from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.one_by_one import few_enough
 from pipeline.placement.layout.packing import slots_at
 from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each, regions_at
-from pipeline.placement.layout.region_slots import PartsInRegions, chosen_regions, trials_of
+from pipeline.placement.layout.region_slots import ANY, PartsInRegions, chosen_regions, trials_of
 from pipeline.placement.need import Need
 
 #: Nodes with at least this many slots count as equally empty; more slots than any node has.
@@ -47,16 +47,28 @@ def parts_in_regions(need: Need, snapshot: Snapshot) -> PartsInRegions | None:
         order = np.lexsort((inner, -size, outer, -total))
         around = np.append(np.flatnonzero(np.diff(outer[order], prepend=NONE)), len(order))
     equal = bool((size == size[0]).all())
-    if not (equal and len(outer) == 0) and few_enough(need.minimum, 0):
+    if len(outer) and few_enough(need.minimum, 0):
         return None
     region = regions_at(snapshot, groups[inner[0]].required)
     wide = regions_at(snapshot, groups[outer[0]].required) if len(outer) else region[:0]
     if len(outer) and (size.sum() < need.minimum or ((region == NONE) | (wide == NONE)).any()):
         return None
     return PartsInRegions(
-        frozen(size[order], np.int32), int(size.min()), equal, frozen(around, np.int32), frozen(region, np.int32),
+        frozen(size[order], np.int32), int(size.min()), equal, ANY, frozen(around, np.int32), frozen(region, np.int32),
         frozen(wide, np.int32),
     )  # fmt: skip
+
+
+def apart_in_regions(tasks: int, domains: Longs) -> PartsInRegions | None:
+    """Tasks that are alike as parts of one task each, if they must not share a domain; None if domains are no regions.
+
+    ``domains`` int64[N]: of the nodes; each has to be one slice of them, and every node in one.
+    """
+    region = np.cumsum(np.diff(domains, prepend=domains[:1]) != 0)
+    if tasks <= 1 or (domains == NONE).any() or len(np.unique(domains)) != region[-1] + 1:
+        return None
+    each, none = frozen(np.ones(tasks), np.int32), frozen([], np.int32)
+    return PartsInRegions(each, 1, True, 1, none, frozen(region, np.int32), none)
 
 
 @kernel

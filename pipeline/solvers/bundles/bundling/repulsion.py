@@ -5,8 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Rows, distinct
-from pipeline.cluster.rules.anti_affinity import concerns, denying, exclusions, spares_other_nodes
+from pipeline.cluster.rules.anti_affinity import (
+    Exclusions,
+    concerns,
+    denying,
+    exclusions,
+    of_single_nodes,
+    reaches_other_nodes,
+    spares_other_nodes,
+)
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.layout.region_slots import PartsInRegions
+from pipeline.placement.layout.regions_of_parts import apart_in_regions
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.room_columns import Closing
 
@@ -27,6 +37,8 @@ class Repulsion:
         Whether tasks of the need repel each other, or tasks of one shape are repelled by different ones.
     denies: bool[T]
         Candidates that deny nodes to some task of the need.
+    apart
+        The tasks of the need as parts of one each, where they must not share a region.
     """
 
     denied: Bools
@@ -34,6 +46,12 @@ class Repulsion:
     contested: Bools
     among: bool
     denies: Bools
+    apart: PartsInRegions | None = None
+
+    @property
+    def only_closes(self) -> bool:
+        """Whether all that anti-affinity asks is counted as resources of single nodes."""
+        return len(self.closing) > 0 and self.apart is None
 
 
 def repulsion_of(snapshot: Snapshot, need: Need, candidate: Bools) -> Repulsion | None:
@@ -57,11 +75,30 @@ def repulsion_of(snapshot: Snapshot, need: Need, candidate: Bools) -> Repulsion 
         closing = _closing(snapshot, (constraint, label), stays.conflict != 0, candidate)
         if closing is not None:
             return Repulsion(denied, closing, np.zeros(len(snapshot.nodes), bool), among=False, denies=nothing)
+    apart = _apart(snapshot, need, (constraint, label), stays, candidate)
+    if apart is not None:
+        closing = _closing(snapshot, (constraint, label), stays.conflict != 0, candidate) or ()
+        return Repulsion(denied, closing, np.zeros(len(snapshot.nodes), bool), among=False, denies=nothing, apart=apart)
     now = exclusions(snapshot, constraint, label, leaving[:0])
     nothing[denying(snapshot, constraint, label)] = True
     contested = (now.excluded & ~stays.excluded).any(axis=0)
     among = told_apart or bool(stays.conflict.any())
     return Repulsion(denied, (), np.asarray(contested), among, nothing & candidate)
+
+
+def _apart(
+    snapshot: Snapshot, need: Need, kinds: tuple[Ids, Ids], stays: Exclusions, candidate: Bools
+) -> PartsInRegions | None:
+    """The tasks of a need of one kind as parts, where each keeps a region for itself; see ``Repulsion.apart``.
+
+    None if candidates deny more than their own nodes as well, or a part of the need has a topology of its own.
+    """
+    wide = [row for row in stays.domains if not of_single_nodes(row)]
+    if len(kinds[0]) != 1 or len(wide) != 1 or not need.plain or not need.minimum:
+        return None
+    if snapshot.shapes.on_card[need.shapes].any() or reaches_other_nodes(snapshot, *kinds, candidate):
+        return None
+    return apart_in_regions(need.minimum, wide[0])
 
 
 def _closing(

@@ -256,7 +256,8 @@ class BundleSearch:
     @cached_property
     def parts(self) -> PartsInRegions | None:
         """The parts of the need that go into one region each, if slots say whether they fit."""
-        return parts_in_regions(self.need, self.snapshot)
+        apart = None if self.repulsion is None else self.repulsion.apart
+        return apart or parts_in_regions(self.need, self.snapshot)
 
     @cached_property
     def asked_of_regions(self) -> AskedOfRegions | None:

@@ -57,8 +57,8 @@ class FreeRoom:
         self._denies = np.zeros(0, bool)
         if search.repulsion is not None:
             self._denies = search.repulsion.denies[snapshot.occupancy.task]
-        #: Whether anti-affinity is counted as a resource.
-        self._closes = search.repulsion is not None and len(search.repulsion.closing) > 0
+        #: Whether anti-affinity is counted as a resource, and nothing else of it is to be asked.
+        self._closes = search.repulsion is not None and search.repulsion.only_closes
         self._first, self._last = first, last
         columns = search.columns
         #: Resources that are no cards, which are placed apart.

@@ -9,6 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Ground
+from pipeline.solvers.bundles.covering.local_search.in_regions import draw_regions, region_prices
 from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest, losses, slots_alone
 from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, weight_of
 from pipeline.solvers.bundles.covering.local_search.recreate import recreate
@@ -30,6 +31,8 @@ _WEIGHTS, _SURPLUS = (1e6, 6.0, 1.5, 0.4, 25.0, 0.1), 1e-3
 _IDLE = 2
 #: How far prices of nodes are blurred where everything returned.
 _NOISE = 4.0
+#: Where parts of the gang go into one region each, regions are drawn for them in one of so many steps.
+_IN_REGIONS = 4
 #: Above the rank of every queue.
 _ANY_RANK = 1 << 31
 
@@ -69,8 +72,10 @@ def may_suffice(rank: int, pool: VictimPool, state: State, ground: Ground) -> bo
 
 @linked
 def _lacking(ground: Ground) -> int:
-    """How many slots lack, of all shapes together."""
-    return int(np.maximum(ground.wanted - ground.total, 0).sum())
+    """How many slots lack, of all shapes together, and how many parts that go into one region each."""
+    there = ground.by_region
+    parts = max(len(there.parts.size) - there.whole[0], 0)
+    return int(np.maximum(ground.wanted - ground.total, 0).sum() + parts)
 
 
 @linked
@@ -168,12 +173,17 @@ def any_set(
         return False
     gain, shares, lost = slots_alone(pool, ground), _shares(pool, state, ground), losses(pool)
     lost *= shares[0].sum() / max(lost.sum(), 1e-12)
+    _weigh_by_quota(_WEIGHTS[0], gain, shares, pool, state)
+    prices = region_prices(pool, state, ground, scratch)
     seed, lacking, found, idle, levels = 1, _lacking(ground), False, 0, (len(best.cost) - 4) // 2
     best.cost[:] = np.inf
     for step in range(steps):
         if idle > max(steps // _IDLE, 2 * len(_WEIGHTS)):
             break
         noise, seed = _moved(step, seed, levels, gain, lost, shares, pool, state, ground, scratch.some)
+        if len(prices) > 0 and step % _IN_REGIONS == 1:
+            return_all(pool, state, ground)
+            seed = draw_regions(_NOISE if step > 1 else 0.0, seed, prices, state, ground)
         done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price)
         compared, now = 1, _lacking(ground)
         idle += found

@@ -7,6 +7,7 @@ from pipeline.kernels import linked, writing
 from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
 from pipeline.solvers.bundles.covering.local_search.any_set import any_set
 from pipeline.solvers.bundles.covering.local_search.fairer_queues import take_from_fairer
+from pipeline.solvers.bundles.covering.local_search.in_regions import make_room_in_regions
 from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest, losses, slots_alone
 from pipeline.solvers.bundles.covering.local_search.node_offers import no_offers
 from pipeline.solvers.bundles.covering.local_search.of_domain import begin, pool_of
@@ -30,6 +31,9 @@ from pipeline.solvers.bundles.covering.local_search.ruin_recreate import SCALES,
 from pipeline.solvers.bundles.covering.local_search.step_budget import StepBudget
 from pipeline.solvers.bundles.covering.local_search.surplus_anew import surplus_anew
 from pipeline.solvers.bundles.covering.sets import Sets
+
+#: How often regions are drawn for the parts of a gang.
+_IN_REGIONS = 40
 
 
 @linked
@@ -63,6 +67,10 @@ def _cheapest(
     found = best.cost[0] > 0.0 and take_from_fairer(budget.fairer, best, pool, state, ground, scratch)
     if best.cost[-1] > 0.0:
         found |= _begin_with_podgroups(0.0, weights.limit, best, pool, state, ground, scratch)
+    if budget.rounds > 0 and len(ground.by_region.parts.size) > 0:
+        state.may[:] = pool.may
+        weigh(SCALES[0], 0.0, pool, state)
+        found |= make_room_in_regions(_IN_REGIONS, best, pool, state, ground, scratch)
     found |= improve(budget.steps, budget.idle, weights, best, pool, state, ground, scratch)
     offers = no_offers(len(ground.room) if budget.rounds > 0 else 0)
     for _ in range(budget.rounds):

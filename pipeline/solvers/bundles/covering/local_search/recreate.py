@@ -7,6 +7,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
 from pipeline.placement.layout.packing import fits, most_on_cards, placed_classes, slots_more
+from pipeline.placement.layout.region_slots import ANY
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import enough, leave
 from pipeline.solvers.bundles.covering.local_search.pool import BLOCK_BITS, State, VictimPool, break_up, may_take, take
@@ -249,31 +250,54 @@ def _cheapest(
 
 
 @linked
+def clear_cheapest(
+    noise: float, seed: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, price: Floats
+) -> tuple[int, int]:
+    """Let victims leave whose slot is the cheapest: which node, NONE if there is none; and the seed."""
+    if noise > 0.0:  # all prices are blurred anew
+        state.lowest[:] = -1.0
+    found, seed = _cheapest(noise, seed, pool, state, ground, rows, price)
+    if found == NONE:
+        return NONE, seed
+    count, _ = _plan(found, pool, state, ground, rows, price)
+    moved = False
+    for k in range(count):
+        i = rows[k]
+        g = pool.seat[i]
+        if state.gone[i]:
+            continue
+        if may_take(i, pool, state, ground):
+            leave(pool.entry[i : i + 1], ground)
+            take(i, 1, pool, state, ground)
+            moved = True
+        elif state.may[g] and not state.tabu[g]:
+            moved |= break_up(g, pool, state, ground)
+    if not moved:
+        state.closed[found] = True
+        state.lowest[found >> BLOCK_BITS] = -1.0
+    return int(found), seed
+
+
+@linked
+def _close_full(state: State, ground: Ground) -> None:
+    """Close regions that have room for as many parts as they take."""
+    there = ground.by_region
+    for n in range(len(ground.room) if there.parts.most < ANY else 0):
+        at = there.parts.region[ground.first + n] - there.base
+        if not state.closed[n] and there.slots[at] >= there.parts.most * there.parts.least:
+            state.closed[n] = True
+            state.lowest[n >> BLOCK_BITS] = -1.0
+
+
+@linked
 def recreate(
     noise: float, seed: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, price: Floats
 ) -> tuple[bool, int]:
     """Clear nodes, the cheapest slot first, until the gang places; whether it does, and the seed."""
     state.lowest[:] = -1.0
     while _lacks(pool, state, ground):
-        if noise > 0.0:  # all prices are blurred anew
-            state.lowest[:] = -1.0
-        found, seed = _cheapest(noise, seed, pool, state, ground, rows, price)
+        _close_full(state, ground)
+        found, seed = clear_cheapest(noise, seed, pool, state, ground, rows, price)
         if found == NONE:
             return False, seed
-        count, _ = _plan(found, pool, state, ground, rows, price)
-        moved = False
-        for k in range(count):
-            i = rows[k]
-            g = pool.seat[i]
-            if state.gone[i]:
-                continue
-            if may_take(i, pool, state, ground):
-                leave(pool.entry[i : i + 1], ground)
-                take(i, 1, pool, state, ground)
-                moved = True
-            elif state.may[g] and not state.tabu[g]:
-                moved |= break_up(g, pool, state, ground)
-        if not moved:
-            state.closed[found] = True
-            state.lowest[found >> BLOCK_BITS] = -1.0
     return True, seed

@@ -14,6 +14,7 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Rows
 from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import come_back
+from pipeline.solvers.bundles.covering.local_search.in_regions import unused_regions
 from pipeline.solvers.bundles.covering.local_search.pool import (
     State,
     VictimPool,
@@ -245,13 +246,15 @@ def improve(
         if step < fresh:
             return_all(pool, state, ground)
         else:
-            some = False
+            some, unused = False, unused_regions(ground)
             if pool.counted and step % _SWAP == _SWAP - 1:
                 some, seed = swap(focus, seed, pool, state, ground, scratch.some)
             if not some:
                 some, seed = ruin(focus, seed, pool, state, ground, scratch.some)
             if not some:
                 break
+            if len(unused) > 0 and step % 2 == 0:
+                state.closed[:] |= unused
         noise = NOISE if step >= fresh and step % 3 > 0 else 0.0
         done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price)
         compared = 1

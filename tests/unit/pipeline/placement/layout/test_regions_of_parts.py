@@ -44,8 +44,8 @@ def ways(size, slots):
 def parts_of(size, region=REGION):
     none = frozen([], np.int32)
     return PartsInRegions(
-        frozen(size, np.int32), min(size), len(set(size)) == 1, none, frozen(region, np.int32), none
-    )  # fmt: skip
+        frozen(size, np.int32), min(size), len(set(size)) == 1, counted.ANY, none, frozen(region, np.int32), none
+    )
 
 
 def there(size, slots, region=REGION):
@@ -60,6 +60,33 @@ def test_parts_fit_only_where_there_is_a_way_and_always_if_they_are_of_one_size(
     assert possible or not found
     if size[0] == size[-1]:
         assert found == possible
+
+
+small_parts = st.lists(st.integers(1, 5), min_size=2, max_size=6).map(lambda them: sorted(them, reverse=True))
+
+
+@given(small_parts.filter(lambda size: sum(size) <= 8), many_slots)
+def test_parts_of_up_to_eight_tasks_together_fit_if_and_only_if_there_is_a_way(size, slots):
+    with uncompiled():
+        assert counted.parts_fit(there(size, slots)) == ways(size, there(size, slots).slots)
+
+
+def test_tasks_that_must_not_share_a_region_are_parts_of_one_each_at_most_one_in_each():
+    found = regions_of_parts.apart_in_regions(3, np.array([7, 7, 4, 4, 9]))
+    assert found is not None
+    assert (found.size.tolist(), found.region.tolist()) == ([1, 1, 1], [0, 0, 1, 1, 2])
+    with uncompiled():
+        fit = [counted.parts_fit(counted.region_slots(found, 0, 5, np.array(slots))) for slots in (
+            [2, 2, 0, 1, 1], [3, 3, 0, 3, 0],
+        )]  # fmt: skip
+        in_one = counted.region_slots(found, 0, 2, np.array([5, 5]))
+    assert fit == [True, False]
+    assert not counted.parts_fit(in_one)
+
+
+@pytest.mark.parametrize("domains", [[0, 1, 0], [0, NONE, 1], [NONE, NONE, NONE]])
+def test_domains_that_are_no_slices_of_all_nodes_are_no_regions(domains):
+    assert regions_of_parts.apart_in_regions(2, np.array(domains)) is None
 
 
 @given(sizes, many_slots, st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, 5)), max_size=6))
@@ -126,7 +153,7 @@ def test_slots_say_whether_parts_of_equal_tasks_fit_that_require_one_level():
 @pytest.mark.parametrize(
     "change",
     [
-        {"level": NONE}, {"parts": [3, 2]}, {"preferred_level": BLOCK},
+        {"level": NONE}, {"preferred_level": BLOCK},
         {"more": [Work(0, cpu=2, subgroup=0)]}, {"more": [Work(0, node=0, subgroup=0)]},
         {"more": [Work(0, subgroup=0, constraint=apart(app="a"), labels=(("app", "a"),))]},
     ],
