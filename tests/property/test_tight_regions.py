@@ -18,7 +18,7 @@ NODES = RACKS * WIDE
 
 
 def document(rng: np.random.Generator, waits: dict[str, Any], spare: int) -> tuple[dict[str, Any], list[list[int]]]:
-    """A cluster file in which queue ``a`` holds all and can lose so many devices; and the nodes of its gangs' tasks."""
+    """A cluster file whose queue ``a`` holds all and can lose ``spare`` devices; the nodes of its gangs' tasks."""
     places = rng.permutation(np.arange(NODES).repeat(DEVICES)) if rng.random() < 0.3 else near(rng)
     cuts = np.sort(rng.choice(np.arange(1, NODES * DEVICES), 9, replace=False))
     gangs = [part.tolist() for part in np.split(places, cuts)]
@@ -62,7 +62,7 @@ def near(rng: np.random.Generator) -> np.ndarray:
 
 
 def possible(gangs: list[list[int]], spare: int, sizes: list[int], most: int) -> bool:
-    """Whether some whole gangs that can be lost clear nodes enough for parts of these sizes, so many in one rack."""
+    """Whether some whole gangs that can be lost clear nodes for parts of these sizes, ``most`` in a rack."""
     held = np.array([np.bincount(nodes, minlength=NODES) for nodes in gangs])
     for bits in product([0, 1], repeat=len(gangs)):
         gone = np.array(bits) @ held

@@ -31,7 +31,7 @@ _WEIGHTS, _SURPLUS = (1e6, 6.0, 1.5, 0.4, 25.0, 0.1), 1e-3
 _IDLE = 2
 #: How far prices of nodes are blurred where everything returned.
 _NOISE = 4.0
-#: Where parts of the gang go into one region each, regions are drawn for them in one of so many steps.
+#: Where parts of the gang go into one region each, every how many steps regions are drawn for them.
 _IN_REGIONS = 4
 #: Above the rank of every queue.
 _ANY_RANK = 1 << 31

@@ -25,7 +25,7 @@ from pipeline.solvers.bundles.covering.local_search.returning import (
 _LARGEST = 1 << 14
 #: How far prices of regions are blurred, and those of nodes, after the first try.
 _NOISE, _NODE_NOISE = 1.0, 0.2
-#: In one of so many draws the last part gets no region of its own.
+#: Every how many draws the last part gets no region of its own, on average.
 _TOGETHER = 6
 
 
