@@ -51,7 +51,7 @@ def test_a_decision_names_the_card_and_the_fleet_starts_the_task_on_it() -> None
         assembly.turn(10.0)
     evicting, *starting = decisions(assembly)
     assert [one.task for one in evicting.evictions] == ["default/a"]
-    assert evicting.nominations == (Nomination(task="default/c-0", node="n0", card="gpu-0"),)
+    assert evicting.nominations == (Nomination(task="default/c-0", node="n0", card="gpu-0", incarnation=0),)
     bound = {one.task: one.card for made in starting for one in made.bindings}
     assert bound == {"default/c-0": "gpu-0", "default/a": "gpu-1"}
     assert assembly.status("c-0") == "Running"
@@ -69,7 +69,7 @@ def test_a_decision_without_cards_says_nothing_of_them() -> None:
     assembly = Assembly({**listed(carded([])), "podgroups": [{**waiting("c", "0"), "min_available": 1}]})
     assembly.turn()
     (binding,) = decisions(assembly)[0].bindings
-    assert binding.model_dump(exclude_defaults=True) == {"task": "default/c-0", "node": "n0"}
+    assert binding.model_dump(exclude_defaults=True) == {"task": "default/c-0", "node": "n0", "incarnation": 0}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_card_that_is_held_is_not_taken_away_and_a_promise_of_one_ends(world: 
         "found none"
     )
     world.tell("task_ended", task="default/a", outcome="Succeeded")
-    world.decide("p", nominations=(Nomination(task="default/c-0", node="n0", card="gpu-0"),))
+    world.decide("p", nominations=(Nomination(task="default/c-0", node="n0", card="gpu-0", incarnation=0),))
     world.tell("node_upserted", **node(cards=("gpu-1",)))
     drained(ingestor)
     row = ingestor.names.row("tasks", "default/c-0")
