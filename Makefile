@@ -27,7 +27,7 @@ export RAY_ENABLE_UV_RUN_RUNTIME_ENV := 0
 export RAY_USAGE_STATS_ENABLED := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test properties check format conformance bench bench-real peers chaos mutants soak clean
+.PHONY: help install demo test services properties check format conformance bench bench-real peers chaos mutants soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -58,9 +58,12 @@ demo: install ## watch Clearway make room on a fleet of 1,523 nodes (under two m
 	$(BIN)/clearway demo
 
 # Styles and types are checked while kernels compile, which leaves part of a processor idle.
-test: ## check, then every test under TESTS=, on WORKERS= processes for each of the two kinds
+test: ## check, then the tests under TESTS= but those of services, on WORKERS= processes for each of the two kinds
 	@$(MAKE) --no-print-directory --jobs 2 install check
 	$(BIN)/python -m tests --workers $(WORKERS) $(TESTS)
+
+services: install ## tests that start one service after another: they take over, end, lose machines and brokers
+	$(BIN)/python -m tests --services --workers $(WORKERS)
 
 properties: install ## ask each property about all its examples, and play more schedules in memory
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m tests --workers $(WORKERS) tests/property tests/unit tests/chaos

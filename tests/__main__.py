@@ -1,4 +1,4 @@
-"""``python -m tests``: every test, or those of some paths, as ``make test`` runs them.
+"""``python -m tests``: the tests that ``make test`` runs, or those of some paths; with ``--services`` the others.
 
 Tests that start real brokers or Ray mostly wait. All other tests compute: they do so at the same time, at the lowest
 priority, and fill the waits. Each of the two has processes of its own; files of the former are never cut, since their
@@ -22,6 +22,8 @@ _NONE = 5
 #: Ray gives its own processes 15.
 _NICE, _SESSION_NICE = 19, 5
 
+#: Markers of the two kinds, and of the real tests that ``make services`` runs (see `tests/conftest.py`).
+COMPUTING, REAL_ONLY, SERVICES_ONLY = "not real", "real and not services", "services"
 #: Real tests: a file is never cut, and files begin in the order in which they are collected (see `tests/conftest.py`).
 WHOLE_FILES = ("--dist", "loadfile", "--no-loadscope-reorder")
 
@@ -65,17 +67,20 @@ def code_of(codes: list[int]) -> int:
 
 
 def main() -> int:
-    """Run both; the output of one stands behind that of the other."""
+    """Run both kinds; the output of one stands behind that of the other."""
     parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__)
     parser.add_argument("--workers", type=int, default=2, help="processes for each of the two")
+    parser.add_argument("--services", action="store_true", help="only tests that start one service after another")
     parser.add_argument("paths", nargs="*", default=["tests"])
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = ("--numprocesses", str(asked.workers), *asked.paths)
+    if asked.services:
+        return code_of(waited([begin("-m", SERVICES_ONLY, *WHOLE_FILES, *options)]))
     with tempfile.TemporaryFile() as kept:
-        computing = begin("-m", "not real", "--dist", "worksteal", *options)
+        computing = begin("-m", COMPUTING, "--dist", "worksteal", *options)
         let_others_first(computing.pid)
-        codes = waited([computing, begin("-m", "real", *WHOLE_FILES, *options, out=kept)])
+        codes = waited([computing, begin("-m", REAL_ONLY, *WHOLE_FILES, *options, out=kept)])
         kept.seek(0)
         sys.stdout.buffer.write(kept.read())
     return code_of(codes)

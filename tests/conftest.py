@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.__main__ import COMPUTING, REAL_ONLY, SERVICES_ONLY
+
 PURE = frozenset({"unit", "property"})
 REAL = ("integration", "chaos/test_real.py")
+#: Those that start one service after another, which takes as long as all other real tests: `make services` runs them.
+SERVICES = ("test_standby.py", "test_ending.py", "test_raylets.py", "test_compose_native.py", "test_ending_early.py")
 #: Those that take longest. They begin first, the longest first, so that no process is left alone with one of them.
-LONGEST = (
-    "test_standby.py", "test_ending.py", "test_raylets.py", "test_service.py", "test_compose_native.py",
-    "test_check_connector.py", "test_real.py", "test_warm.py",
-)  # fmt: skip
+LONGEST = (*SERVICES, "test_service.py", "test_real.py", "test_check_connector.py", "test_warm.py")
 # Not `socket.bind`: urllib3 binds one while it is imported, to learn whether the machine speaks IPv6.
 NETWORK_EVENTS = frozenset({"socket.connect", "socket.getaddrinfo", "socket.sendto"})
 CLOCKS = (
@@ -72,19 +73,25 @@ def is_real(path: Path) -> bool:
     return path.relative_to(Path(__file__).parent).as_posix().startswith(REAL)
 
 
+def markers_of(path: Path) -> set[str]:
+    """The markers of a file's tests."""
+    return {"real", *(["services"] if path.name in SERVICES else [])} if is_real(path) else set()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no file of which the marker leaves nothing."""
-    asked = {"real": True, "not real": False}.get(config.option.markexpr)
-    return True if asked is not None and collection_path.is_file() and is_real(collection_path) != asked else None
+    """Import no file of which a marker that `tests/__main__.py` asks for leaves nothing."""
+    kept = {COMPUTING: set[str](), REAL_ONLY: {"real"}, SERVICES_ONLY: {"real", "services"}}
+    asked = kept.get(config.option.markexpr)
+    return True if asked is not None and collection_path.is_file() and markers_of(collection_path) != asked else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts brokers or Ray, and let what takes longest begin."""
+    """Mark what starts brokers or Ray or one service after another, and let what takes longest begin."""
     rank = {name: at for at, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
     for item in items:
-        if is_real(item.path):
-            item.add_marker("real")
+        for marker in sorted(markers_of(item.path)):
+            item.add_marker(marker)
 
 
 @pytest.fixture(autouse=True)

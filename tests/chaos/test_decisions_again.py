@@ -18,9 +18,12 @@ from tests.chaos import memory_broken as broken
 from tests.chaos.decisions_again import broken_in
 from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
 from tests.chaos.schedule import drawn
+from tests.support.depth import sampled
 
 #: Played one by one until one shows it; first those that are known to.
 SEEDS = [1, 9, *range(2, 41)]
+#: How many histories of each policy are made again.
+HISTORIES = sampled(5, least=2)
 #: One with a decision that replaces another.
 REPLACES = 12
 
@@ -35,7 +38,7 @@ def found(seed: int, parts: Parts | None = None) -> list[str]:
 def test_in_a_history_in_which_things_went_wrong_each_decision_keeps_the_rules_and_is_made_again(
     policy: Policy,
 ) -> None:
-    assert [found(seed, Parts(policy=policy)) for seed in range(1, 6)] == [[]] * 5
+    assert [found(seed, Parts(policy=policy)) for seed in range(1, 1 + HISTORIES)] == [[]] * HISTORIES
 
 
 def test_a_dispatcher_that_decides_otherwise_than_the_core_shows_in_the_history() -> None:
