@@ -13,6 +13,7 @@ few of one rank in a small fleet, which ask for different things, if less is los
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import dropwhile, islice, takewhile
 from typing import TypeAlias
@@ -129,6 +130,13 @@ class _Pass:
         #: Gang groups, and the victims that were found for all of their kind at once.
         self._victims: dict[GangGroup, Rows] = {}
 
+    def narrow(self, some: Sequence[GangGroup], at: int) -> None:
+        """Serve only these, the first at a position, and those of one rank in turn; no plan is told to be settled."""
+        self._progress = replace(self._progress, setup=replace(self._progress.setup, settled=unheard))
+        self._gang_groups, self._closed = list(some), self._closed[at : at + len(some)]
+        self._known, self._victims = _SinceLastPlan(self._known.host), {}
+        self._together = {**self._together, rigid_of_one_rank: 1}
+
     def run(self) -> Progress:
         """Serve one gang group after the other; those at once that are alike and need all of their tasks."""
         at = 0
@@ -212,13 +220,9 @@ class _Pass:
 
         These if they cost less. No plans if another gang group gets one in that way; None if a search was lost.
         """
-        kept, before = vars(self).copy(), len(self._progress.plans)
-        self._progress = replace(self._progress, setup=replace(self._progress.setup, settled=unheard))
-        self._gang_groups, self._closed = list(some), self._closed[at : at + len(some)]
-        self._known, self._victims = _SinceLastPlan(self._known.host), {}
-        self._together = {**self._together, rigid_of_one_rank: 1}
-        done = self.run()
-        vars(self).update(kept)
+        tried, before = copy(self), len(self._progress.plans)
+        tried.narrow(some, at)
+        done = tried.run()
         others, served = list(done.plans[before:]), list(done.gang_groups[before:])
         if done.lost or not set(served) <= set(some[: len(found)]):
             return None if done.lost else []
