@@ -69,6 +69,20 @@ def lawful(gangs: list[list[int]], wanted: int, spare: int, breaks: int = NODES 
     return False
 
 
+def may_clear(wanted: int, on: np.ndarray, each: tuple[int, int], most: int) -> bool:
+    """Whether some gangs may go so that enough nodes are empty; ``on`` [gangs, nodes]: the devices that they hold.
+
+    Every second gang may lose as many devices as ``each`` says first, the others as many as it says then, and all of
+    them ``most``.
+    """
+    possible = False
+    for bits in product([0, 1], repeat=len(on)):
+        gone = np.array(bits)[:, None] * on
+        within = gone[::2].sum() <= each[0] and gone[1::2].sum() <= each[1] and gone.sum() <= most
+        possible |= bool(within and (gone.sum(axis=0) == DEVICES).sum() >= wanted)
+    return possible
+
+
 @settings(max_examples=sampled(60))
 @given(fleets())
 def test_a_gang_is_refused_only_where_no_lawful_set_of_gangs_makes_room(case: tuple[list[list[int]], int, int]) -> None:
@@ -103,12 +117,7 @@ def test_in_a_tree_a_gang_is_refused_only_where_no_set_leaves_every_queue_its_sh
     state = with_quota(state, deserved={queue: {"gpu": gpus} for queue, gpus in deserved.items()})
     made = asked(with_parents(state, NONE, 0, 0, 0 if shared else NONE), len(gangs), Purpose.RECLAIM)
     on = np.array([np.bincount(mine, minlength=NODES) for mine in gangs])
-    possible = False
-    for bits in product([0, 1], repeat=len(gangs)):
-        gone = np.array(bits)[:, None] * on
-        within = gone[::2].sum() <= spares[0] and gone[1::2].sum() <= spares[1] and gone.sum() <= most
-        possible |= bool(within and (gone.sum(axis=0) == DEVICES).sum() >= wanted)
-    assert isinstance(made, Plan) == possible
+    assert isinstance(made, Plan) == may_clear(wanted, on, spares, most)
 
 
 @settings(max_examples=sampled(60))
@@ -135,11 +144,7 @@ def test_budgets_refuse_a_gang_only_where_no_set_of_gangs_keeps_them(
     spare = wanted * DEVICES + beside if reclaims else NODES * DEVICES
     state = asking_for(gangs, [gang(wanted, gpu=DEVICES, queue=int(reclaims), priority=9)], spare)
     held = np.array([np.bincount(mine, minlength=NODES) for mine in gangs])
-    possible = False
-    for bits in product([0, 1], repeat=len(gangs)):
-        gone = np.array(bits)[:, None] * held
-        within = gone[::2].sum() <= allowed[0] and gone[1::2].sum() <= allowed[1] and gone.sum() <= spare
-        possible |= bool(within and (gone.sum(axis=0) == DEVICES).sum() >= wanted)
+    possible = may_clear(wanted, held, allowed, spare)
     labels = np.append(1 + np.arange(len(gangs)) % 2, 0)
     made = asked(budgeted(state, labels, allowed), len(gangs), purpose)
     assert isinstance(made, Plan) == possible
