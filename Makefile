@@ -62,8 +62,8 @@ test: ## check, then the tests under TESTS= but those of services, on WORKERS= p
 	@$(MAKE) --no-print-directory --jobs 2 install check
 	$(BIN)/python -m tests --workers $(WORKERS) $(TESTS)
 
-services: install ## tests that start one service after another: they take over, end, lose machines and brokers
-	$(BIN)/python -m tests --services --workers $(WORKERS)
+services: install ## tests that start one service after another, in one process: they take over, end, lose machines and brokers
+	$(BIN)/python -m tests --services --workers 1
 
 properties: install ## ask each property about all its examples, and play more schedules in memory
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m tests --workers $(WORKERS) tests/property tests/unit tests/chaos

@@ -21,8 +21,9 @@ from actors.protocol.envelopes import Message, decode_decisions
 from actors.ray_runtime.service_process import ServiceProcess
 from tests.integration.services import LIMIT_S, SIGNAL_S, Ending, SmallFleet, asked, ready, until, url_of
 
-#: Long enough for two processors on which a third service starts beside a leader and a standby.
-TTL_S = 3.0
+#: Twice the default: a leader that waits longer than this for a processor loses the lease, and here a third service
+#: starts beside a leader and a standby on two processors.
+TTL_S = 10.0
 _REFUSED = 2
 
 
