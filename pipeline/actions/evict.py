@@ -9,7 +9,8 @@ as it is, and an outcome counts only if no plan was taken before its turn came; 
 the decisions are those of serving one gang group after the other, each on what those before it left.
 
 Gang groups of one kind that follow each other share one search: for room (`evicting`), or why there is none. So do a
-few of one rank in a small fleet, which ask for different things, if less is lost in sum.
+few of one rank in a small fleet, which ask for different things. A few in a small fleet are also served one after the
+other, and that counts if less is lost in sum.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,6 +27,7 @@ from pipeline.actions.evicting.dealing import can_be_dealt, dealt
 from pipeline.actions.evicting.in_sum import cost_less
 from pipeline.actions.evicting.leftovers import in_turn, resting, waits
 from pipeline.actions.evicting.one_kind import (
+    MOST_RANKED,
     MOST_TASKS,
     as_one,
     of_another,
@@ -50,7 +52,8 @@ from pipeline.solvers.registry import DEALING, solver_of
 
 #: How many gang groups are searched for ahead at first; doubled each time that all outcomes counted.
 _AHEAD = 4
-#: Only in fleets of at most this many nodes are gang groups of one rank served at once: larger ones suffice for each.
+#: Only in fleets of at most this many nodes are gang groups of one rank served at once, and is that compared with one
+#: after the other: larger ones suffice for each.
 _RANKED_NODES = 256
 #: Reasons that say something of a podgroup itself, and not of all podgroups of its kind.
 _OWN = (Reason.NOTHING_MISSING, Reason.DELAY)
@@ -130,12 +133,16 @@ class _Pass:
         #: Gang groups, and the victims that were found for all of their kind at once.
         self._victims: dict[GangGroup, Rows] = {}
 
-    def narrow(self, some: Sequence[GangGroup], at: int) -> None:
-        """Serve only these, the first at a position, and those of one rank in turn; no plan is told to be settled."""
+    def narrow(self, some: Sequence[GangGroup], at: int, of_one: _Leading) -> None:
+        """Serve only these, the first at a position, in turn though they have something in common.
+
+        No plan is told to be settled.
+        """
         self._progress = replace(self._progress, setup=replace(self._progress.setup, settled=unheard))
         self._gang_groups, self._closed = list(some), self._closed[at : at + len(some)]
-        self._known, self._victims = _SinceLastPlan(self._known.host), {}
-        self._together = {**self._together, rigid_of_one_rank: 1}
+        self._known = _SinceLastPlan(self._known.host)
+        self._together = {**self._together, rigid_of_one_rank: 1, of_one: 1}
+        self._victims = dict.fromkeys(some, NO_ROWS) if of_one is rigid_of_one_kind else {}
 
     def run(self) -> Progress:
         """Serve one gang group after the other; those at once that are alike and need all of their tasks."""
@@ -178,8 +185,12 @@ class _Pass:
         """
         if self._is_last(at):
             return 0
-        ranked = self._progress.policy.cheapest_set and len(self._progress.snapshot.nodes) <= _RANKED_NODES
-        return (self._dealt_to(rigid_of_one_rank, at) if ranked else 0) or self._dealt_to(rigid_of_one_kind, at)
+        return (self._dealt_to(rigid_of_one_rank, at) if self._is_small else 0) or self._dealt_to(rigid_of_one_kind, at)
+
+    @property
+    def _is_small(self) -> bool:
+        """Whether two ways of serving a few gang groups are both tried, and the cheaper one counts."""
+        return self._progress.policy.cheapest_set and len(self._progress.snapshot.nodes) <= _RANKED_NODES
 
     def _dealt_to(self, of_one: _Leading, at: int) -> int:
         """Serve the leading ones that have something in common at once; how many.
@@ -199,8 +210,8 @@ class _Pass:
                 break
             least, most = (many, most) if len(plans) == many else (least, many)
             many = (least + most) // 2
-        if of_one is rigid_of_one_rank and any(len(plan.statement.evictions) for plan in found):
-            cheaper = self._cheaper(found, some, at)
+        if self._is_small and self._may_cost_less_in_turn(found, of_one):
+            cheaper = self._cheaper(found, some, at, of_one)
             if cheaper is None:
                 return self._lost(len(found))
             found, least, most = (cheaper, least, most) if cheaper else (cheaper, 1, 0)
@@ -215,13 +226,19 @@ class _Pass:
         self._progress = replace(self._progress, lost=True, more=True)
         return many
 
-    def _cheaper(self, found: list[Plan], some: list[GangGroup], at: int) -> list[Plan] | None:
+    def _may_cost_less_in_turn(self, found: Sequence[Plan], of_one: _Leading) -> bool:
+        """Whether plans found at once are few and evict; of podgroups alike gangs only: a single task breaks little."""
+        if not 1 < len(found) <= MOST_RANKED or (of_one is rigid_of_one_kind and len(found[0].statement.placed) == 1):
+            return False
+        return any(len(plan.statement.evictions) for plan in found)
+
+    def _cheaper(self, found: list[Plan], some: list[GangGroup], at: int, of_one: _Leading) -> list[Plan] | None:
         """The plans that were found at once for the leading gang groups, or those that they get one after the other.
 
         These if they cost less. No plans if another gang group gets one in that way; None if a search was lost.
         """
         tried, before = copy(self), len(self._progress.plans)
-        tried.narrow(some, at)
+        tried.narrow(some[: len(found)] if of_one is rigid_of_one_kind else some, at, of_one)
         done = tried.run()
         others, served = list(done.plans[before:]), list(done.gang_groups[before:])
         if done.lost or not set(served) <= set(some[: len(found)]):

@@ -1,6 +1,6 @@
 """Several gangs that starve at once: what a cycle decides holds plan by plan, and no two plans are about one task.
 
-A few of one rank that ask for different things lose no more in sum than one after the other. More seeds by
+A few of one rank lose no more in sum than one after the other, whether they ask for the same or not. More seeds by
 
     python -m tests.property.test_several_gangs 0 2000
 """
@@ -32,8 +32,10 @@ PROFILES = ("default", "kai", "volcano", "koordinator")
 PURPOSES = (Purpose.PREEMPT, Purpose.RECLAIM)
 
 
-def crowded(seed: int, profile: str = "default", purpose: Purpose = Purpose.PREEMPT) -> dict[str, Any]:
-    """Three to eight full nodes of eight devices, and two to four gangs of one rank that wait."""
+def crowded(
+    seed: int, profile: str = "default", purpose: Purpose = Purpose.PREEMPT, *, alike: bool = False
+) -> dict[str, Any]:
+    """Three to eight full nodes of eight devices, and two to four gangs of one rank that wait; or gangs alike."""
     rng, reclaims = random.Random(seed), purpose is Purpose.RECLAIM
     nodes = {f"n{at}": 8 for at in range(rng.randint(3, 8))}
     left, whole, podgroups = dict(nodes), 8 * len(nodes), list[dict[str, Any]]()
@@ -48,9 +50,9 @@ def crowded(seed: int, profile: str = "default", purpose: Purpose = Purpose.PREE
             podgroups.append(_podgroup(f"low{at}", queue, rng.randint(0, 2), places, size))
             podgroups[-1] |= {"min_available": rng.randint(1, len(places)) if rng.random() < 0.3 else len(places)}
             podgroups[-1] |= {"started": NOW - 3600 * rng.expovariate(1 / 4)}
-    for at in range(rng.randint(2, 4)):
-        many = rng.randint(1, max(2, len(nodes) // 2))
-        podgroups.append(_podgroup(f"high{at}", "b" if reclaims else "a", 9, [None] * many, rng.choice([1, 2, 4, 8])))
+    asked = [(rng.randint(1, max(2, len(nodes) // 2)), rng.choice([1, 2, 4, 8])) for _ in range(rng.randint(2, 4))]
+    for at, (many, size) in enumerate(asked[:1] * len(asked) if alike else asked):
+        podgroups.append(_podgroup(f"high{at}", "b" if reclaims else "a", 9, [None] * many, size))
     all_of_it = {"cpu": "unlimited", "memory": "unlimited"} if profile == "kai" else {}
     shares = {"a": whole // 8, "c": whole // 8, "d": whole // 8, "b": whole // 2} if reclaims else {"a": whole}
     return {
@@ -87,8 +89,12 @@ def defect_in(case: Case, done: Cycle) -> str | None:
 
 
 def in_turn(case: Case) -> Cycle:
-    """A cycle in which gangs that ask for different things are served one after the other."""
-    with patch("pipeline.actions.evict._RANKED_NODES", 0):
+    """A cycle in which every gang is searched for alone, one after the other."""
+    with (
+        patch("pipeline.actions.evict._RANKED_NODES", 0),
+        patch("pipeline.actions.evict.MOST_TASKS", 1),
+        patch("pipeline.actions.evicting.one_kind.MOST_GANGS", 1),
+    ):
         return cycle(case.snapshot, case.policy, case.now)
 
 
@@ -112,13 +118,22 @@ def defect_of(seed: int) -> str | None:
             found = defect_in(case, cycle(case.snapshot, case.policy, case.now))
             if found:
                 return f"{profile} {purpose.value}: {found}"
-        case = open_case(crowded(seed, purpose=purpose))
-        together, alone = cycle(case.snapshot, case.policy, case.now), in_turn(case)
-        served, first = ([plan.statement.preemptor for plan in one.plans] for one in (together, alone))
-        if not set(first) <= set(served):
-            return f"{purpose.value}: plans for {served}, for {first} one after the other"
-        if served == first and in_sum(case, alone) < in_sum(case, together):
-            return f"{purpose.value}: {in_sum(case, together)}, {in_sum(case, alone)} one after the other"
+        for alike in (False, True):
+            found = worse_than_in_turn(open_case(crowded(seed, purpose=purpose, alike=alike)))
+            if found:
+                return f"{purpose.value}: {found}"
+    return None
+
+
+def worse_than_in_turn(case: Case) -> str | None:
+    """What a cycle decides worse than one after the other; None for nothing."""
+    together, alone = cycle(case.snapshot, case.policy, case.now), in_turn(case)
+    served, first = ([plan.statement.preemptor for plan in one.plans] for one in (together, alone))
+    left_out, instead = set(first) - set(served), set(served) - set(first)
+    if left_out and min(left_out) < min(instead, default=len(case.snapshot.podgroups)):  # the first come first
+        return f"plans for {served}, for {first} one after the other"
+    if served == first and in_sum(case, alone) < in_sum(case, together):
+        return f"{in_sum(case, together)}, {in_sum(case, alone)} one after the other"
     return None
 
 
