@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.__main__ import COMPUTING, REAL_ONLY, SERVICES_ONLY
 
@@ -29,8 +29,12 @@ CLOCKS = (
     "time_ns",
 )  # fmt: skip
 
-# `make test` takes a sample, and `make properties` takes all; see also `tests/support/depth.py`.
-settings.register_profile("house", derandomize=True, deadline=None, print_blob=True, max_examples=25)
+# `make test` takes a sample, and `make properties` takes all; see also `tests/support/depth.py`. How long examples take
+# to be made says how busy the machine is, and nothing of what is tested.
+settings.register_profile(
+    "house", derandomize=True, deadline=None, print_blob=True, max_examples=25,
+    suppress_health_check=[HealthCheck.too_slow],
+)  # fmt: skip
 settings.register_profile("deep", parent=settings.get_profile("house"), max_examples=100)
 settings.register_profile("wide", parent=settings.get_profile("house"), derandomize=False, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
