@@ -10,12 +10,15 @@ from pipeline.cluster.tables import PENDING
 from pipeline.decision.statement import statement
 from pipeline.placement.layout.parts import tasks_of_part
 from pipeline.placement.layout.scored import ScoredPlacement
+from pipeline.placement.starving import in_order
+from pipeline.plugins.host import Host
 
 
 def backfill(progress: Progress) -> Progress:
-    """Bind every best-effort task of a podgroup that is ready, in order, to the best node that takes another pod.
+    """Bind every best-effort task of a podgroup that is ready to the best node that takes another pod.
 
-    Starts that are held back are left out, and podgroups of a gang group that is not ready as a whole.
+    They go by the order of queues, then of podgroups, then of tasks. Starts that are held back are left out, and
+    podgroups of a gang group that is not ready as a whole.
     """
     host, snapshot = progress.host(), progress.snapshot
     if not snapshot.counts.pending_best_effort.any():
@@ -30,7 +33,7 @@ def backfill(progress: Progress) -> Progress:
     rows = np.flatnonzero(waits & may[tasks.podgroup])
     if len(rows) == 0:
         return progress
-    rows = rows[np.argsort(host.task_ranks(rows), kind="stable")]
+    rows = _in_turn(host, rows)
     placement = ScoredPlacement(host, rows)
     bound = _bound_to_levels(snapshot)[tasks.podgroup[rows]]
     for run in placement.runs(np.arange(len(rows))):
@@ -41,6 +44,17 @@ def backfill(progress: Progress) -> Progress:
     if not placed.any():
         return progress
     return progress.decided(statement("backfill", bound=rows[placed], bound_node=placement.node[placed]))
+
+
+def _in_turn(host: Host, rows: Rows) -> Rows:
+    """Some tasks by the order in which their podgroups are served, each podgroup's in its own order."""
+    snapshot = host.context.snapshot
+    podgroup = snapshot.tasks.podgroup[rows]
+    turn, wanted = np.zeros(len(snapshot.podgroups), np.int64), np.zeros(len(snapshot.podgroups), bool)
+    wanted[podgroup] = True
+    for at, gang_group in enumerate(in_order(host, wanted)):
+        turn[list(gang_group)] = at
+    return rows[np.lexsort((host.task_ranks(rows), host.job_rank[podgroup], turn[podgroup]))]
 
 
 def _bound_to_levels(snapshot: Snapshot) -> Bools:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from actors.cli.simulate import simulate
 
 
@@ -56,3 +58,33 @@ def test_tasks_of_a_podgroup_with_a_level_stay_in_one_domain_and_others_go_anywh
     }
     assert len(racks_of["together"]) == len(racks_of["anywhere"]) == 2
     assert len(set(racks_of["together"])) == 1
+
+
+@pytest.mark.parametrize("profile", ["default", "volcano", "koordinator"])
+def test_the_first_podgroup_gets_the_last_pods_however_important_the_tasks_of_others_are(profile: str) -> None:
+    assert started(profile, podgroups=(1, 2), queues=(0, 0)) == ["a-9", "b-1", "b-2", "b-3"]
+
+
+@pytest.mark.parametrize("profile", ["default", "volcano"])
+def test_the_first_queue_gets_the_last_pods_however_important_the_tasks_of_others_are(profile: str) -> None:
+    assert started(profile, podgroups=(0, 0), queues=(1, 2)) == ["a-9", "b-1", "b-2", "b-3"]
+
+
+def started(profile: str, podgroups: tuple[int, int], queues: tuple[int, int]) -> list[str]:
+    """Which of two and three tasks start on a node that takes four; ``podgroups`` and ``queues`` are priorities."""
+    groups = [
+        {
+            "name": name, "queue": name if queues != (0, 0) else "a", "min_available": 0, "priority": priority,
+            "tasks": [{"name": f"{name}-{of}", "request": {}, "priority": of} for of in tasks],
+        }
+        for name, priority, tasks in zip("ab", podgroups, ((8, 9), (1, 2, 3)), strict=True)
+    ]  # fmt: skip
+    found = simulate(
+        {
+            "version": 1, "now": 1e6, "policy": {"profile": profile, "actions": ["backfill"]}, "podgroups": groups,
+            "queues": [{"name": name, "priority": of} for name, of in zip("ab", queues, strict=True)],
+            "nodes": [{"name": "n", "allocatable": {"cpu": 4, "pods": 4}}],
+        }
+    )  # fmt: skip
+    assert found["error"] is None
+    return sorted(one["task"].removeprefix("default/") for one in found["cycles"][0]["bindings"])
