@@ -47,7 +47,7 @@ def cost(state, done):
 @given(fleets())
 def test_each_plan_is_lawful_after_those_before_it_and_together_they_lose_no_more(state):
     at_once = cycle(state, PREEMPTING, 0.0)
-    with patch("pipeline.actions.evict.MOST_TASKS", 1):
+    with patch("pipeline.actions.evicting.one_pass.MOST_TASKS", 1):
         in_turn = cycle(state, PREEMPTING, 0.0)
     assert len(at_once.plans) == len(in_turn.plans)
     assert cost(state, at_once) <= cost(state, in_turn)

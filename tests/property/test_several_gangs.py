@@ -91,8 +91,8 @@ def defect_in(case: Case, done: Cycle) -> str | None:
 def in_turn(case: Case) -> Cycle:
     """A cycle in which every gang is searched for alone, one after the other."""
     with (
-        patch("pipeline.actions.evict._RANKED_NODES", 0),
-        patch("pipeline.actions.evict.MOST_TASKS", 1),
+        patch("pipeline.actions.evicting.at_once._RANKED_NODES", 0),
+        patch("pipeline.actions.evicting.one_pass.MOST_TASKS", 1),
         patch("pipeline.actions.evicting.one_kind.MOST_GANGS", 1),
     ):
         return cycle(case.snapshot, case.policy, case.now)

@@ -13,7 +13,7 @@ from pipeline.judge import judge
 def served(case: Case) -> tuple[Cycle, Cycle]:
     """A cycle in which podgroups alike are served at once, and one in which each is searched for alone."""
     at_once = cycle(case.snapshot, case.policy, case.now)
-    with patch("pipeline.actions.evict.MOST_TASKS", 1):
+    with patch("pipeline.actions.evicting.one_pass.MOST_TASKS", 1):
         return at_once, cycle(case.snapshot, case.policy, case.now)
 
 

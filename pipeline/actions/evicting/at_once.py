@@ -1,0 +1,122 @@
+"""The next gang groups of a pass, served at once if they are alike and need all of their tasks.
+
+In small fleets a few of one rank, which ask for different things, are enough, if the policy takes the cheapest set. A
+few are also served one after the other there, and that counts if less is lost in sum.
+"""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from itertools import islice
+
+from pipeline.actions.backoff import GangGroup
+from pipeline.actions.evicting.dealing import can_be_dealt, dealt
+from pipeline.actions.evicting.in_sum import cost_less
+from pipeline.actions.evicting.leftovers import in_turn
+from pipeline.actions.evicting.one_kind import MOST_RANKED, as_one, rigid_of_one_kind, rigid_of_one_rank
+from pipeline.actions.evicting.one_pass import Leading, Pass
+from pipeline.actions.progress import Progress
+from pipeline.decision.plan import NoPlan, Plan
+from pipeline.solvers.registry import DEALING
+
+#: Only in fleets of at most this many nodes are gang groups of one rank served at once, and is that compared with one
+#: after the other: larger ones suffice for each.
+_RANKED_NODES = 256
+
+
+def served_at_once(this: Pass, at: int, run: Callable[[Pass], Progress]) -> int:
+    """Serve gang groups from a position on at once; how many, 0 if that is not possible.
+
+    Parameters
+    ----------
+    run
+        Serves all gang groups of a pass.
+    """
+    if this.is_last(at):
+        return 0
+    return (_served(this, rigid_of_one_rank, at, run) if _compares(this) else 0) or _served(
+        this, rigid_of_one_kind, at, run
+    )
+
+
+def _compares(this: Pass) -> bool:
+    """Whether two ways of serving a few gang groups are both tried, and the cheaper one counts."""
+    return this.progress.policy.cheapest_set and len(this.progress.snapshot.nodes) <= _RANKED_NODES
+
+
+def _may_cost_less_in_turn(found: Sequence[Plan], of_one: Leading) -> bool:
+    """Whether plans found at once are few and evict; of podgroups alike gangs only: a single task breaks little."""
+    if not 1 < len(found) <= MOST_RANKED or (of_one is rigid_of_one_kind and len(found[0].statement.placed) == 1):
+        return False
+    return any(len(plan.statement.evictions) for plan in found)
+
+
+def _served(this: Pass, of_one: Leading, at: int, run: Callable[[Pass], Progress]) -> int:
+    """Serve the leading ones that have something in common at once; how many.
+
+    If there is no room for all of them, then for half of them, and so on. Where the cheapest set goes, as many are
+    served as there is room for, by bisection; else the rest has a turn of its own. No more are tried from then on.
+    """
+    some, found = _leading(this, of_one, at), list[Plan]()
+    least, most, many = 1, len(some) + 1, len(some)
+    while most - least > 1:
+        plans = _room_for(this, some[:many], at)
+        if plans is None:
+            return this.lost(many)
+        found = max(found, plans, key=len)
+        if found and not this.progress.policy.cheapest_set:
+            least = many
+            break
+        least, most = (many, most) if len(plans) == many else (least, many)
+        many = (least + most) // 2
+    if _compares(this) and _may_cost_less_in_turn(found, of_one):
+        cheaper = _cheaper(this, of_one, found, some, at, run)
+        if cheaper is None:
+            return this.lost(len(found))
+        found, least, most = (cheaper, least, most) if cheaper else (cheaper, 1, 0)
+    if most <= len(some):
+        this.together[of_one] = least
+    if found:
+        this.take(found, some[: len(found)])
+    return len(found)
+
+
+def _leading(this: Pass, of_one: Leading, at: int) -> list[GangGroup]:
+    """The next gang groups that can be served at once: at most as many as had room together last time."""
+    snapshot, policy, first = this.progress.snapshot, this.progress.policy, this.gang_groups[at][0]
+    dealing, together = DEALING.get(policy.solver(this.action)), this.together[of_one]
+    most = 0 if dealing is None or together == 1 else dealing.widest_dealt(policy)
+    if len(snapshot.tasks_of(first)) > most or this.key(at) in this.known.unplaced:
+        return []
+    some = of_one(snapshot, islice(this.following(at), together))
+    if this.known.unplaced:  # what has no room alone has none with others
+        hopeless = (n for n in range(len(some)) if this.key(at + n) in this.known.unplaced)
+        some = some[: next(hopeless, len(some))]
+    return some if some and can_be_dealt(snapshot, some) else []
+
+
+def _room_for(this: Pass, some: Sequence[GangGroup], at: int) -> list[Plan] | None:
+    """Plans for gang groups, in turn; none without room for all, None if the search for that was lost."""
+    attempt = as_one(some, this.attempt(at))
+    found = this.search(attempt)
+    if found is None:
+        return None
+    if isinstance(found, NoPlan) or len(this.progress.retaken_by(found)):
+        return []
+    return list(in_turn(this.progress, this.host, dealt(attempt, this.host_of(attempt), found)))
+
+
+def _cheaper(
+    this: Pass, of_one: Leading, found: list[Plan], some: list[GangGroup], at: int, run: Callable[[Pass], Progress]
+) -> list[Plan] | None:
+    """The plans that were found at once for the leading gang groups, or those that they get one after the other.
+
+    These if they cost less. No plans if another gang group gets one in that way; None if a search was lost.
+    """
+    tried, before = copy(this), len(this.progress.plans)
+    tried.narrow(some[: len(found)] if of_one is rigid_of_one_kind else some, at, of_one)
+    done = run(tried)
+    others, served = list(done.plans[before:]), list(done.gang_groups[before:])
+    if done.lost or not set(served) <= set(some[: len(found)]):
+        return None if done.lost else []
+    same = len(others) == len(found)
+    return others if same and cost_less(this.progress.snapshot, this.host, others, found) else found

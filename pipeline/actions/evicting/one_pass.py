@@ -1,0 +1,201 @@
+"""One pass of an action over the starving gang groups: who has a turn, on which state, and what is known of that."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import dropwhile, takewhile
+from typing import TypeAlias
+
+import numpy as np
+
+from pipeline.actions.backoff import GangGroup
+from pipeline.actions.claims import closed_to
+from pipeline.actions.evicting.one_kind import MOST_TASKS, rigid_of_one_kind, rigid_of_one_rank
+from pipeline.actions.progress import Progress, unheard
+from pipeline.actions.searching import Outcome
+from pipeline.cluster.arrays import NO_ROWS, Bools, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import Explanation
+from pipeline.decision.plan import Plan
+from pipeline.placement.cordoning import without
+from pipeline.placement.kinds import PodgroupKind, kind_of
+from pipeline.placement.starving import in_order, queue_depth, within_depth
+from pipeline.plugins.host import Host
+from pipeline.policy import Purpose
+from pipeline.records import replace
+
+#: How many gang groups are searched for ahead at first; doubled each time that all outcomes counted.
+_AHEAD = 4
+#: What decides the answer of a search on one state: the kind that asks, and the rows (bytes of int64) of the nodes that
+#: are closed to it.
+KindAndClosed: TypeAlias = tuple[PodgroupKind, bytes]
+#: The leading ones of some gang groups that can be served at once.
+Leading: TypeAlias = Callable[[Snapshot, Iterable[GangGroup]], list[GangGroup]]
+
+
+@dataclass
+class SinceLastPlan:
+    """What was found on the state as it is; the next plan makes all of it stale.
+
+    Attributes
+    ----------
+    host
+        What the plugins say of the state; None until it is asked, since after the last plan nothing is.
+    window
+        How many gang groups are searched for ahead next.
+    found
+        Outcomes that were searched for ahead, by position.
+    ahead
+        Positions that were searched for ahead, or would have been if it paid; and others of their kind among them.
+    cordoned
+        The snapshot without some closed nodes, by their rows.
+    unplaced
+        Why no room was found, by what was asked.
+    """
+
+    host: Host | None = None
+    window: int = 1
+    found: dict[int, Outcome] = field(default_factory=dict)
+    ahead: set[int] = field(default_factory=set)
+    cordoned: dict[bytes, Snapshot] = field(default_factory=dict)
+    unplaced: dict[KindAndClosed | None, Explanation] = field(default_factory=dict)
+
+
+class Pass:
+    """The gang groups that have a turn, in order, and the state as it is by now.
+
+    Attributes
+    ----------
+    progress
+        With everything decided so far.
+    gang_groups
+        In order; a position is a turn.
+    known
+        What was found on the state as it is.
+    together
+        How many podgroups are served at once at most, by what they have in common.
+    victims
+        Gang groups, and the victims (int64[K]) that were found for all of their kind at once.
+    """
+
+    def __init__(self, progress: Progress, action: str, purpose: Purpose, *, within_podgroup: bool) -> None:
+        self.action, self._purpose, self._within_podgroup = action, purpose, within_podgroup
+        host = progress.host_for(purpose)
+        with progress.setup.observer.step("starving", action=action) as notes:
+            starving = in_order(host, _waiting(host, progress))
+            starving = within_depth(host, starving, queue_depth(progress.policy, action))
+            self.progress, self.gang_groups = _admitted(progress, starving)
+            notes.set(starving=len(starving), searched=len(self.gang_groups))
+        #: By gang group the nodes (int64[M]) that are closed to it; mostly all have the same list.
+        self._closed: list[Rows] = closed_to(host, progress.setup.closed, self.gang_groups)
+        self.known = SinceLastPlan(host, _AHEAD)
+        self.together: dict[Leading, int] = dict.fromkeys((rigid_of_one_rank, rigid_of_one_kind), MOST_TASKS)
+        self.victims: dict[GangGroup, Rows] = {}
+
+    def narrow(self, some: Sequence[GangGroup], at: int, of_one: Leading) -> None:
+        """Serve only these, the first at a position, in turn though they have something in common.
+
+        No plan is told to be settled.
+        """
+        self.progress = replace(self.progress, setup=replace(self.progress.setup, settled=unheard))
+        self.gang_groups, self._closed = list(some), self._closed[at : at + len(some)]
+        self.known = SinceLastPlan(self.known.host, self.known.window)
+        self.together = {**self.together, rigid_of_one_rank: 1, of_one: 1}
+        self.victims = dict.fromkeys(some, NO_ROWS) if of_one is rigid_of_one_kind else {}
+
+    @property
+    def host(self) -> Host:
+        """What the plugins say of the state as it is by now."""
+        if self.known.host is None:
+            self.known.host = self.progress.host_for(self._purpose)
+        return self.known.host
+
+    def is_last(self, at: int) -> bool:
+        """Whether no gang group is left that could be served with this one."""
+        return at + 1 == len(self.gang_groups)
+
+    def following(self, at: int) -> Iterator[GangGroup]:
+        """The gang groups from a position on, up to one to which other nodes are closed."""
+        same = takewhile(lambda one: self._alike_open(one, at), range(at, len(self.gang_groups)))
+        return (self.gang_groups[one] for one in same)
+
+    def as_open(self, at: int) -> Iterator[int]:
+        """All positions from one on to which the same nodes are closed."""
+        return (one for one in range(at, len(self.gang_groups)) if self._alike_open(one, at))
+
+    def _alike_open(self, one: int, other: int) -> bool:
+        """Whether the same nodes are closed to two gang groups; mostly they share the list."""
+        return self._closed[one] is self._closed[other] or np.array_equal(self._closed[one], self._closed[other])
+
+    def key(self, at: int) -> KindAndClosed | None:
+        """What gang groups have in common that are answered alike; None for one that is of no kind, or the only one."""
+        if len(self.gang_groups) == 1:
+            return None
+        kind = kind_of(self.progress.snapshot, self.gang_groups[at])
+        return None if kind is None else (kind, self._closed[at].tobytes())
+
+    def attempt(self, at: int) -> Attempt:
+        """An attempt for a gang group on the snapshot as it is by now, without the nodes that are closed to it."""
+        attempt = self.progress.attempt(
+            self._purpose, self.gang_groups[at], self.action, within_podgroup=self._within_podgroup
+        )
+        if len(self._closed[at]) == 0:
+            return attempt
+        key, known = self._closed[at].tobytes(), self.known.cordoned
+        if key not in known:
+            known[key] = without(self.progress.snapshot, self._closed[at])
+        return replace(attempt, snapshot=known[key])
+
+    def host_of(self, attempt: Attempt) -> Host:
+        """What the plugins say of the attempt's snapshot."""
+        host = self.host if attempt.snapshot is self.progress.snapshot else self.host.on(attempt.snapshot)
+        return host if attempt.among is None else host.on(attempt.snapshot, among=attempt.among)
+
+    def search(self, attempt: Attempt) -> Outcome:
+        """Search where the setup says."""
+        return self.progress.setup.search.one(attempt, self.host_of(attempt))
+
+    def lost(self, many: int) -> int:
+        """Leave the rest to the next cycle, since a search was lost; returns for how many gang groups it was."""
+        self.progress = replace(self.progress, lost=True, more=True)
+        return many
+
+    def take(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> None:
+        """Carry out plans; what was found and worked out before does not hold any more."""
+        self.progress, self.known = self.progress.planned(plans, gang_groups), SinceLastPlan()
+
+    def give_another_turn(self, at: int) -> None:
+        """Give the gang group that just got its plan another turn, if it asks for more, before those behind it."""
+        gang_group, snapshot = self.gang_groups[at], self.progress.snapshot
+        if not snapshot.counts.pending[list(gang_group)].any() or not self.host.starving[list(gang_group)].all():
+            return
+        wanted = np.zeros(len(snapshot.podgroups), bool)
+        wanted[[row for one in self.gang_groups[at:] for row in one]] = True
+        after = set(dropwhile(lambda one: one != gang_group, in_order(self.host, wanted)))
+        last = len(self.gang_groups)
+        place = next((n for n in range(at + 1, last) if self.gang_groups[n] in after), last)
+        self.gang_groups.insert(place, gang_group)
+        self._closed = closed_to(self.host, self.progress.setup.closed, self.gang_groups)
+
+
+def _waiting(host: Host, progress: Progress) -> Bools:
+    """bool[G]: podgroups that starve and are not held back."""
+    waiting: Bools = host.starving & host.valid
+    waiting[list(progress.held)] = False
+    return waiting
+
+
+def _admitted(progress: Progress, starving: list[GangGroup]) -> tuple[Progress, list[GangGroup]]:
+    """The gang groups that get a turn in this cycle, in order: they do not pause, and the setup limits their number."""
+    setup, searched = progress.setup, progress.searched
+    awake = [one for one in starving if not setup.backoff.holds(one, progress.snapshot, progress.now)]
+    fresh = [one for one in awake if one not in searched]
+    turn = searched.union(fresh[: max(0, setup.gang_groups - len(searched))] if setup.gang_groups else fresh)
+    seen = set(progress.starving)
+    after = replace(
+        progress,
+        starving=(*progress.starving, *(one for one in starving if one not in seen)),
+        searched=turn,
+        more=progress.more or any(one not in turn for one in fresh),
+    )
+    return after.on_state_of(progress), [one for one in awake if one in turn]
