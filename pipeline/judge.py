@@ -18,9 +18,8 @@ from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.decided import carried_out, tried
 from pipeline.decision.headroom import takes, takes_after
 from pipeline.decision.law import UPKEEP, why_unlawful
-from pipeline.decision.overlay import released
 from pipeline.decision.plan import Plan
-from pipeline.decision.statement import Statement
+from pipeline.decision.statement import Statement, withdrawal
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.placement.feasibility import Leftover, against_anti_affinity, asked, feasibly_left
 from pipeline.placement.filters import well_placed
@@ -136,7 +135,7 @@ def _unpaid(made: Statement, host: Host) -> str | None:
     if takes(host.on(WhatIf.of(snapshot).withdrawing(promised)), rows):
         return None
     # What one queue is promised may be a part of another's share: only a snapshot without it has the shares anew.
-    without = carried_out(released(promised), snapshot, host.context.now)
+    without = carried_out(withdrawal(promised), snapshot, host.context.now)
     return None if takes(host.on(without), rows) else "the queue may not take more"
 
 

@@ -15,10 +15,9 @@ from pipeline.actions.substitution import substitute
 from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.overlay import released
 from pipeline.decision.plan import Plan
 from pipeline.decision.reservation import Ending, GivenUp, held_for, still_holding
-from pipeline.decision.statement import Statement
+from pipeline.decision.statement import Statement, withdrawal
 from pipeline.policy import Policy, Purpose
 
 
@@ -74,7 +73,7 @@ class Moment:
             withdrawn = PlanWithdrawn(
                 plan_id=held.plan_id, epoch=self.epoch, reason=reason, overdue=late, judged_on=self.on
             )
-            return Instead(f"{held.plan_id}:withdrawn", "withdrawn", withdrawn, released(why.waiting))
+            return Instead(f"{held.plan_id}:withdrawn", "withdrawn", withdrawn, withdrawal(why.waiting))
         key, expires_at = f"{held.plan_id}:instead", self.on.at + held_for(found.statement, self.snapshot, self.policy)
         body = decision(
             key, self.epoch, found, found.statement, self.snapshot, self.naming, expires_at, judged_on=self.on

@@ -9,9 +9,8 @@ from pipeline.cluster.arrays import Bools
 from pipeline.cluster.rules.gang_groups import asking, together
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.decision.claim import claimed_nodes
-from pipeline.placement.cordoning import without
 from pipeline.placement.kinds import PodgroupKind, kind_of
-from pipeline.placement.starving import in_order, queue_depth, served, within_depth
+from pipeline.placement.serving_order import in_order, queue_depth, within_depth
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
 from pipeline.records import replace
@@ -43,8 +42,8 @@ def allocate(progress: Progress) -> Progress:
             made = placer_of(progress.policy)(host, gang_group, "allocate")
             progress = progress.decided(made) if made is not None else progress
     nodes = progress.snapshot.nodes
-    shut = without(progress.snapshot, claimed_nodes(progress.snapshot, claims))
-    done = _in_turns(replace(progress, snapshot=shut, origin=None))
+    closed = progress.snapshot.closing(claimed_nodes(progress.snapshot, claims))
+    done = _in_turns(replace(progress, snapshot=closed, origin=None))
     return replace(done, snapshot=replace(done.snapshot, nodes=nodes), origin=None)
 
 
@@ -61,7 +60,7 @@ def _in_turns(progress: Progress) -> Progress:
     host, going = progress.host(), True
     depth = queue_depth(progress.policy, "allocate")
     if depth:
-        ranked = in_order(host, left & host.valid & (progress.snapshot.counts.pending > 0))
+        ranked = list(in_order(host, left & host.valid & (progress.snapshot.counts.pending > 0)))
         left[:] = False
         left[[row for gang_group in within_depth(host, ranked, depth) for row in gang_group]] = True
     # One task, as upstream does; where very many tasks wait, one task hardly changes a share.
@@ -72,7 +71,7 @@ def _in_turns(progress: Progress) -> Progress:
         left = left & host.valid & (snapshot.counts.pending > 0) & ~host.overused[snapshot.podgroups.queue]
         waiting = left.copy()
         several = np.count_nonzero(waiting) > 1  # else there is none of its kind
-        for gang_group in served(host, waiting):
+        for gang_group in in_order(host, waiting):
             kind = kind_of(snapshot, gang_group) if several else None
             if kind in without_room:
                 left[asking(snapshot, gang_group)] = False

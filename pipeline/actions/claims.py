@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Rows, distinct
 from pipeline.decision.claim import Claim, claimed_nodes
-from pipeline.placement.starving import in_order
+from pipeline.placement.serving_order import in_order
 from pipeline.plugins.host import Host
 
 

@@ -6,7 +6,7 @@ from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.decision.statement import statement
-from pipeline.placement.starving import in_order
+from pipeline.placement.serving_order import in_order
 
 
 def enqueue(progress: Progress) -> Progress:

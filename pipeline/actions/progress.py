@@ -14,9 +14,8 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation
-from pipeline.decision.overlay import released
 from pipeline.decision.plan import Plan, upkeep
-from pipeline.decision.statement import Statement, together
+from pipeline.decision.statement import Statement, together, withdrawal
 from pipeline.keeping import begun_like, cached_property, made_of
 from pipeline.placement.undone import may_be_undone, undone
 from pipeline.plugins.host import Host
@@ -186,7 +185,7 @@ class Progress:
 
     def without_promises(self, rows: Rows) -> Host:
         """What the plugins would say if the tasks ``rows`` were promised nothing."""
-        return self.host().on(carried_out(released(rows), self.snapshot, self.now))
+        return self.host().on(carried_out(withdrawal(rows), self.snapshot, self.now))
 
     def attempt(
         self, purpose: Purpose, gang_group: GangGroup, action: str, *, within_podgroup: bool = False

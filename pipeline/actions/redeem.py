@@ -22,7 +22,7 @@ from pipeline.decision.explanation import Reason
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import task_order
 from pipeline.placement.promises import fitting, kept
-from pipeline.placement.starving import in_order
+from pipeline.placement.serving_order import in_order
 from pipeline.plugins.host import Host
 from pipeline.solvers.registry import placer_of, unkept
 

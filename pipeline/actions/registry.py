@@ -16,7 +16,7 @@ from pipeline.actions.stale_gang_eviction import NAME as CLEARING
 from pipeline.actions.stale_gang_eviction import next_grace_over, stale_gang_eviction
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.errors import PolicyRefused
-from pipeline.placement.starving import QUEUE_DEPTH
+from pipeline.placement.serving_order import QUEUE_DEPTH
 from pipeline.plugins.arguments import COUNT, SWITCH, Kind
 from pipeline.policy import Policy, Purpose
 from pipeline.solvers.registry import BY_PARTS

@@ -11,7 +11,6 @@ from pipeline.cluster.tables import RUNNING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import taking_back
-from pipeline.placement.cordoning import without
 from pipeline.policy import Purpose
 from pipeline.propose import propose
 from pipeline.records import replace
@@ -49,7 +48,7 @@ def substitute(made: Attempt, promised: Rows, overdue: Rows, avoided: Rows) -> P
         preemptible=with_rows(tasks.preemptible, late, np.False_),
         nominated=with_rows(tasks.nominated, promised, NONE),
     )
-    what_if = without(replace(snapshot, tasks=spared), np.unique(tasks.node[late]).astype(np.int64))
+    what_if = replace(snapshot, tasks=spared).closing(np.unique(tasks.node[late]).astype(np.int64))
     found = propose(replace(made, snapshot=what_if, podgroups=together(snapshot, made.podgroups[0])))
     if isinstance(found, NoPlan):
         return None

@@ -19,6 +19,7 @@ from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.tables import PENDING
 from pipeline.keeping import Keeping, cached_property
 from pipeline.kernels import kernel
+from pipeline.records import replace
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,13 @@ class Snapshot(CarriedTables, Keeping):
     def role_minimum(self) -> Longs:
         """int64[G]: sum of the minima of each podgroup's roles."""
         return self.parts.role_minimum
+
+    def closing(self, nodes: Rows) -> "Snapshot":
+        """The snapshot with ``nodes`` (int64[M]) closed to a preemptor: they keep their tasks, and take no others.
+
+        A task that tolerates a cordon may still use them.
+        """
+        return replace(self, nodes=self.nodes.closing(nodes)) if len(nodes) else self
 
     @property
     def seniority(self) -> Longs:

@@ -71,7 +71,7 @@ class Nodes:
             return self.capacity
         return np.asarray(self.allocatable[self.schedulable].sum(axis=0), np.int64)
 
-    def shut(self, rows: Rows) -> "Nodes":
+    def closing(self, rows: Rows) -> "Nodes":
         """The nodes with some (int64[M]) closed to one preemptor: no cordon of the fleet's, so they still count."""
         nodes = replace(self, schedulable=with_rows(self.schedulable, rows, np.False_))
         return begun_with(nodes, open_capacity=self.open_capacity)

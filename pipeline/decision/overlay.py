@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import Changes, Decided
 from pipeline.cluster.updates.fold import fold
 from pipeline.decision.decided import decided
-from pipeline.decision.statement import Statement, statement
+from pipeline.decision.statement import Statement
 from pipeline.records import replace
 
 
@@ -70,8 +68,3 @@ class Overlay:
 def not_in(decisions: tuple[Outstanding, ...], snapshot: Snapshot) -> tuple[Outstanding, ...]:
     """The decisions that the snapshot does not contain."""
     return tuple(one for one in decisions if one.made.seq > snapshot.decided)
-
-
-def released(tasks: Rows) -> Statement:
-    """The statement that takes the nominations of ``tasks`` back."""
-    return statement("withdraw", nominated=tasks, nominated_node=np.full(len(tasks), NONE, np.int64))

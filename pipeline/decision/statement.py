@@ -148,6 +148,11 @@ def together(some: Sequence[Statement]) -> Statement:
     return statement(first.action, first.preemptor, purpose=first.purpose, **columns)
 
 
+def withdrawal(promised: Rows) -> Statement:
+    """The statement that withdraws the nominations of the tasks ``promised``."""
+    return statement("withdraw", nominated=promised, nominated_node=_none(len(promised)))
+
+
 def taking_back(made: Statement, promised: Rows) -> Statement:
     """The statement that also withdraws those nominations of the tasks ``promised`` that it does not make anew."""
     left = without(promised, np.concatenate([made.nominated, made.bound]))

@@ -14,11 +14,10 @@ from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
-from pipeline.decision.overlay import released
 from pipeline.decision.plan import Plan, assumptions
-from pipeline.decision.statement import statement, taking_back
+from pipeline.decision.statement import statement, taking_back, withdrawal
 from pipeline.placement.promises import kept
-from pipeline.placement.starving import in_order
+from pipeline.placement.serving_order import in_order
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.records import replace
@@ -57,7 +56,7 @@ def _held_whole(snapshot: Snapshot, moving: Rows) -> Rows:
 
 def unpromised(attempt: Attempt, rows: Rows) -> Attempt:
     """The attempt as if the tasks ``rows`` were promised nothing."""
-    return replace(attempt, snapshot=carried_out(released(rows), attempt.snapshot, attempt.now))
+    return replace(attempt, snapshot=carried_out(withdrawal(rows), attempt.snapshot, attempt.now))
 
 
 def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: Rows) -> Plan:

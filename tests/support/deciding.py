@@ -20,7 +20,7 @@ from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
-from pipeline.placement.starving import in_order
+from pipeline.placement.serving_order import in_order
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
 

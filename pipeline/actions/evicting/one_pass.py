@@ -17,9 +17,8 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import Plan
-from pipeline.placement.cordoning import without
 from pipeline.placement.kinds import PodgroupKind, kind_of
-from pipeline.placement.starving import in_order, queue_depth, within_depth
+from pipeline.placement.serving_order import in_order, queue_depth, within_depth
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.records import replace
@@ -82,7 +81,7 @@ class Pass:
         self.action, self._purpose, self._within_podgroup = action, purpose, within_podgroup
         host = progress.host_for(purpose)
         with progress.setup.observer.step("starving", action=action) as notes:
-            starving = in_order(host, _waiting(host, progress))
+            starving = list(in_order(host, _waiting(host, progress)))
             starving = within_depth(host, starving, queue_depth(progress.policy, action))
             self.progress, self.gang_groups = _admitted(progress, starving)
             notes.set(starving=len(starving), searched=len(self.gang_groups))
@@ -143,7 +142,7 @@ class Pass:
             return attempt
         key, known = self._closed[at].tobytes(), self.known.cordoned
         if key not in known:
-            known[key] = without(self.progress.snapshot, self._closed[at])
+            known[key] = self.progress.snapshot.closing(self._closed[at])
         return replace(attempt, snapshot=known[key])
 
     def host_of(self, attempt: Attempt) -> Host:

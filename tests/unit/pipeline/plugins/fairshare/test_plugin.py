@@ -8,8 +8,7 @@ import pytest
 from actors.cli.simulate import open_case, simulate
 from pipeline.cluster.arrays import UNLIMITED
 from pipeline.cluster.what_if import WhatIf
-from pipeline.placement.cordoning import without
-from pipeline.placement.starving import in_order
+from pipeline.placement.serving_order import in_order
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import Purpose
@@ -51,7 +50,7 @@ def test_cordoned_nodes_are_not_shared():
 
 def test_nodes_that_are_closed_to_one_preemptor_are_shared():
     case = open_case(file([queue("a"), queue("b")], [group("one", "a", waiting=9), group("two", "b", waiting=9)]))
-    shut = without(case.snapshot, np.array([0]))
+    shut = case.snapshot.closing(np.array([0]))
     assert not shut.nodes.schedulable.any()
     shares = [Host(Context(state, case.policy, case.now)).fair_share() for state in (case.snapshot, shut)]
     assert shares[0] is not None

@@ -14,16 +14,12 @@ from pipeline.policy import Policy
 QUEUE_DEPTH = "queue_depth"
 
 
-def in_order(host: Host, wanted: Bools) -> list[tuple[int, ...]]:
+def in_order(host: Host, wanted: Bools) -> Iterator[tuple[int, ...]]:
     """The ``wanted`` podgroups (bool[G]) as gang groups, by the order of queues, then of podgroups.
 
-    A gang group has the place of its first member and is complete: it includes members that are not wanted.
+    A gang group has the place of its first member and is complete: it includes members that are not wanted. The order
+    is worked out as far as it is asked for.
     """
-    return list(served(host, wanted))
-
-
-def served(host: Host, wanted: Bools) -> Iterator[tuple[int, ...]]:
-    """The same as an iterator, for callers that may need the first few only."""
     snapshot, rows = host.context.snapshot, wanted.nonzero()[0]
     ranked = _ranked(host, rows) if len(rows) > 1 else rows.tolist()
     if not snapshot.once(gang_groups).gang_group:
