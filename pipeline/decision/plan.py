@@ -52,8 +52,6 @@ class Plan:
         What it does, what it assumes, and why it is as it is.
     price
         What it costs.
-    domain
-        Row of the domain in which it places the preemptor.
     expires_at
         Seconds on the caller's clock after which it must not be committed.
     """
@@ -61,9 +59,13 @@ class Plan:
     statement: Statement
     assumes: Assumptions
     price: Price
-    domain: int
     expires_at: float
     explanation: Explanation
+
+    @property
+    def domain(self) -> int:
+        """Row of the domain in which it places the preemptor."""
+        return self.price.domain
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,11 @@ class NoPlan:
     """There is no plan; the explanation says why."""
 
     explanation: Explanation
+
+
+def plan_of(attempt: Attempt, made: Statement, price: Price, why: Explanation) -> Plan:
+    """The plan of a statement that was found for an attempt."""
+    return Plan(made, assumptions(attempt, made), price, attempt.now + attempt.policy.plan_ttl_s, why)
 
 
 def assumptions(attempt: Attempt, made: Statement) -> Assumptions:
@@ -112,14 +119,7 @@ def upkeep(attempt: Attempt, made: Statement) -> Plan:
     why = Explanation(
         attempt.purpose.value, made.preemptor, minimum, Reason.CHOSEN, domain, bundles=_cleared(snapshot, made)
     )
-    return Plan(
-        made,
-        assumptions(attempt, made),
-        _price(attempt, made, domain),
-        domain,
-        attempt.now + attempt.policy.plan_ttl_s,
-        why,
-    )
+    return plan_of(attempt, made, _price(attempt, made, domain), why)
 
 
 def _cleared(snapshot: Snapshot, made: Statement) -> tuple[VictimBundle, ...]:

@@ -262,13 +262,14 @@ def _plans(attempt: Attempt, host: Host, whole: Plan, statements: Sequence[State
     prices, assumed = _prices(attempt, host, statements, whole.domain), assumptions_of(attempt, statements)
     taken = _taken(snapshot, whole.explanation.bundles, gone)
     why = replace(whole.explanation, together=len(statements))
+    whys = (
+        replace(why, preemptor=made.preemptor, minimum=len(made.nominated), bundles=bundles)
+        for made, bundles in zip(statements, taken, strict=True)
+    )
     return tuple(
-        Plan(
-            made, assumes, price, whole.domain, whole.expires_at,
-            replace(why, preemptor=made.preemptor, minimum=len(made.nominated), bundles=bundles),
-        )
-        for made, assumes, price, bundles in zip(statements, assumed, prices, taken, strict=True)
-    )  # fmt: skip
+        Plan(made, assumes, price, whole.expires_at, own)
+        for made, assumes, price, own in zip(statements, assumed, prices, whys, strict=True)
+    )
 
 
 def _prices(attempt: Attempt, host: Host, statements: Sequence[Statement], domain: int) -> list[Price]:

@@ -17,7 +17,7 @@ from pipeline.cluster.tables import Budgets
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import CLOSEST, Explanation, Reason
 from pipeline.decision.headroom import limits_of
-from pipeline.decision.plan import NoPlan, Plan, assumptions, explained
+from pipeline.decision.plan import NoPlan, Plan, explained, plan_of
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.statement import statement
 from pipeline.placement.compositions import compositions, has_choice
@@ -262,12 +262,10 @@ def _plan(attempt: Attempt, host: Host, search: BundleSearch, best: Best) -> Pla
             spread=host.spreads_cards,
         ),
     )  # fmt: skip
-    domain = selection.price.domain
     explanation = replace(
         _explained(attempt, need, Reason.CHOSEN, best),
-        domain=domain,
+        domain=selection.price.domain,
         bundles=told_bundles(search, selection.outcome),
         given_back=selection.given_back,
     )
-    expires_at = attempt.now + attempt.policy.plan_ttl_s
-    return Plan(made, assumptions(attempt, made), selection.price, domain, expires_at, explanation)
+    return plan_of(attempt, made, selection.price, explanation)

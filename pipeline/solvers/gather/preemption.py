@@ -20,7 +20,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import CLOSEST, DomainTried, Reason
 from pipeline.decision.headroom import takes as takes_all
 from pipeline.decision.headroom import takes_lasting
-from pipeline.decision.plan import NoPlan, Plan, assumptions, explained
+from pipeline.decision.plan import NoPlan, Plan, explained, plan_of
 from pipeline.decision.price import lost_work
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import Need
@@ -209,8 +209,7 @@ def _plan(
         made = taking_back(made, _on_its_nodes(attempt.snapshot, outdone, made))
     fates = (replace(one, reason=Reason.CHOSEN) if one.domain == best.price.domain else one for one in tried)
     why = replace(explained(attempt, need.minimum, Reason.CHOSEN, best.price.domain), tried=tuple(fates))
-    expires_at = attempt.now + attempt.policy.plan_ttl_s
-    return Plan(made, assumptions(attempt, made), best.price, best.price.domain, expires_at, why)
+    return plan_of(attempt, made, best.price, why)
 
 
 def _statement(attempt: Attempt, host: Host, room: MadeRoom) -> Statement:

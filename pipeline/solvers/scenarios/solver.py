@@ -17,7 +17,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.headroom import takes_after
 from pipeline.decision.law import lawful, passes, victim_point, why_not_taken
-from pipeline.decision.plan import NoPlan, Plan, assumptions, explained
+from pipeline.decision.plan import NoPlan, Plan, explained, plan_of
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import Need
@@ -217,10 +217,8 @@ def _plan(attempt: Attempt, host: Host, need: Need, ground: NodeSlice, found: Wo
     )  # fmt: skip
     alone = moving_alone(snapshot, victims.lost)
     made = taking_back(made, alone) if len(alone) else made
-    price = _price(attempt, host, need, made, ground)
-    expires_at = attempt.now + attempt.policy.plan_ttl_s
     why = explained(attempt, need.minimum, Reason.CHOSEN, ground.domain)
-    return Plan(made, assumptions(attempt, made), price, ground.domain, expires_at, why)
+    return plan_of(attempt, made, _price(attempt, host, need, made, ground), why)
 
 
 def _price(attempt: Attempt, host: Host, need: Need, made: Statement, ground: NodeSlice) -> Price:

@@ -5,7 +5,7 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.law import TOO_FAST
-from pipeline.decision.plan import NoPlan, Plan, assumptions
+from pipeline.decision.plan import NoPlan, Plan, plan_of
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.statement import Statement
 from pipeline.plugins.host import Host
@@ -30,10 +30,7 @@ def victim_point(purpose: Purpose) -> ExtensionPoint:
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     """Room for the attempt's tasks, one by one; in preempt also from the podgroup's own if the attempt says so."""
     made, why = serve(host, attempt)
-    if made is None:
-        return NoPlan(why)
-    price, expires_at = _price(attempt, host, made), attempt.now + attempt.policy.plan_ttl_s
-    return Plan(made, assumptions(attempt, made), price, price.domain, expires_at, why)
+    return NoPlan(why) if made is None else plan_of(attempt, made, _price(attempt, host, made), why)
 
 
 def _price(attempt: Attempt, host: Host, made: Statement) -> Price:

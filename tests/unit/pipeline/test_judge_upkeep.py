@@ -10,7 +10,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, PENDING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
-from pipeline.decision.plan import Plan, assumptions
+from pipeline.decision.plan import Plan, plan_of
 from pipeline.decision.price import NO_VICTIMS
 from pipeline.decision.statement import Statement, statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
@@ -25,7 +25,7 @@ def planned(state: Snapshot, made: Statement) -> Plan:
     """A plan of somebody's, made on a state."""
     attempt = Attempt(state, DEFAULT, made.purpose, (), None, 0.0, made.action)
     why = Explanation(Purpose.ALLOCATE.value, made.preemptor, 0, Reason.CHOSEN)  # judge never asks the explanation
-    return Plan(made, assumptions(attempt, made), NO_VICTIMS, 0, 30.0, why)
+    return plan_of(attempt, made, NO_VICTIMS, why)
 
 
 def judged(plan: Plan, state: Snapshot) -> Verdict:
