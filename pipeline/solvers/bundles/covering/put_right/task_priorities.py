@@ -10,9 +10,9 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, distinct, is_among
 from pipeline.cluster.orders import first_of
-from pipeline.kernels import kernel, writing
+from pipeline.kernels import kernel
 from pipeline.records import replace
-from pipeline.solvers.bundles.bundling.records import Units
+from pipeline.solvers.bundles.bundling.records import Entries, Units
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import selected_of
@@ -48,11 +48,11 @@ def by_task_priority(here: DomainBundles, found: Selection) -> Selection:
     """
     if not _is_outranked(here, found):
         return found
-    surplus, changed = _surplus_of(here, found), False
+    terms, surplus, changed = here.search.terms, _surplus_of(here, found), False
     left = tries(len(here.search.snapshot.nodes))
     done, used = np.zeros(len(surplus.goes), bool), np.zeros(len(surplus.other), bool)
     while left > 0:
-        goes, instead = _matched(here, surplus, done, used)
+        goes, instead = _pairs(surplus, done, used, terms.entries, terms.worth.coverage)
         todo = [np.arange(len(goes))] if len(goes) else []
         if not todo:
             break
@@ -159,32 +159,21 @@ def _surplus_of(here: DomainBundles, found: Selection) -> _Surplus:
     return _Surplus(goes, other[order], first, last)
 
 
-def _matched(here: DomainBundles, surplus: _Surplus, done: Bools, used: Bools) -> tuple[Rows, Rows]:
-    """Positions of entries that may stay, the last first, and of those that may go instead: see ``_pairs``."""
-    entries, coverage = here.search.terms.entries, here.search.terms.worth.coverage
-    details = entries.of_tasks
-    return _pairs(
-        surplus.goes, surplus.other, surplus.first, surplus.last, done, used.copy(),
-        entries.task, entries.shape, details.role, details.subgroup, details.priority, coverage,
-    )  # fmt: skip
-
-
-@writing("used")
-def _pairs(
-    goes: Rows, other: Rows, first: Rows, last: Rows, done: Bools, used: Bools,
-    task: Rows, shape: Ids, role: Ids, part: Ids, priority: Ids, coverage: Longs,
-) -> tuple[Rows, Rows]:  # fmt: skip
-    """Pairs of a task that goes and one that may go for it; the last that goes is matched first.
+@kernel
+def _pairs(surplus: _Surplus, done: Bools, used: Bools, entries: Entries, coverage: Longs) -> tuple[Rows, Rows]:
+    """Positions of entries that may stay, the last first, and of those that may go instead.
 
     What is ``done`` is matched no more, and what is ``used`` goes for nothing else.
     """
+    goes, details, used = surplus.goes, entries.of_tasks, used.copy()
     stay, leave, many = np.empty(len(goes), np.int64), np.empty(len(goes), np.int64), 0
     for at in range(len(goes) - 1, -1, -1):
-        row = task[goes[at]]
-        for one in range(first[at], 0 if done[at] else last[at]):
-            lower = task[other[one]]
-            alike = role[lower] == role[row] and part[lower] == part[row] and priority[lower] < priority[row]
-            if alike and not used[one] and coverage[shape[other[one]]] <= coverage[shape[goes[at]]]:
+        row, covers = entries.task[goes[at]], coverage[entries.shape[goes[at]]]
+        for one in range(surplus.first[at], 0 if done[at] else surplus.last[at]):
+            lower = entries.task[surplus.other[one]]
+            alike = details.role[lower] == details.role[row] and details.subgroup[lower] == details.subgroup[row]
+            less = details.priority[lower] < details.priority[row]
+            if alike and less and not used[one] and coverage[entries.shape[surplus.other[one]]] <= covers:
                 stay[many], leave[many], used[one] = at, one, True
                 many += 1
                 break
