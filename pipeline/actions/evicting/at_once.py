@@ -8,14 +8,16 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from itertools import islice
 
+import numpy as np
+
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.evicting.dealing import can_be_dealt, dealt
-from pipeline.actions.evicting.in_sum import cost_less
 from pipeline.actions.evicting.leftovers import in_turn
 from pipeline.actions.evicting.one_kind import MOST_RANKED, as_one, rigid_of_one_kind, rigid_of_one_rank
 from pipeline.actions.evicting.one_pass import Leading, Pass
 from pipeline.actions.progress import Progress
 from pipeline.decision.plan import NoPlan, Plan
+from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.solvers.registry import DEALING
 
 #: Only in fleets of at most this many nodes are gang groups of one rank served at once, and is that compared with one
@@ -119,4 +121,14 @@ def _cheaper(
     if done.lost or not set(served) <= set(some[: len(found)]):
         return None if done.lost else []
     same = len(others) == len(found)
-    return others if same and cost_less(this.progress.snapshot, this.host, others, found) else found
+    return others if same and _in_sum(this, others) < _in_sum(this, found) else found
+
+
+def _in_sum(this: Pass, plans: Sequence[Plan]) -> Price:
+    """The price of all victims of some plans, in units of all that they place; they may lie in any domain."""
+    snapshot, host, first = this.progress.snapshot, this.host, plans[0].statement
+    gone = np.sort(np.concatenate([plan.statement.evictions for plan in plans]))
+    placed = np.concatenate([plan.statement.placed for plan in plans])
+    requested = snapshot.shapes.request[snapshot.tasks.shape[placed]].sum(axis=0)
+    rank = host.price_rank(first.purpose, first.preemptor)
+    return price_of(snapshot, gone, requested, lost_work(snapshot, host.context.now), rank, 0)
