@@ -29,7 +29,7 @@ from actors.configuration.settings import TelemetrySettings
 from actors.fleets.inventory import PODS_OF_A_NODE, ArrivalKind, Arrivals, Inventory, load_inventory
 from actors.fleets.process import FleetLoop, FleetPace
 from actors.fleets.simulated import SimulatedFleet
-from actors.ingestion.ingestor import GROUP
+from actors.ingestion.group_notes import GROUP
 from actors.observability.span_store import gathered
 from actors.observability.telemetry import start as start_telemetry
 from actors.observability.traces import SPAN_ATTEMPT, SPAN_CYCLE, SPAN_INGEST, SPAN_JUDGE, SPAN_RECORD, SpanRecord

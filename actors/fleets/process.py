@@ -20,7 +20,7 @@ from actors.documents.safe_msgpack import WIRE_LIMITS, WireLimits, whole_number
 from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.simulated import SimulatedFleet
 from actors.fleets.workload import arriving, initial_load, runtimes_s
-from actors.ingestion.ingestor import GROUP as INGESTORS
+from actors.ingestion.group_notes import GROUP as INGESTORS
 from actors.ingestion.loop import unlike_any_other
 from actors.observability.logs import write_log
 from actors.observability.telemetry import Telemetry, counting_outages

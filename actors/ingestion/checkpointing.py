@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from actors.broker import checkpoints
 from actors.broker.bus import DECISIONS, EVENTS, Bus, Entry, id_order
 from actors.broker.checkpoints import CheckpointManifest, PackedState, packed
+from actors.ingestion.group_notes import GROUP
 from actors.ingestion.known.state import SCHEMA
 from actors.ingestion.ordered_reading import size
 from actors.ingestion.pace import Pace
@@ -44,8 +45,8 @@ class _UnderWay:
 class Checkpointing:
     """Counts what came since the last checkpoint, and makes the next. Not for several threads at once."""
 
-    def __init__(self, bus: Bus, group: str, pace: Pace, elapsed_s: Callable[[], float], packs: Packs) -> None:
-        self._bus, self._group, self._pace, self._elapsed_s, self._packs = bus, group, pace, elapsed_s, packs
+    def __init__(self, bus: Bus, pace: Pace, elapsed_s: Callable[[], float], packs: Packs) -> None:
+        self._bus, self._pace, self._elapsed_s, self._packs = bus, pace, elapsed_s, packs
         self._before: CheckpointManifest | None = None
         self._under_way: _UnderWay | None = None
         self._entries, self._bytes, self._begun_at = 0, 0, elapsed_s()
@@ -92,7 +93,7 @@ class Checkpointing:
         before = self._before
         self._before = checkpoints.save(self._bus, one.state.result(), schema=SCHEMA, covers=one.covers, before=before)
         self._under_way = None  # where the broker was away, it is written at a later turn
-        self._bus.cover(EVENTS, self._group, upto=one.covers[EVENTS])
+        self._bus.cover(EVENTS, GROUP, upto=one.covers[EVENTS])
         if before is not None:
             self._bus.trim(EVENTS, covered=before.covers[EVENTS])
             covered = min([before.covers[DECISIONS], *one.needed], key=id_order)

@@ -15,8 +15,6 @@ begins anew.
 from __future__ import annotations
 
 import logging
-import math
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from actors.broker import checkpoints
@@ -33,6 +31,7 @@ from actors.ingestion.fleet_counts import (
     wrong_with_list,
     wrong_with_writer,
 )
+from actors.ingestion.group_notes import GROUP, GroupNotes
 from actors.ingestion.interpreter import Interpreter, as_sent
 from actors.ingestion.known.other_writers import OtherWriters
 from actors.ingestion.known.row_names import RowNames
@@ -48,17 +47,11 @@ from pipeline.errors import StateRefused
 
 log = logging.getLogger(__name__)
 
-GROUP = "ingestor"
 #: Rows of what is gone stay until a list numbers all rows anew. A list is asked for when such rows are more than the
 #: others, and more than this number.
 SPARE_ROWS = 200_000
 #: At most this many trace contexts of events are kept for the next cycle's links.
 _LINKS = 64
-#: Ids of the newest entries that are remembered while another service leads, or none does.
-_UNNOTED = 10_000
-#: Seconds after which the group follows what was folded. Each time the broker waits for its disk, and all its clients
-#: with it.
-NOTE_EVERY_S = 0.25
 #: No clocks differ by more than this many seconds: an entry that is further ahead has an id that its writer chose.
 AHEAD_S = 86_400.0
 _LOST = "the broker has lost what was read of events or decisions"
@@ -96,16 +89,15 @@ class Ingestor:
         buried: Callable[[str, int], object] | None = None,
         packs: Packs = at_once,
     ) -> None:
-        self._bus, self._consumer, self._now_s, self._limits, self._buried = bus, consumer, now_s, limits, buried
+        self._bus, self._now_s, self._limits, self._buried = bus, now_s, limits, buried
         self._elapsed_s = elapsed_s or now_s
         self._pace = pace if pace is not None else Pace()
         self._most = most
         self._interpreter = Interpreter(most=most)
         self._reading = OrderedReading(bus, self._pace.entries, self._pace.read_bytes)
-        self._checkpoints = Checkpointing(bus, GROUP, self._pace, self._elapsed_s, packs)
+        self._checkpoints = Checkpointing(bus, self._pace, self._elapsed_s, packs)
         self._leads, self._whole = True, False
-        self._new_to_lead, self._noted_at = False, -math.inf
-        self._unnoted = deque[str](maxlen=_UNNOTED)
+        self._notes = GroupNotes(bus, consumer, self._pace.entries, self._elapsed_s)
         self.overtaken = False
         """Entries were lost before they were read: the state stays wrong; begin with the newest checkpoint."""
         self.lost = False
@@ -126,7 +118,7 @@ class Ingestor:
     def leads(self, leads: bool) -> None:
         if leads != self._leads:  # the one before wrote one not long ago, or the next one will
             self._checkpoints.begin_anew()
-            self._new_to_lead = leads
+            self._notes.new_to_lead = leads
         self._leads = leads
 
     @property
@@ -250,7 +242,7 @@ class Ingestor:
                     log.warning("refused %s %s: %s", letter.stream, letter.entry, letter.reason)
             if new and self._buried is not None:
                 self._buried(stream, new)
-        self._unnoted.extend(entry.id for entry in entries if entry.stream == EVENTS)
+        self._notes.folded(entries)
         self._note()
         self._checkpoints.count(entries)
         if self._leads and self._checkpoints.due:
@@ -343,25 +335,8 @@ class Ingestor:
     # -- durability --------------------------------------------------------------------------------------------
 
     def _note(self) -> None:
-        """Let the group follow: its entries stay unacknowledged until a checkpoint covers them.
-
-        A fleet waits for the group where much is unread, so entries that were read before we led are noted as well.
-        That is in no hurry: see `NOTE_EVERY_S`.
-        """
-        due = len(self._unnoted) >= self._pace.entries or self._elapsed_s() >= self._noted_at + NOTE_EVERY_S
-        if not self._leads or not self._unnoted or not due:
-            return
-        self._noted_at = self._elapsed_s()
-        if self._new_to_lead:
-            reached = id_order(self._bus.reached(EVENTS, GROUP))  # the one that led before may have noted some
-            self._unnoted = deque((one for one in self._unnoted if id_order(one) > reached), _UNNOTED)
-            self._new_to_lead = False
-        while self._unnoted:  # more than are remembered may be unnoted, and never as many as would be too many
-            some = min(len(self._unnoted), self._pace.entries)
-            handed = self._bus.read(EVENTS, GROUP, self._consumer, count=some)
-            reached = id_order(handed[-1].id if handed else self._unnoted[-1])
-            while self._unnoted and id_order(self._unnoted[0]) <= reached:
-                self._unnoted.popleft()
+        if self._leads:
+            self._notes.note()
 
     def checkpoint(self) -> None:
         """Write the state, and wait for that.
@@ -381,8 +356,7 @@ class Ingestor:
         """Write the checkpoint that is under way if it is compressed, or wait for that."""
         covers = self._checkpoints.written(waits=waits)
         if covers is not None:
-            reached = id_order(covers[EVENTS])
-            self._unnoted = deque((one for one in self._unnoted if id_order(one) > reached), _UNNOTED)
+            self._notes.forget(covers[EVENTS])
             self._ask_for_fewer_rows()
 
     def _ask_for_fewer_rows(self) -> None:

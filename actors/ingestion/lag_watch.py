@@ -6,7 +6,7 @@ import logging
 import math
 
 from actors.broker.bus import DECISIONS, EVENTS, Bus, Lag
-from actors.ingestion.ingestor import GROUP
+from actors.ingestion.group_notes import GROUP
 from actors.observability.telemetry import Telemetry
 
 log = logging.getLogger(__name__)

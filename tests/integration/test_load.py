@@ -22,7 +22,8 @@ from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
 from actors.broker.retry import RetryPolicy
 from actors.documents.safe_msgpack import WIRE_LIMITS
-from actors.ingestion.ingestor import GROUP, Ingestor
+from actors.ingestion.group_notes import GROUP
+from actors.ingestion.ingestor import Ingestor
 from actors.ingestion.interpreter import Interpreter
 from actors.ingestion.pace import Pace
 from actors.protocol.bodies import PlanWithdrawn

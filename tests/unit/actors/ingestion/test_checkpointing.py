@@ -9,7 +9,8 @@ import pytest
 from actors.broker.bus import EVENTS, SNAPSHOTS, BrokerUnreachable
 from actors.broker.checkpoints import PackedState, packed
 from actors.ingestion.checkpointing import State
-from actors.ingestion.ingestor import GROUP, NOTE_EVERY_S, Ingestor
+from actors.ingestion.group_notes import GROUP, NOTE_EVERY_S
+from actors.ingestion.ingestor import Ingestor
 from tests.support.told_world import World, drained, state_of
 
 

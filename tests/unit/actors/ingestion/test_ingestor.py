@@ -7,7 +7,7 @@ import msgpack
 import pytest
 
 from actors.broker.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, Entry
-from actors.ingestion.ingestor import GROUP
+from actors.ingestion.group_notes import GROUP
 from actors.protocol.envelopes import Outgoing
 from actors.protocol.full_list import cut
 from pipeline.cluster.tables import RUNNING, TERMINATING

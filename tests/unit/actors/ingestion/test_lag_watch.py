@@ -8,7 +8,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from actors.broker.bus import DECISIONS, EVENTS
 from actors.broker.memory_bus import MemoryBus
 from actors.configuration.settings import TelemetrySettings
-from actors.ingestion.ingestor import GROUP
+from actors.ingestion.group_notes import GROUP
 from actors.ingestion.lag_watch import Lags
 from actors.observability.telemetry import start as start_telemetry
 from tests.support.assembly import Clock

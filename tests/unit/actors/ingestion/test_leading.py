@@ -4,7 +4,7 @@ import pytest
 
 from actors.broker.bus import DECISIONS, EVENTS, SNAPSHOTS, START
 from actors.configuration.settings import Settings, TelemetrySettings
-from actors.ingestion.ingestor import GROUP, NOTE_EVERY_S
+from actors.ingestion.group_notes import GROUP, NOTE_EVERY_S
 from actors.ingestion.loop import REPEAT_S, IngestLoop
 from actors.observability.telemetry import start as start_telemetry
 from pipeline.cluster.tables import RUNNING
@@ -66,7 +66,7 @@ def test_entries_that_were_read_before_one_led_are_noted_once_it_leads_without_a
 def test_all_that_was_read_before_one_led_is_noted_if_more_than_is_remembered(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actors.ingestion.ingestor._UNNOTED", 2)
+    monkeypatch.setattr("actors.ingestion.group_notes._UNNOTED", 2)
     one = world.ingestor()
     one.leads = False
     for at in range(5):
