@@ -33,9 +33,9 @@ from actors.ingestion.group_notes import GROUP
 from actors.observability.span_store import gathered
 from actors.observability.telemetry import start as start_telemetry
 from actors.observability.traces import SPAN_ATTEMPT, SPAN_CYCLE, SPAN_INGEST, SPAN_JUDGE, SPAN_RECORD, SpanRecord
+from actors.processes.service_process import ServiceProcess
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions
-from actors.ray_runtime.service_process import ServiceProcess
 
 _FLEET = "live"
 #: Nodes of eight devices in racks, ten tasks on each: eight of one device, two of none.

@@ -21,9 +21,9 @@ from actors.configuration.settings import Settings, TelemetrySettings
 from actors.fleets.inventory import load_inventory
 from actors.fleets.process import FleetLoop, FleetPace, simulated
 from actors.observability.telemetry import start as start_telemetry
+from actors.processes.service_process import ServiceProcess
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message, decode_decisions
-from actors.ray_runtime.service_process import ServiceProcess
 
 RUNS = 5
 _FLEET, _SEED = "takeover", 7

@@ -4,6 +4,6 @@ import gc
 
 #: How often Python looks for garbage by itself.
 OFTEN = gc.get_threshold()
-# Nearly all that a process of a role imports stays: to look for garbage in it again and again takes a tenth of the
-# time that imports take. `RoleProcess.settle` ends this.
+# Ray starts a process before it knows for which role: this import is the first of ours there. Nearly all that it leads
+# to stays, and to look for garbage in it again and again takes a tenth of the time. `RoleProcess.settle` ends this.
 gc.set_threshold(200_000, 20, 100)

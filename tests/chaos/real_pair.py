@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from actors.processes.service_process import END_LIMIT_S, ServiceProcess
 from actors.processes.tree import descendants, runs
-from actors.ray_runtime.service_process import END_LIMIT_S, ServiceProcess
 from tests.chaos.real_ray import Raylets, TookTooLong, Worker, until
 
 _AT_ONCE = 2

@@ -23,8 +23,8 @@ from actors.fleets.inventory import load_inventory
 from actors.fleets.process import FleetLoop, FleetPace
 from actors.fleets.simulated import SimulatedFleet
 from actors.observability.telemetry import start as start_telemetry
+from actors.processes.service_process import ServiceProcess
 from actors.processes.tree import descendants, runs
-from actors.ray_runtime.service_process import ServiceProcess
 from actors.verification.audit import AuditReport, audited
 from actors.verification.recorder import Recorder
 from tests.support.assembly import gang, rack_cluster

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.ray_runtime.service_process import ServiceProcess
+from actors.processes.service_process import ServiceProcess
 from tests.integration.services import LIMIT_S, ROOT, SIGNAL_S, Ending
 
 

@@ -15,10 +15,10 @@ import pytest
 from actors.broker.address import BrokerAddress
 from actors.broker.bus import EVENTS, id_order
 from actors.broker.embedded_broker import EmbeddedBroker
+from actors.processes.service_process import ServiceProcess
 from actors.processes.tree import descendants
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message, decode_decisions
-from actors.ray_runtime.service_process import ServiceProcess
 from tests.integration.services import LIMIT_S, SIGNAL_S, Ending, SmallFleet, asked, ready, until, url_of
 
 #: Twice the default: a leader that waits longer than this for a processor loses the lease, and here a third service

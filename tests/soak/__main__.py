@@ -13,7 +13,7 @@ from pathlib import Path
 from actors.broker.address import BrokerAddress
 from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
-from actors.ray_runtime.service_process import ServiceProcess
+from actors.processes.service_process import ServiceProcess
 from tests.soak.samples import Sample, Sampler, drifts, table
 
 _FLEET, _PORT = "soak", 9479
