@@ -19,7 +19,7 @@ from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.keeping import cached_property
-from pipeline.placement.conditions import Conditions, Unscheduled, conditions_of, left_of
+from pipeline.placement.conditions import Conditions, unscheduled_in
 from pipeline.placement.undone import may_be_undone
 from pipeline.policy import Policy, Purpose
 
@@ -65,19 +65,9 @@ class Cycle:
     backoff: Backoff
 
     @cached_property
-    def conditions(self) -> Conditions:
-        """Whether each podgroup is scheduled now, and if not why, by row."""
-        return conditions_of(self.snapshot)
-
-    @cached_property
-    def left(self) -> Conditions:
-        """The conditions of those that are not scheduled."""
-        return left_of(self.snapshot)
-
-    @cached_property
-    def unscheduled(self) -> Unscheduled:
-        """What is not scheduled, in numbers."""
-        return self.left.figures
+    def unscheduled(self) -> Conditions:
+        """Why podgroups are not scheduled now."""
+        return unscheduled_in(self.snapshot)
 
 
 def cycle(

@@ -43,7 +43,7 @@ class Why:
         for one in done.unplaced:
             for podgroup in one.gang_group:
                 attempts.setdefault(podgroup, []).append(unplaced(one.action, one.why, self._naming))
-        left = tuple(done.left)
+        left = tuple(done.unscheduled)
         names = self._naming.podgroups([one.podgroup for one in left])
         self._waiting = {
             name: condition(one, held_back(host, one), self._naming) | {"attempts": attempts.get(one.podgroup, [])}

@@ -79,8 +79,8 @@ def unplaced(action: str, why: Explanation, naming: Naming, shown: int = SHOWN) 
 
 
 def condition(found: Condition, held: Sequence[Obstacle], naming: Naming) -> dict[str, Any]:
-    """The condition of a podgroup, without its name, and what holds it back; plain data for the wire."""
-    said: dict[str, Any] = {"condition": found.kind, "reason": found.reason.value}
+    """Why a podgroup is not scheduled, without its name, and what holds it back; plain data for the wire."""
+    said: dict[str, Any] = {"condition": "Unschedulable", "reason": found.reason.value}
     counts = ("minimum", "tasks", "schedulable", "promised", "gated", "ending", "unready", "retried")
     said |= {name: getattr(found, name) for name in counts}
     return said | ({"obstacles": [_obstacle(one, naming) for one in held]} if held else {})

@@ -10,7 +10,7 @@ from actors.ingestion.known.state import LiveState
 from actors.observability.metrics import Figures
 from pipeline.cluster.arrays import UNLIMITED, UNSET, Longs
 from pipeline.cluster.resources import CPU, PODS
-from pipeline.placement.conditions import left_of
+from pipeline.placement.conditions import unscheduled_in
 
 #: Metrics of a queue are kept for this many at most, the first in the order of the tree: each costs its series.
 QUEUES = 200
@@ -23,7 +23,7 @@ def set_figures(figures: Figures, state: LiveState) -> None:
     idle = np.asarray(snapshot.room.idle.sum(axis=0), np.int64)
     there = np.flatnonzero(capacity > 0).tolist()
     figures.used.only((1.0 - float(idle[at] / capacity[at]), {"resource": names[at]}) for at in there)
-    left = left_of(snapshot)
+    left = unscheduled_in(snapshot)
     waiting = np.bincount(snapshot.podgroups.queue[left.podgroup], minlength=len(snapshot.queues))
     queues = state.names.queues[:QUEUES]
     figures.queue_waiting.only((int(waiting[row]), {"queue": queue}) for row, queue in enumerate(queues))

@@ -166,7 +166,7 @@ class Dispatcher:
         if self._tell is None:
             return
         starving = tuple(dict.fromkeys(row for gang_group in done.starving for row in gang_group))
-        unscheduled = done.left
+        unscheduled = done.unscheduled
         known = snapshot.epoch, starving, unscheduled.table[:, :2].tobytes()  # podgroups and reasons
         if done.unplaced or known != self._told:
             self._told = known
@@ -178,9 +178,9 @@ class Dispatcher:
         figures = self._telemetry.figures
         figures.cycle_s.record(took_s)
         figures.starving.set(len(done.starving))
-        figures.unschedulable.set(done.unscheduled.unschedule_job_count)
-        figures.unschedulable_tasks.set(done.unscheduled.unschedule_task_count)
-        figures.retries.add(done.unscheduled.job_retries)
+        figures.unschedulable.set(len(done.unscheduled))
+        figures.unschedulable_tasks.set(int(done.unscheduled.unready.sum()))
+        figures.retries.add(int(done.unscheduled.retried.sum()))
         for _ in range(accepted):
             figures.decision_s.record(took_s)
 

@@ -21,11 +21,7 @@ from pipeline.policy import Policy
 
 #: At most this many podgroups are worked out in one cycle; the others follow in the next.
 _AT_ONCE = 64
-_CODES = [
-    REASONS.index(reason)
-    for reason in REASONS
-    if reason not in (ConditionReason.READY, ConditionReason.NO_ROOM)
-]  # fmt: skip
+_CODES = [code for code, reason in enumerate(REASONS) if reason is not ConditionReason.NO_ROOM]
 
 
 #: The reason of a podgroup's condition, and for which others of its gang group it waits, with theirs.
@@ -42,9 +38,8 @@ class HeldBack:
 
 def held_back_of(done: Cycle, policy: Policy, now: float, before: HeldBack, epoch: int) -> HeldBack:
     """The obstacles that are known after a cycle."""
-    left = done.left
     known = before.by_row if before.epoch == epoch else {}
-    held = list(left.only(np.flatnonzero(np.isin(left.reason, _CODES))))
+    held = list(done.unscheduled.only(np.isin(done.unscheduled.reason, _CODES)))
     why = {one.podgroup: _reasons(done.snapshot, one) for one in held}
     kept = {row: found for row, said in why.items() if (found := known.get(row)) and found[0] == said}
     new = [one for one in held if one.podgroup not in kept][:_AT_ONCE]

@@ -1,4 +1,4 @@
-"""The condition of each podgroup after a cycle: whether it is scheduled, and if not why, in numbers ("Gang Plugin", 6).
+"""The condition of each podgroup that is not scheduled after a cycle: why, in numbers ("Gang Plugin", 6).
 
 Derived from the snapshot after the cycle, so tasks that the cycle bound count as ready, as "Gang Plugin" asks for tasks
 that the running transaction has allocated. Upstream also counts tasks whose allocation was undone with the rest of
@@ -21,12 +21,11 @@ from pipeline.cluster.tables import GONE, PENDING, PHASE_PENDING, TERMINATING
 
 
 class ConditionReason(StrEnum):
-    """Why a podgroup is scheduled or not; the words are Volcano's, ``SchedulingGated`` is Kubernetes'.
+    """Why a podgroup is not scheduled; the words are Volcano's, ``SchedulingGated`` is Kubernetes'.
 
     Only one that starts together with others is ``OthersNotReady``.
     """
 
-    READY = "tasks in gang are ready"
     TOO_FEW_OF_A_PART = "NotEnoughPodsOfTask"
     TOO_FEW = "NotEnoughTasks"
     NOT_ADMITTED = "NotAdmitted"
@@ -46,16 +45,16 @@ _HOLD_OTHERS = (
 
 @dataclass(frozen=True)
 class Condition:
-    """One podgroup at the end of a cycle.
+    """One podgroup that is not scheduled at the end of a cycle.
 
     Attributes
     ----------
     podgroup
         Row.
     reason
-        ``READY``, or why not: the podgroup, a role or a subgroup has too few tasks that could ever count; its queue
-        has not admitted it; too many of its tasks are gated; one of its gang group is held back for such a reason, or
-        is not there; or there is no room.
+        The podgroup, a role or a subgroup has too few tasks that could ever count; its queue has not admitted it; too
+        many of its tasks are gated; one of its gang group is held back for such a reason, or is not there; or there is
+        no room.
     minimum
         Its ``min_available``.
     tasks, schedulable, promised, gated, ending
@@ -76,25 +75,6 @@ class Condition:
     ending: int
     unready: int
     retried: bool
-
-    @property
-    def scheduled(self) -> bool:
-        """Condition ``Scheduled``; else ``Unschedulable``."""
-        return self.reason is ConditionReason.READY
-
-    @property
-    def kind(self) -> str:
-        """The condition's type."""
-        return "Scheduled" if self.scheduled else "Unschedulable"
-
-
-@dataclass(frozen=True)
-class Unscheduled:
-    """The cycle's figures: tasks that minima lack, podgroups that are not scheduled, podgroups that are tried again."""
-
-    unschedule_task_count: int
-    unschedule_job_count: int
-    job_retries: int
 
 
 @dataclass(frozen=True)
@@ -133,32 +113,12 @@ class Conditions:
         """Some of them, by position."""
         return Conditions(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
-    @property
-    def left(self) -> "Conditions":
-        """The conditions of podgroups that are not scheduled."""
-        return self.only(self.reason != REASONS.index(ConditionReason.READY))
 
-    @property
-    def figures(self) -> Unscheduled:
-        """All of them together."""
-        left = self.left
-        return Unscheduled(int(left.unready.sum()), len(left), int(left.retried.sum()))
-
-
-def conditions_of(snapshot: Snapshot) -> Conditions:
-    """The condition of every living podgroup that has tasks, by row."""
-    return _conditions(snapshot, scheduled=True)
-
-
-def left_of(snapshot: Snapshot) -> Conditions:
-    """The same for podgroups that are not scheduled, which are few."""
-    return _conditions(snapshot, scheduled=False)
-
-
-def _conditions(snapshot: Snapshot, *, scheduled: bool) -> Conditions:
+def unscheduled_in(snapshot: Snapshot) -> Conditions:
+    """The condition of every living podgroup that has tasks and is not scheduled, by row."""
     counts, groups, tasks = snapshot.counts, snapshot.podgroups, snapshot.tasks
     ready = is_ready(snapshot)
-    rows = np.flatnonzero(groups.alive & (scheduled | ~ready))
+    rows = np.flatnonzero(groups.alive & ~ready)
     theirs, first = snapshot.tasks_of_all(rows)
     status, owner = tasks.status[theirs], np.repeat(np.arange(len(rows)), np.diff(first))
     gated = tasks.gated[theirs] & (status == PENDING) & (tasks.nominated[theirs] == NONE)
@@ -168,26 +128,27 @@ def _conditions(snapshot: Snapshot, *, scheduled: bool) -> Conditions:
     short = np.maximum(groups.min_available - counts.ready, _lacking_in_roles(snapshot))
     columns = (
         _reasons(snapshot, ready, theirs[gated])[rows], groups.min_available[rows], count, counts.ready[rows],
-        counts.waiting[rows], held, ending, np.where(ready, 0, short)[rows],
-        (counts.pending + counts.waiting > 0)[rows] & ~ready[rows],
+        counts.waiting[rows], held, ending, short[rows], (counts.pending + counts.waiting > 0)[rows],
     )  # fmt: skip
     some = count > 0
     return Conditions(rows[some], *(np.asarray(column[some], np.int64) for column in columns))
 
 
 def _reasons(snapshot: Snapshot, ready: Bools, gated: Rows) -> Longs:
-    """int64[G]: of each podgroup the reason, as a position in ``REASONS``; ``gated`` are tasks that may not start."""
+    """int64[G]: of each podgroup the reason, as a position in ``REASONS``; NONE if it is ready.
+
+    ``gated`` are tasks that may not start.
+    """
     valid = is_valid(snapshot)
     held = valid & ~is_valid_without(snapshot, gated) if len(gated) else np.zeros(len(valid), bool)
     said = {
-        ConditionReason.READY: ready,
         ConditionReason.TOO_FEW_OF_A_PART: ~parts_valid(snapshot),
         ConditionReason.TOO_FEW: ~valid,
         ConditionReason.NOT_ADMITTED: snapshot.podgroups.phase == PHASE_PENDING,
         ConditionReason.GATED: held,
     }
     codes = [REASONS.index(reason) for reason in said]
-    reason = np.asarray(np.select(list(said.values()), codes, _NO_ROOM), np.int64)
+    reason = np.where(ready, NONE, np.select(list(said.values()), codes, _NO_ROOM)).astype(np.int64)
     reason[_held_by_others(snapshot, reason)] = REASONS.index(ConditionReason.OTHERS)
     return reason
 

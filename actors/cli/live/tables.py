@@ -17,7 +17,7 @@ from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Longs
 from pipeline.cluster.resources import CPU
 from pipeline.cluster.rules.gang_phase import gang_phases
 from pipeline.cluster.tables import PHASE_NAMES, QUEUE_STATE_NAMES
-from pipeline.placement.conditions import left_of
+from pipeline.placement.conditions import unscheduled_in
 
 Row = dict[str, Any]
 _UNLIMITED = "unlimited"
@@ -41,7 +41,7 @@ def queues(state: LiveState, waits: Mapping[str, PendingReasons]) -> Iterator[Ro
 def gangs(state: LiveState, waits: Mapping[str, PendingReasons]) -> Iterator[Row]:
     """Each podgroup with its counts, and why and since when it waits, if it does."""
     snapshot, groups = state.snapshot, state.snapshot.podgroups
-    reasons = {one.podgroup: one.reason.value for one in left_of(snapshot)}
+    reasons = {one.podgroup: one.reason.value for one in unscheduled_in(snapshot)}
     phases = gang_phases(snapshot)
     for row, name in enumerate(state.names.podgroups):
         if not groups.alive[row]:
@@ -129,7 +129,7 @@ OF_STREAMS: Mapping[str, Callable[[Bus], Iterator[Row]]] = {
 def _waiting(state: LiveState, waits: Mapping[str, PendingReasons]) -> dict[int, list[float | None]]:
     """By queue, since when each of its unscheduled podgroups waits; None where that is not known."""
     found: dict[int, list[float | None]] = {}
-    for one in left_of(state.snapshot):
+    for one in unscheduled_in(state.snapshot):
         told = waits.get(state.names.podgroups[one.podgroup])
         queue = int(state.snapshot.podgroups.queue[one.podgroup])
         found.setdefault(queue, []).append(told.since if told is not None else None)

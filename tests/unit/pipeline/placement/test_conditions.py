@@ -8,13 +8,13 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import FAILED, GONE, PHASE_PENDING, SUCCEEDED
 from pipeline.cycle import cycle
-from pipeline.placement.conditions import Condition, ConditionReason, Unscheduled, conditions_of
+from pipeline.placement.conditions import Condition, ConditionReason, unscheduled_in
 from tests.support.builders import Gang, Task, cluster
 from tests.support.task_centric import nominated, policy, with_tasks
 
 
 def condition(state: Snapshot, podgroup: int = 0) -> Condition:
-    return next(found for found in conditions_of(state) if found.podgroup == podgroup)
+    return next(found for found in unscheduled_in(state) if found.podgroup == podgroup)
 
 
 def waiting(running: int, pending: int, minimum: int) -> Gang:
@@ -23,43 +23,39 @@ def waiting(running: int, pending: int, minimum: int) -> Gang:
 
 def test_a_gang_that_lacks_tasks_is_unschedulable_and_says_how_many() -> None:
     found = condition(cluster([{}], [waiting(1, 3, 4)]))
-    assert (found.kind, found.reason) == ("Unschedulable", "NotEnoughResources")
+    assert found.reason == "NotEnoughResources"
     assert (found.tasks, found.schedulable, found.unready, found.retried) == (4, 1, 3, True)
 
 
 def test_a_gang_with_its_minimum_is_scheduled_although_more_wait() -> None:
-    found = condition(cluster([{}], [waiting(2, 3, 2)]))
-    assert (found.kind, found.reason) == ("Scheduled", "tasks in gang are ready")
-    assert (found.unready, found.retried) == (0, False)
+    assert tuple(unscheduled_in(cluster([{}], [waiting(2, 3, 2)]))) == ()
 
 
 def test_succeeded_and_best_effort_tasks_make_ready() -> None:
     tasks = [Task(0, cpu=1), Task(0, cpu=1, status=SUCCEEDED), Task(cpu=1)]
     state = cluster([{}], [Gang(tasks, 3)])
-    assert not condition(state).scheduled
-    assert condition(with_tasks(state, [2], best_effort=True)).scheduled
+    assert len(unscheduled_in(state)) == 1
+    assert len(unscheduled_in(with_tasks(state, [2], best_effort=True))) == 0
 
 
 def test_what_is_only_promised_is_not_schedulable_yet() -> None:
     state = nominated(cluster([{}], [waiting(0, 2, 2)]), {0: 0, 1: 0})
     found = condition(state)
-    assert (found.scheduled, found.schedulable, found.promised, found.unready) == (False, 0, 2, 2)
+    assert (found.schedulable, found.promised, found.unready) == (0, 2, 2)
 
 
 def test_tasks_that_the_cycle_bound_count() -> None:
     state = cluster([{"cpu": 2}], [waiting(0, 2, 2), waiting(0, 3, 3)])
     done = cycle(state, replace(policy(["gang", "predicates"]), actions=("allocate",)), 0.0)
-    first, second = done.conditions
-    assert (first.scheduled, first.schedulable) == (True, 2)
-    assert (second.scheduled, second.unready) == (False, 3)
-    assert done.unscheduled == Unscheduled(unschedule_task_count=3, unschedule_job_count=1, job_retries=1)
+    (second,) = done.unscheduled
+    assert (second.podgroup, second.unready, second.retried) == (1, 3, True)
 
 
 def test_parts_that_cannot_become_whole_are_named_before_the_whole() -> None:
     role = Gang([Task(0, cpu=1, role=0), Task(cpu=1, role=1)], 3, roles=(2, 1))
     whole = waiting(0, 1, 2)
     subgroup = Gang([Task(0, cpu=1, subgroup=0), Task(0, cpu=1)], 2, subgroups=((NONE, 2, NONE),))
-    reasons = [found.reason for found in conditions_of(cluster([{}], [role, whole, subgroup]))]
+    reasons = [found.reason for found in unscheduled_in(cluster([{}], [role, whole, subgroup]))]
     assert reasons == [
         ConditionReason.TOO_FEW_OF_A_PART, ConditionReason.TOO_FEW, ConditionReason.TOO_FEW_OF_A_PART,
     ]  # fmt: skip
@@ -68,18 +64,17 @@ def test_parts_that_cannot_become_whole_are_named_before_the_whole() -> None:
 def test_a_gang_that_lacks_only_a_role_lacks_as_many_tasks_as_the_role() -> None:
     tasks = [*[Task(0, cpu=1, role=0)] * 3, *[Task(cpu=1, role=1)] * 2]
     found = condition(cluster([{}], [Gang(tasks, 3, roles=(1, 2))]))
-    assert (found.kind, found.reason, found.unready) == ("Unschedulable", "NotEnoughResources", 2)
+    assert (found.reason, found.unready) == ("NotEnoughResources", 2)
 
 
 def test_a_terminated_podgroup_is_not_tried_again() -> None:
     found = condition(cluster([{}], [Gang([Task(cpu=1, status=FAILED)], 1)]))
-    assert (found.kind, found.unready, found.retried) == ("Unschedulable", 1, False)
+    assert (found.unready, found.retried) == (1, False)
 
 
 def test_a_podgroup_without_tasks_has_no_condition() -> None:
     state = cluster([{}], [Gang([], 0), Gang([Task(cpu=1, status=GONE)], 1)])
-    assert tuple(conditions_of(state)) == ()
-    assert conditions_of(state).figures == Unscheduled(0, 0, 0)
+    assert tuple(unscheduled_in(state)) == ()
 
 
 def test_a_podgroup_that_was_not_admitted_says_so() -> None:

@@ -15,7 +15,7 @@ from actors.search.pending_reasons import AGAIN_S, StarvingReasons, newest
 from pipeline.decision.explanation import DomainTried, Explanation, Reason, Ruled
 from pipeline.decision.merging import merged
 from pipeline.decision.plan import NoPlan
-from pipeline.placement.conditions import Conditions, conditions_of
+from pipeline.placement.conditions import Conditions, unscheduled_in
 from tests.support.assembly import Assembly, full, gang, rack_cluster
 
 
@@ -25,7 +25,7 @@ def pending(assembly: Assembly, podgroup: str | None = None) -> list[str]:
 
 def left(assembly: Assembly) -> Conditions:
     """What is not scheduled."""
-    return conditions_of(assembly.news.snapshot).left
+    return unscheduled_in(assembly.news.snapshot)
 
 
 def none(assembly: Assembly) -> Conditions:
