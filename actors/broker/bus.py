@@ -56,14 +56,11 @@ class Entry:
         ``milliseconds-sequence`` of the broker's clock; increasing within a stream.
     fields
         Field name to raw bytes.
-    deliveries
-        How often a group handed it to a member; 0 where it was read without a group.
     """
 
     stream: str
     id: str
     fields: Mapping[str, bytes]
-    deliveries: int = 0
 
     @property
     def carrier(self) -> dict[str, str]:
@@ -73,22 +70,6 @@ class Entry:
         """
         found = ((name, self.fields.get(name, b"")) for name in ("traceparent", "tracestate"))
         return {name: value.decode("ascii", "replace") for name, value in found if 0 < len(value) <= CARRIED_BYTES}
-
-
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """Pending entries taken over from members that went silent.
-
-    Attributes
-    ----------
-    entries
-        With their delivery count, so that an entry that always fails can be given up.
-    lost
-        Ids that were pending and are no longer in the stream. Never empty by design: a reason to resynchronise.
-    """
-
-    entries: tuple[Entry, ...] = ()
-    lost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +164,7 @@ class Bus(Protocol):
         """Mark everything up to an id as done, whichever consumer was handed it; the group reads on behind it."""
         ...
 
-    def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
+    def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> list[Entry]:
         """Take over what other members left pending for at least `idle_ms`."""
         ...
 

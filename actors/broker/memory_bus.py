@@ -6,18 +6,17 @@ import threading
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from actors.broker.bus import DEAD, START, Bounds, DeadLetter, Entry, Lag, Recovered, id_order, stream_key
+from actors.broker.bus import DEAD, START, Bounds, DeadLetter, Entry, Lag, id_order, stream_key
 
 
 @dataclass(slots=True)
 class _Pending:
-    """An entry that was handed out: the member, the time (ms), and the number of deliveries."""
+    """An entry that was handed out: the member, and the time (ms)."""
 
     consumer: str
     since_ms: int
-    deliveries: int
 
 
 @dataclass(slots=True)
@@ -138,19 +137,14 @@ class MemoryBus:
                 held.pending = {at: one for at, one in held.pending.items() if at > cut}
                 held.delivered = max(held.delivered, cut)
 
-    def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
+    def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> list[Entry]:
         """Take over pending entries of silent members; see the port."""
         with self._changed:
             log = self._log(stream)
             held = log.groups[group]
             now_ms = int(self._clock_s() * 1000)
             stale = sorted(at for at, one in held.pending.items() if now_ms - one.since_ms >= idle_ms)[:count]
-            present = set(log.ids)
-            lost = [at for at in stale if at not in present]
-            for at in lost:
-                del held.pending[at]
-            entries = self._hand(log, held, consumer, [at for at in stale if at in present])
-            return Recovered(tuple(entries), tuple(f"{ms}-{seq}" for ms, seq in lost))
+            return self._hand(log, held, consumer, stale)
 
     def bury(self, letters: Sequence[DeadLetter]) -> int:
         """Write dead letters; see the port."""
@@ -238,7 +232,7 @@ class MemoryBus:
             self._changed.wait_for(ready, timeout=block_ms / 1000)
 
     def _hand(self, log: _Log, held: _Group, consumer: str, ids: Sequence[tuple[int, int]]) -> list[Entry]:
-        """Note one more delivery of these entries to the member."""
+        """Note that these entries are handed to the member."""
         now_ms = int(self._clock_s() * 1000)
         entries = []
         for at in ids:
@@ -246,7 +240,6 @@ class MemoryBus:
             if index < 0 or log.ids[index] != at:
                 del held.pending[at]  # trimmed under the group, which `trim` never does
                 continue
-            deliveries = held.pending[at].deliveries + 1 if at in held.pending else 1
-            held.pending[at] = _Pending(consumer, now_ms, deliveries)
-            entries.append(replace(log.entries[index], deliveries=deliveries))
+            held.pending[at] = _Pending(consumer, now_ms)
+            entries.append(log.entries[index])
         return entries

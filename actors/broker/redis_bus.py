@@ -17,7 +17,6 @@ from actors.broker.bus import (
     DeadLetter,
     Entry,
     Lag,
-    Recovered,
     id_order,
     stream_key,
 )
@@ -118,12 +117,12 @@ class RedisBus:
 
         rows = _rows(self._link.ask(take, blocking=block_ms > SHORT_BLOCK_MS))
         if not pending:
-            return [Entry(stream, entry, fields, 1) for entry, fields in rows if fields is not None]
+            return _entries(stream, rows)
         lost = [entry for entry, fields in rows if fields is None]
         if lost:
             log.warning("%d pending entries of %s are no longer in the stream", len(lost), key)
             self.acknowledge(stream, group, lost)
-        return self._counted(stream, group, consumer, rows)
+        return _entries(stream, rows)
 
     def acknowledge(self, stream: str, group: str, ids: Sequence[str]) -> int:
         """Mark entries as done; see the port."""
@@ -137,15 +136,13 @@ class RedisBus:
         id_order(upto)
         self._link.call("cover", [self._key(stream)], [group, upto])
 
-    def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
+    def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> list[Entry]:
         """Take over pending entries of silent members; see the port."""
         key = self._key(stream)
-        _, taken, *deleted = self._link.ask(
+        _, taken, *_ = self._link.ask(
             lambda client: client.xautoclaim(key, group, consumer, idle_ms, start_id=START, count=count)
         )
-        rows = [(entry.decode(), _decoded(fields)) for entry, fields in taken if fields is not None]
-        lost = tuple(entry.decode() for gone in deleted for entry in gone)
-        return Recovered(tuple(self._counted(stream, group, consumer, rows)), lost)
+        return _entries(stream, [(entry.decode(), _decoded(fields)) for entry, fields in taken])
 
     def bury(self, letters: Sequence[DeadLetter]) -> int:
         """Write dead letters; see the port."""
@@ -168,8 +165,7 @@ class RedisBus:
         def take(client: Any) -> Any:
             return client.xread({key: after}, count=count, block=block_ms or None)
 
-        rows = _rows(self._link.ask(take, blocking=block_ms > SHORT_BLOCK_MS))
-        return [Entry(stream, entry, fields) for entry, fields in rows if fields is not None]
+        return _entries(stream, _rows(self._link.ask(take, blocking=block_ms > SHORT_BLOCK_MS)))
 
     def follow_any(self, after: Mapping[str, str], *, count: int = 100, block_ms: int = 0) -> Mapping[str, list[Entry]]:
         """Read several streams without a group; see the port. One command reads all of them."""
@@ -184,8 +180,7 @@ class RedisBus:
         found: dict[str, list[Entry]] = {stream: [] for stream in after}
         for key, batches in reply.items():
             stream = streams[key.decode()]
-            rows = _rows({key: batches})
-            found[stream] = [Entry(stream, entry, fields) for entry, fields in rows if fields is not None]
+            found[stream] = _entries(stream, _rows({key: batches}))
         return found
 
     def newest(self, stream: str, *, count: int = 1, before: str | None = None) -> list[Entry]:
@@ -237,20 +232,10 @@ class RedisBus:
         if block_ms > self._link.max_block_ms:
             raise ValueError(f"block_ms must be at most {self._link.max_block_ms}, found {block_ms}")
 
-    def _counted(
-        self, stream: str, group: str, consumer: str, rows: Sequence[tuple[str, dict[str, bytes] | None]]
-    ) -> list[Entry]:
-        """Rows as entries with their delivery counts, which the broker returns separately."""
-        held = [(entry, fields) for entry, fields in rows if fields is not None]
-        if not held:
-            return []
-        key, low, high = self._key(stream), held[0][0], held[-1][0]
-        # Others' pending entries may lie between low and high, so ask for this member's only.
-        listed = self._link.ask(
-            lambda client: client.xpending_range(key, group, low, high, len(held), consumername=consumer)
-        )
-        times = {row["message_id"].decode(): row["times_delivered"] for row in listed}
-        return [Entry(stream, entry, fields, times.get(entry, 1)) for entry, fields in held]
+
+def _entries(stream: str, rows: Sequence[tuple[str, dict[str, bytes] | None]]) -> list[Entry]:
+    """Rows as entries, without those that were deleted."""
+    return [Entry(stream, entry, fields) for entry, fields in rows if fields is not None]
 
 
 def _join(client: Any, key: str, group: str, after: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from actors.broker.bus import START, Bounds, Bus, DeadLetter, Entry, Lag, Recovered
+from actors.broker.bus import START, Bounds, Bus, DeadLetter, Entry, Lag
 
 
 class Spectator:
@@ -41,10 +41,10 @@ class Spectator:
     def cover(self, stream: str, group: str, *, upto: str) -> None:
         """Settle nothing."""
 
-    def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
+    def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> list[Entry]:
         """Take nothing over."""
         del stream, group, consumer, idle_ms, count
-        return Recovered()
+        return []
 
     def bury(self, letters: Sequence[DeadLetter]) -> int:
         """Write no letter; none is new."""

@@ -111,7 +111,7 @@ class FleetLoop:
         self._bus.join(DECISIONS, GROUP)
         self._sent = max((whole_number(said) or 0 for said in self._counted()), default=0)
         self._list()
-        while left := self._bus.recover(DECISIONS, GROUP, self._consumer, idle_ms=0, count=_AT_ONCE).entries:
+        while left := self._bus.recover(DECISIONS, GROUP, self._consumer, idle_ms=0, count=_AT_ONCE):
             self._obey(left)
 
     def admit_gangs(self) -> None:

@@ -179,7 +179,7 @@ class Connector:
             return
         self.say(self.fleet.step(self._clock.now))
         entries = self._bus.read(DECISIONS, GROUP, f"fleet-{self._consumer}", pending=True)
-        entries += self._bus.recover(DECISIONS, GROUP, f"fleet-{self._consumer}", idle_ms=0).entries
+        entries += self._bus.recover(DECISIONS, GROUP, f"fleet-{self._consumer}", idle_ms=0)
         entries += self._bus.read(DECISIONS, GROUP, f"fleet-{self._consumer}")
         for entry in sorted({one.id: one for one in entries}.values(), key=lambda one: id_order(one.id)):
             for message in decode_decisions(entry):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from actors.broker.bus import DECISIONS, EVENTS, Bounds, BrokerUnreachable, DeadLetter, Entry, Lag, Recovered
+from actors.broker.bus import DECISIONS, EVENTS, Bounds, BrokerUnreachable, DeadLetter, Entry, Lag
 from actors.broker.ledger import Busy, Lease, Record, RecordOutcome
 from actors.broker.memory_bus import MemoryBus
 from actors.contracts import Batch, Searched
@@ -183,8 +183,8 @@ class FaultyBus:
     def cover(self, stream: str, group: str, *, upto: str) -> None:
         self._call(f"cover {stream}", lambda: self._bus.cover(stream, group, upto=upto))
 
-    def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> Recovered:
-        found: Recovered = self._call(
+    def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> list[Entry]:
+        found: list[Entry] = self._call(
             f"recover {stream}", lambda: self._bus.recover(stream, group, consumer, idle_ms=idle_ms, count=count)
         )
         return found

@@ -124,7 +124,7 @@ def test_the_pipeline_may_do_all_that_it_does(pipeline: RedisClient) -> None:
     assert [one.id for one in bus.read(EVENTS, "g", "me", count=2, block_ms=10)] == ids[:2]
     assert [one.id for one in bus.read(EVENTS, "g", "me", pending=True)] == ids[:2]
     assert bus.acknowledge(EVENTS, "g", ids[:1]) == 1
-    assert [one.id for one in bus.recover(EVENTS, "g", "other", idle_ms=0).entries] == ids[1:2]
+    assert [one.id for one in bus.recover(EVENTS, "g", "other", idle_ms=0)] == ids[1:2]
     assert bus.bury([DeadLetter(EVENTS, ids[0], 0, "why", b"raw")]) == 1
     assert len(bus.follow(DEAD, START, block_ms=10)) == 1
     assert bus.newest(EVENTS)[0].id == ids[2]
