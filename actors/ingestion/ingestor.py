@@ -32,14 +32,14 @@ from actors.ingestion.fleet_counts import (
     wrong_with_writer,
 )
 from actors.ingestion.group_notes import GROUP, GroupNotes
-from actors.ingestion.interpreter import Interpreter, as_sent
+from actors.ingestion.interpreter import Interpreter
 from actors.ingestion.known.other_writers import OtherWriters
 from actors.ingestion.known.row_names import RowNames
 from actors.ingestion.known.state import SCHEMA, LiveState
 from actors.ingestion.list_requests import ListRequests
 from actors.ingestion.ordered_reading import OrderedReading
 from actors.ingestion.pace import Pace
-from actors.protocol.bodies import DECISION_KINDS, ResyncRequested
+from actors.protocol.bodies import ResyncRequested
 from actors.protocol.envelopes import Message, RefusedMessage, decode_decisions, decode_events
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE
@@ -97,6 +97,7 @@ class Ingestor:
         self._reading = OrderedReading(bus, self._pace.entries, self._pace.read_bytes)
         self._checkpoints = Checkpointing(bus, self._pace, self._elapsed_s, packs)
         self._leads, self._whole = True, False
+        self._gaps = False  # entries are missing from what was read, and no list has made up for them yet
         self._notes = GroupNotes(bus, consumer, self._pace.entries, self._elapsed_s)
         self.overtaken = False
         """Entries were lost before they were read: the state stays wrong; begin with the newest checkpoint."""
@@ -186,7 +187,7 @@ class Ingestor:
             self._lost_after = lost_after
             self._ask_for_list(_LOST)  # first of all: if this process ends, the next one reads it
         gaps = list(self._reading.gaps())
-        self._whole = not gaps
+        self._whole, self._gaps = not gaps, bool(gaps)
         while self._turn():
             pass
         self._whole = True
@@ -263,9 +264,8 @@ class Ingestor:
             if entry.carrier:
                 self._links = [*self._links, entry.carrier][-_LINKS:]
         self._interpreter.flush()
-        for message, reason in self._interpreter.refused():
-            stream = DECISIONS if message.kind in DECISION_KINDS else EVENTS
-            refused.append(RefusedMessage(reason, as_sent(message), stream, message.entry, message.index))
+        self._gaps = self._gaps and not (self._whole and self.state.listed)
+        refused += self._interpreter.refused(self._gaps)
         self._requests.answered(self.list_revision, enough=self.state.whole and not self.state.unheard)
         if self.state.listed:
             self._lost_after = None

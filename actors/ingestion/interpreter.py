@@ -6,10 +6,12 @@ takes effect in the order in which it came, or as if it had.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 import msgpack
 
+from actors.broker.bus import DECISIONS, EVENTS
 from actors.cluster_file.bounds import Size, size_of
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
@@ -21,10 +23,12 @@ from actors.ingestion.by_kind.podgroup_events import remove_podgroups, take_desc
 from actors.ingestion.by_kind.queue_events import remove_queues, take_budgets, take_classes, take_queues
 from actors.ingestion.by_kind.task_events import take_tasks
 from actors.ingestion.known.state import LiveState
-from actors.protocol.bodies import VERSION, FleetListed, TaskUpserted
-from actors.protocol.envelopes import Message
+from actors.protocol.bodies import DECISION_KINDS, VERSION, FleetListed, TaskUpserted
+from actors.protocol.envelopes import Message, RefusedMessage
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
 
 _FOLDS: dict[str, Callable[[LiveState, Sequence[Message]], None]] = {
     DESCRIBED: take_descriptions,
@@ -74,10 +78,20 @@ class Interpreter:
         """Whether a list is being sent."""
         return self._open is not None
 
-    def refused(self) -> list[tuple[Message, str]]:
-        """Messages refused since this was last asked, with the reason."""
+    def refused(self, gaps: bool = False) -> list[RefusedMessage]:
+        """Messages refused since this was last asked.
+
+        Parameters
+        ----------
+        gaps
+            Whether entries before them are missing. Then they may name what stood in those, and only lists, which
+            name nothing that they do not hold, are known to be wrong.
+        """
         said, self._state.refused = self._state.refused, []
-        return said
+        wrong = [one for one in said if not gaps or one[0].kind == "fleet_listed"]
+        if len(wrong) < len(said):
+            log.warning("passed over %d messages: entries before them are missing", len(said) - len(wrong))
+        return [_refusal(message, reason) for message, reason in wrong]
 
     # -- checkpoints -------------------------------------------------------------------------------------------
 
@@ -185,11 +199,11 @@ class Interpreter:
         self.flush()
 
 
-def as_sent(message: Message) -> bytes:
-    """The envelope of a message, for a dead letter."""
+def _refusal(message: Message, reason: str) -> RefusedMessage:
+    """A message that was refused, with its envelope."""
     envelope = {
         "version": VERSION, "uid": message.uid, "kind": message.kind, "revision": message.revision,
         "body": message.body.model_dump(exclude_unset=True, exclude_none=True),
     }  # fmt: skip
-    packed: bytes = msgpack.packb(envelope, default=str)
-    return packed
+    stream = DECISIONS if message.kind in DECISION_KINDS else EVENTS
+    return RefusedMessage(reason, msgpack.packb(envelope, default=str), stream, message.entry, message.index)

@@ -15,7 +15,7 @@ from actors.broker.bus import DEAD, DECISIONS, EVENTS, START, Entry, id_order
 from actors.broker.stream_order import merged
 from actors.ingestion.interpreter import Interpreter
 from actors.ingestion.known.state import SCHEMA
-from actors.protocol.bodies import DECISION_KINDS, PlanCommitted, PlanWithdrawn
+from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, RefusedMessage, decode_decisions, decode_events
 from actors.verification.audit import audited
 from pipeline.cluster.snapshot import Snapshot
@@ -53,9 +53,7 @@ def replayed(events: Sequence[Entry], decisions: Sequence[Entry]) -> Replayed:
             else:
                 state.take(one)
     state.flush()
-    for message, _ in state.refused():
-        stream = DECISIONS if message.kind in DECISION_KINDS else EVENTS
-        refused.append((stream, message.entry, message.index))
+    refused += [(one.stream, one.entry, one.index) for one in state.refused()]
     return Replayed(state, tuple(refused), len(entries))
 
 
