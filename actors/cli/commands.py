@@ -45,7 +45,7 @@ def clearway(
     """Gang-aware preemption and reclaim: make room for whole gangs at the least lost work."""
 
 
-@app.command()
+@app.command(epilog="Example: clearway simulate cluster.yaml --format text --explain")
 def simulate(
     files: Annotated[
         list[Path] | None, typer.Argument(help="A cluster file, YAML or JSON; or manifests: files and folders.")
@@ -72,7 +72,10 @@ def simulate(
         ),
     ] = None,
 ) -> None:
-    """Run the pure pipeline over a cluster file, in this process: no broker, no actors."""
+    """Decide on a cluster file, and print what was decided.
+
+    All of it happens in this process, without a broker and without Ray.
+    """
     if output not in ("text", "json"):
         raise typer.BadParameter(f"expected text or json, found {output!r}", param_hint="--format")
     if (not files) == (batch is None):
@@ -90,7 +93,7 @@ def simulate(
         raise typer.Exit(command.run(files or (), asked, output=output, batch=batch, out=out))
 
 
-@app.command()
+@app.command(epilog="Example: clearway run --redis-url redis://broker:6379/0 --fleet prod")
 def run(
     redis_url: RedisUrl = None,
     ray_address: RayAddress = None,
@@ -100,8 +103,12 @@ def run(
     shadow: Annotated[
         bool | None, typer.Option("--shadow", help="Decide and record, but have nothing carried out.")
     ] = None,
-    log_format: Annotated[str | None, typer.Option(help="text, or json with one object in each line.")] = None,
-    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
+    log_format: Annotated[
+        str | None, typer.Option(help="text, or json with one object in each line; default: the settings'.")
+    ] = None,
+    log_level: Annotated[
+        str | None, typer.Option(help="debug, info, warning or error; default: the settings'.")
+    ] = None,
 ) -> None:
     """Run the pipeline as a service until it is told to stop."""
     from actors.configuration.settings_sources import load_settings
@@ -113,7 +120,7 @@ def run(
     raise typer.Exit(service.run(chosen))
 
 
-@app.command()
+@app.command(epilog="Example: clearway demo --seconds 20")
 def demo(
     seconds: Annotated[float, typer.Option(min=5.0, callback=finite, help="Seconds in which gangs arrive.")] = 35.0,
     seed: Annotated[int, typer.Option(help="Seed of the simulated fleet and its gangs.")] = 7,
@@ -124,7 +131,10 @@ def demo(
     inventory: Inventory = None,
     plain: Annotated[bool, typer.Option("--plain", help="Print lines instead of a live view.")] = False,
 ) -> None:
-    """Watch Clearway make room for gangs on a simulated fleet of 1,523 nodes."""
+    """Watch gangs arrive on a full simulated fleet.
+
+    It has 1,523 nodes. Broker, Ray and actors are started, and end with it.
+    """
     from actors.configuration.settings_sources import load_settings
 
     chosen = load_settings(settings, redis_url=redis_url, ray_address=ray_address, profile=profile)
@@ -133,7 +143,7 @@ def demo(
     raise typer.Exit(command.run(chosen, seconds=seconds, seed=seed, inventory=inventory, plain=plain))
 
 
-@app.command()
+@app.command(epilog="Example: clearway fleet --redis-url redis://broker:6379/0 --fleet demo")
 def fleet(
     redis_url: RedisUrl = None,
     name: FleetName = None,
@@ -144,7 +154,10 @@ def fleet(
     settings: SettingsFile = None,
     inventory: Inventory = None,
 ) -> None:
-    """Run the simulated fleet as a process of its own: it publishes events and carries out decisions."""
+    """Run the simulated fleet as a process of its own.
+
+    It publishes events and carries out decisions, as a connector does.
+    """
     from actors.configuration.settings_sources import load_settings
     from actors.fleets import process
 
@@ -152,7 +165,7 @@ def fleet(
     raise typer.Exit(process.run(chosen, seed=seed, every_s=every_s, inventory=inventory))
 
 
-@app.command()
+@app.command(epilog="Example: clearway replay s1 --data recorded")
 def replay(
     scenario: Annotated[str, typer.Argument(help="Scenario to replay, s1, s2 or s3; or all, side by side.")],
     data: Annotated[Path, typer.Option(help="Folder of the recorded clusters.")] = Path("../shared/data"),
@@ -173,9 +186,11 @@ def replay(
     raise typer.Exit(command.run(scenario, chosen, data=data, profile=profile, as_json=as_json))
 
 
-@app.command()
+@app.command(epilog="Example: clearway bench --only decide_10k")
 def bench(
-    only: Annotated[list[str] | None, typer.Option(help="One benchmark by name; may be given again.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="One benchmark by name, as decide_10k; may be given again.")
+    ] = None,
     peers: Annotated[Path | None, typer.Option(help="Folder with the fleets of other schedulers.")] = None,
     page: Annotated[Path | None, typer.Option(help="Page whose figures are replaced, with plots beside it.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Figures as JSON.")] = False,
@@ -186,7 +201,7 @@ def bench(
     raise typer.Exit(benchmark.run(tuple(only or ()), as_json=as_json, peers=peers, page=page))
 
 
-@app.command()
+@app.command(epilog="Example: clearway schema > protocol.schema.json")
 def schema() -> None:
     """Print the JSON Schema of every event and decision."""
     import json
@@ -196,9 +211,12 @@ def schema() -> None:
     say(f"{json.dumps(whole(), indent=1)}\n")
 
 
-@app.command()
+@app.command(epilog="Example: clearway warm")
 def warm() -> None:
-    """Compile all kernels, so that the first decision does not wait for it."""
+    """Compile all kernels for this processor.
+
+    It takes some minutes. Where it was not done, the first start does it.
+    """
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the compiler swallows the exception that Ctrl-C would become

@@ -16,7 +16,7 @@ imports = typer.Typer(
 )
 
 
-@imports.command("kai-config")
+@imports.command("kai-config", epilog="Example: clearway import kai-config config.yaml --out mine.toml")
 def import_kai_config(
     files: Annotated[
         list[Path], typer.Argument(help="Configuration, Queues, PodGroups and Topology of KAI Scheduler (YAML).")
@@ -28,9 +28,9 @@ def import_kai_config(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Turn a configuration of KAI Scheduler into a profile, and its objects into a cluster file.
+    """Turn a KAI Scheduler configuration into a profile.
 
-    Lines that cannot be honoured are named.
+    Its objects become a cluster file. Lines that cannot be honoured are named.
     """
     from actors.documents.results import refuse_to_replace
     from actors.imports.kai import config as kai_config
@@ -40,13 +40,16 @@ def import_kai_config(
     raise typer.Exit(kai_config.run(files, out, cluster))
 
 
-@imports.command("volcano-config")
+@imports.command("volcano-config", epilog="Example: clearway import volcano-config scheduler.yaml --out mine.toml")
 def import_volcano_config(
     file: Annotated[Path, typer.Argument(help="Volcano's scheduler configuration, alone or in its ConfigMap (YAML).")],
     out: Annotated[Path | None, typer.Option(help="File for the profile; default standard output.")] = None,
     force: Force = False,
 ) -> None:
-    """Turn a Volcano scheduler configuration into a profile, or say which lines cannot be honoured."""
+    """Turn a Volcano configuration into a profile.
+
+    Where lines cannot be honoured, they are named and nothing is written.
+    """
     from actors.documents.results import refuse_to_replace
     from actors.imports.volcano import config as volcano_config
 
@@ -55,7 +58,7 @@ def import_volcano_config(
     raise typer.Exit(volcano_config.run(file, out))
 
 
-@imports.command("k8s")
+@imports.command("k8s", epilog="Example: clearway import k8s dump.yaml --out cluster.yaml")
 def import_k8s(
     paths: Annotated[list[Path], typer.Argument(help="Manifests: YAML or JSON files, folders, dumps of kubectl.")],
     out: Annotated[Path | None, typer.Option(help="File for the cluster file; default standard output.")] = None,
@@ -71,7 +74,10 @@ def import_k8s(
     ] = False,
     force: Force = False,
 ) -> None:
-    """Turn manifests into a cluster file; report what has no counterpart (exit code 1) or cannot be read (2)."""
+    """Turn Kubernetes manifests into a cluster file.
+
+    What has no counterpart is reported (exit code 1); what cannot be read is refused (2).
+    """
     from actors.documents.results import refuse_to_replace
     from actors.imports.kubernetes import manifests as k8s
 

@@ -18,16 +18,23 @@ RedisUrl = Annotated[
     str | None,
     typer.Option(
         "--redis-url",
-        help="Broker to use: redis://, rediss:// or unix://. Default: the settings'; without one, run, demo and "
-        "fleet start their own.",
+        help="Broker to use: redis://, rediss:// or unix://. Default: the settings'; without one, the command starts "
+        "its own.",
     ),
+]
+BrokerUrl = Annotated[
+    str | None,
+    typer.Option("--redis-url", help="Broker of the fleet: redis://, rediss:// or unix://. Default: the settings'."),
 ]
 RayAddress = Annotated[
     str | None, typer.Option("--ray-address", help="Ray cluster to join. Default: one started for this process.")
 ]
-FleetName = Annotated[str | None, typer.Option("--fleet", help="Name of the fleet, a prefix of its streams.")]
+FleetName = Annotated[str | None, typer.Option("--fleet", help="Name of the fleet. Default: the settings'.")]
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file instead of config/runtime.toml.")]
-Profile = Annotated[str | None, typer.Option("--profile", help="Policy profile, by name or as a path to its file.")]
+Profile = Annotated[
+    str | None,
+    typer.Option("--profile", help="Policy: default, volcano, kai, koordinator, or the path of a .toml file."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Inventory = Annotated[Path | None, typer.Option("--inventory", help="Inventory of the simulated fleet (YAML).")]
 

@@ -1,9 +1,13 @@
 """The command line itself: what it says of itself, and of what is not there."""
 
+import shlex
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from actors.cli.commands import app
@@ -13,6 +17,21 @@ from actors.documents.bounded_files import FileRefused
 def test_the_command_says_its_version() -> None:
     said = CliRunner().invoke(app, ["--version"])
     assert (said.exit_code, said.output) == (0, f"clearway {version('clearway')}\n")
+
+
+def every_command(group: Any) -> Iterator[Any]:
+    for command in group.commands.values():
+        yield from every_command(command) if hasattr(command, "commands") else [command]
+
+
+@pytest.mark.parametrize("command", [*every_command(typer.main.get_command(app))], ids=lambda command: command.name)
+def test_a_command_says_on_one_line_each_what_it_does_and_how_it_is_called(command: Any) -> None:
+    assert not command.get_short_help_str(57).endswith("..."), "longer than the list of commands shows in 80 columns"
+    lead, _, example = command.epilog.partition(": clearway ")
+    assert (lead, len(command.epilog) <= 76) == ("Example", True)
+    words = shlex.split(example.partition(" > ")[0])
+    with command.make_context(command.name, words[words.index(command.name) + 1 :]):
+        pass
 
 
 def test_a_flag_is_shown_without_the_name_of_its_type() -> None:
