@@ -87,6 +87,8 @@ def load_profile(name: str, block: Mapping[str, Any] | None = None) -> Policy:
     try:
         text = text_of(path)
     except (OSError, ValueError) as error:
+        if name.endswith(".toml"):
+            raise SettingsRefused(f"profile: expected a readable UTF-8 file, found: {error}") from error
         known = f"expected one of {', '.join(sorted(file.stem for file in FOLDER.glob('*.toml')))}"
         told = f"{known} or a path to a .toml file, found {name!r}{meant(known, name)}"
         raise SettingsRefused(f"profile: {told}") from error

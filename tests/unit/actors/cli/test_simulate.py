@@ -264,7 +264,7 @@ def test_the_settings_name_the_profile_where_neither_option_nor_file_does(file, 
     monkeypatch.setenv("CLEARWAY_PROFILE_PATH", str(tmp_path / "none.toml"))
     code, _, error = ended(monkeypatch, capsys, file)
     assert code == 2
-    assert f"or a path to a .toml file, found '{tmp_path}/none.toml'" in error
+    assert f"profile: expected a readable UTF-8 file, found: [Errno 2] No such file or directory: '{tmp_path}" in error
     assert actions(json.loads(run(file, "--profile", "default").stdout)) == ["preempt"]
 
 
