@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from actors.broker.bus import Bus
 from actors.broker.spectator import Spectator
@@ -37,11 +39,24 @@ class Onlooker:
         NotListed
             If the fleet has not listed what it has, or entries were lost since.
         """
-        if not self._started:
-            self._ingestor.start()
-            self._started = True
-        while self._ingestor.poll() or self._ingestor.behind:
-            pass
+        with _quiet():
+            if not self._started:
+                self._ingestor.start()
+                self._started = True
+            while self._ingestor.poll() or self._ingestor.behind:
+                pass
         if not self._ingestor.state.listed:
             raise NotListed(f"fleet {self._fleet}: no state can be seen before the fleet lists what it has")
         return self._ingestor.state
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Say nothing of what is read: it asks for no list and buries no letter, and the service has said the rest."""
+    log = logging.getLogger("actors.ingestion")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
