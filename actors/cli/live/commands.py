@@ -67,7 +67,7 @@ def plan(
 @live.command(epilog="Example: clearway get gangs --redis-url redis://broker:6379/0")
 def get(
     kind: Annotated[str, typer.Argument(help="queues, gangs, nodes, reservations, decisions or services.")],
-    name: Annotated[str | None, typer.Argument(help="Only those of this name.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Only those of this name, with or without the namespace.")] = None,
     output: Annotated[str, typer.Option("--format", "-o", help="table, json or yaml.")] = "table",
     count: Annotated[int | None, typer.Option(min=1, help="How many at most.")] = None,
     redis_url: BrokerUrl = None,

@@ -112,9 +112,15 @@ def run(settings: Settings, name: str | None, *, count: int, as_json: bool = Fal
         lines.append(f"and {many(len(waits) - count, 'more podgroup')} not scheduled")
     lines += [line for claim in kept for line in kept_lines(claim)]
     lines += [line for one in made for line in one.lines(name)]
-    about = f" that concerns {name}" if name else ""
-    say("\n".join(lines or [f"no decision and no reason to wait{about} in fleet {settings.fleet}"]) + "\n")
+    say("\n".join(lines or [_nothing(settings.fleet, name)]) + "\n")
     return 0 if lines else 1
+
+
+def _nothing(fleet: str, name: str | None) -> str:
+    """That there is nothing to say, and what a name should have that has no namespace."""
+    about = f" that concerns {name}" if name else ""
+    expected = "; expected namespace/name" if name and "/" not in name else ""
+    return f"no decision and no reason to wait{about} in fleet {fleet}{expected}"
 
 
 def _data(

@@ -57,8 +57,10 @@ def export(settings: Settings, out: Path | None) -> int:
     return 0
 
 
-def _names(row: Row) -> tuple[Any, ...]:
-    return tuple(row.get(key) for key in ("name", "podgroup", "owner", "plan_id"))
+def _names(row: Row) -> set[str]:
+    """What a row is called, also without its namespace."""
+    known = [str(row[key]) for key in ("name", "podgroup", "owner", "plan_id") if row.get(key) is not None]
+    return {*known, *(name.rpartition("/")[2] for name in known)}
 
 
 def _said(kind: str, rows: Sequence[Row], output: str) -> str:

@@ -1,14 +1,18 @@
 """What `clearway explain` has to say: why a podgroup still waits, and what became of every domain."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from actors.broker.bus import START, STARVING
+from actors.cli.live import explain
 from actors.cli.live.explain import concerning, starving, still
 from actors.cli.sentences import decision_lines
 from actors.cli.sentences import told as plainly
 from actors.columns.explanation_message import explained as in_names
+from actors.configuration.settings import Settings
 from actors.contracts import PendingReport
 from actors.documents.safe_msgpack import unpacked
 from actors.search.pending_reasons import AGAIN_S, StarvingReasons, newest
@@ -58,6 +62,16 @@ def test_a_gang_that_waits_is_told_why_action_by_action() -> None:
     ]
     assert pending(assembly) == pending(assembly, "default/wide")
     assert pending(assembly, "default/low0") == []
+
+
+def test_a_name_without_its_namespace_is_answered_with_what_a_name_should_be(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(explain, "reading", lambda *_: nullcontext(full().bus))
+    for name, more in (("wide", "; expected namespace/name"), ("default/nobody", "")):
+        assert explain.run(Settings(fleet="test"), name, count=5) == 1
+        said = capsys.readouterr().out
+        assert said == f"no decision and no reason to wait that concerns {name} in fleet test{more}\n"
 
 
 def test_the_same_reason_is_written_once_in_a_while() -> None:

@@ -193,6 +193,15 @@ def test_every_kind_is_given_in_every_format(
     assert get.run(Settings(fleet="test"), "gangs", output=output, count=None, name="default/nobody") == 1
 
 
+@pytest.mark.parametrize("name", ["default/wide", "wide"])
+def test_a_gang_is_found_by_its_name_with_or_without_the_namespace(
+    command: Assembly, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del command
+    assert get.run(Settings(fleet="test"), "gangs", output="json", count=None, name=name) == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["default/wide"]
+
+
 def test_the_export_is_a_file_that_simulate_reads(command: Assembly, tmp_path: Path) -> None:
     del command
     assert get.export(Settings(fleet="test"), tmp_path / "out.yaml") == 0
