@@ -150,7 +150,6 @@ def _interruptible() -> Iterator[threading.Event]:
 
 def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None, plain: bool) -> int:
     """Play the demo; the exit code, 1 if a decision broke a rule, a task did not fit or nothing was decided."""
-    started = time.monotonic()
     policy, loaded = load_profile(settings.policy_profile), load_inventory(inventory)
     owner = owner_name()
     # In a shared broker a fleet of this name may have a history, so the demo takes a new name.
@@ -168,7 +167,7 @@ def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None
                 stage.open()
                 pipeline.await_ready()
                 pipeline.await_listed(LISTED_LIMIT_S)
-                stage.view.say(f"ready after {time.monotonic() - started:.1f} s; gangs arrive")
+                stage.view.say(f"ready after {stage.view.elapsed_s:.1f} s; gangs arrive")
                 stage.play(seconds, interrupted)
                 pipeline.flush()
                 spans, _ = gathered(stage.bus)
@@ -177,12 +176,12 @@ def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None
                 pipeline.stop()
                 stage.close()
     report = audited(stage.recorder.events, stage.recorder.decisions, policy)
-    _summary(stage, report, spans, refused, loaded.resources.gpu, time.monotonic() - started)
+    _summary(stage, report, spans, refused, loaded.resources.gpu)
     return 1 if report.broken or stage.loop.fleet.tally.misfits or not report.decisions else 0
 
 
 def _summary(
-    stage: Stage, report: AuditReport, spans: Sequence[SpanRecord], refused: Mapping[str, str], gpu: str, took_s: float
+    stage: Stage, report: AuditReport, spans: Sequence[SpanRecord], refused: Mapping[str, str], gpu: str
 ) -> None:
     say = stage.view.say
     latency_ms = decision_ms(spans)
@@ -212,7 +211,7 @@ def _summary(
         for line in tree(spans, trace):
             say("  " + line)
     say("")
-    say(f"took {took_s:.0f} s")
+    say(f"took {stage.view.elapsed_s:.0f} s")
     sys.stdout.flush()
 
 

@@ -21,6 +21,7 @@ from actors.protocol.envelopes import Message
 _ROWS = 12
 #: Lines of the view beside the decisions, and how many of what waits are named.
 _HEAD, _NAMED = 9, 3
+_REDRAW_S = 0.2
 #: From this width on, in characters, a price is written out.
 _WIDE = 110
 
@@ -59,27 +60,40 @@ class LiveView:
         Returns the figures; called at every redraw.
     plain
         Whether to print lines even on a terminal.
+
+    Attributes
+    ----------
+    count, victims
+        How many decisions were shown, and how many tasks they evict.
     """
 
     def __init__(self, pulse: Callable[[], Pulse], *, plain: bool = False) -> None:
         self._console = Console(highlight=False)
         self._lively = self._console.is_terminal and not plain
         self._pulse, self._lock = pulse, threading.Lock()
+        # Two threads that print at once begin where they last saw the cursor, and so write into each other's lines.
+        self._printing = threading.Lock()
         self._recent: deque[tuple[str, ...]] = deque()
         self._done = False
         self._started = time.monotonic()
         self.count = self.victims = 0
 
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the view began."""
+        return time.monotonic() - self._started
+
     def say(self, line: str) -> None:
         """Show a line of text."""
-        self._console.print(Text(line), soft_wrap=True)
+        with self._printing:
+            self._console.print(Text(line), soft_wrap=True)
 
     def show(self, message: Message) -> None:
         """Show a decision."""
         row = told(message)
         if row is None:
             return
-        at = f"{time.monotonic() - self._started:6.1f}"
+        at = f"{self.elapsed_s:6.1f}"
         with self._lock:
             self.count += 1
             if isinstance(message.body, PlanCommitted):
@@ -89,7 +103,8 @@ class LiveView:
         if not self._lively:
             self.say(_line((at, *row)))
         elif gone is not None:  # what leaves the table stays above it
-            self._console.print(Text(_line(gone)), no_wrap=True, overflow="ellipsis")
+            with self._printing:
+                self._console.print(Text(_line(gone)), no_wrap=True, overflow="ellipsis")
 
     @property
     def _rows(self) -> int:
@@ -102,10 +117,23 @@ class LiveView:
         if not self._lively:
             yield
             return
-        with Live(get_renderable=self._drawn, console=self._console, refresh_per_second=5) as live:
-            yield
+        with Live(get_renderable=self._drawn, console=self._console, auto_refresh=False) as live:
+            over = threading.Event()
+            redraws = threading.Thread(target=self._redraw, args=(live, over), name="view", daemon=True)
+            redraws.start()
+            try:
+                yield
+            finally:
+                over.set()
+                redraws.join()
             self._done = True
             live.refresh()
+
+    def _redraw(self, live: Live, over: threading.Event) -> None:
+        """Draw the view again and again until it is over."""
+        while not over.wait(_REDRAW_S):
+            with self._printing:
+                live.refresh()
 
     def _drawn(self) -> Group:
         pulse = self._pulse()
