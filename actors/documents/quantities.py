@@ -68,7 +68,8 @@ def base_units(resource: str, quantity: Quantity, unlimited: bool = False) -> in
         return UNLIMITED
     amount = _amount(quantity)
     if amount is None:
-        raise QuantityRefused(f"expected a non-negative quantity{' or unlimited' if unlimited else ''}")
+        such = "expected a non-negative quantity such as 500m or 32Gi"
+        raise QuantityRefused(f"{such}, or unlimited" if unlimited else such)
     if resource == "cpu":
         amount *= 1000
     elif not in_bytes(resource) and amount.denominator != 1:

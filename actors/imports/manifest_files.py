@@ -85,8 +85,9 @@ def _objects(file: str, at: int, inside: Location, body: Mapping[str, Any]) -> I
     kind, version = body.get("kind"), body.get("apiVersion")
     here = f"{file}: {key_path(inside)}: " if inside else f"{file}: document {at + 1}: "
     if not isinstance(kind, str) or not kind or not isinstance(version, str):
+        alone = "; a cluster file is given alone" if "version" in body else ""
         raise ClusterFileRefused(
-            f"{here}expected an object with apiVersion and kind, found keys {', '.join(body)[:80]}"
+            f"{here}expected an object with apiVersion and kind, found keys {', '.join(body)[:80]}{alone}"
         )
     items = body.get("items")
     if kind.endswith("List") and isinstance(items, list):

@@ -39,8 +39,14 @@ TASK = "podgroups[0].tasks[0]"
             {"status": "Pending", "node": None, "card": None, "nominated_node": "n0", "nominated_card": "x"},
             f'{TASK}.nominated_card: expected the name of a card of n0 (gpu-0, gpu-1), found "x"',
         ),
-        ({"card_request": "-1"}, f'{TASK}.card_request: expected a non-negative quantity, found "-1"'),
-        ({"card_request": [1]}, f"{TASK}.card_request: expected a non-negative quantity, found [1]"),
+        (
+            {"card_request": "-1"},
+            f'{TASK}.card_request: expected a non-negative quantity such as 500m or 32Gi, found "-1"',
+        ),
+        (
+            {"card_request": [1]},
+            f"{TASK}.card_request: expected a non-negative quantity such as 500m or 32Gi, found [1]",
+        ),
         (
             {"card_request": "9Gi"},
             f"{TASK}.card: expected at most 8589934592 of this card of n0 to be held, found 9663676416",
@@ -55,7 +61,10 @@ def test_a_card_that_cannot_be_meant_is_refused_with_its_path(task: dict[str, An
 @pytest.mark.parametrize(
     ("cards", "sentence"),
     [
-        ([{"name": "g", "capacity": -1}], "nodes[0].cards[0].capacity: expected a non-negative quantity, found -1"),
+        (
+            [{"name": "g", "capacity": -1}],
+            "nodes[0].cards[0].capacity: expected a non-negative quantity such as 500m or 32Gi, found -1",
+        ),
         ([{"name": "g"}], "nodes[0].cards[0].capacity: expected a value, found nothing"),
         ([{"name": "g", "capacity": 1, "memory": 1}], "nodes[0].cards[0].memory: expected one of name, capacity"),
         ([{"name": "g", "capacity": 1}] * 2, 'nodes[0].cards[1].name: expected each name once, found "g"'),

@@ -33,7 +33,7 @@ A_TIME = "expected seconds since 1970, within the years 1 to 9999"
         (
             f"{TASK}.request.cpu",
             "-1",
-            'podgroups[0].tasks[0].request.cpu: expected a non-negative quantity, found "-1"',
+            'podgroups[0].tasks[0].request.cpu: expected a non-negative quantity such as 500m or 32Gi, found "-1"',
         ),
         (
             f"{TASK}.request.gpu",
@@ -153,7 +153,7 @@ A_TIME = "expected seconds since 1970, within the years 1 to 9999"
         (
             "nodes.0.allocatable.cpu",
             "unlimited",
-            'nodes[0].allocatable.cpu: expected a non-negative quantity, found "unlimited"',
+            'nodes[0].allocatable.cpu: expected a non-negative quantity such as 500m or 32Gi, found "unlimited"',
         ),
         (
             "nodes.0.taints",
@@ -178,7 +178,7 @@ A_TIME = "expected seconds since 1970, within the years 1 to 9999"
         (
             "queues.0.deserved.cpu",
             "lots",
-            'queues[0].deserved.cpu: expected a non-negative quantity or unlimited, found "lots"',
+            'queues[0].deserved.cpu: expected a non-negative quantity such as 500m or 32Gi, or unlimited, found "lots"',
         ),
         (
             "priority_classes.1",

@@ -84,7 +84,7 @@ def test_a_quantity_that_does_not_fit_is_refused(resource: str, quantity: str) -
 
 def test_unlimited_is_an_answer_only_where_a_bound_may_be_absent() -> None:
     assert base_units("cpu", "unlimited", unlimited=True) == UNLIMITED
-    with pytest.raises(QuantityRefused, match=r"non-negative quantity$"):
+    with pytest.raises(QuantityRefused, match=r"non-negative quantity such as 500m or 32Gi$"):
         base_units("cpu", "unlimited")
     with pytest.raises(QuantityRefused, match=r"or unlimited$"):
         base_units("cpu", "limitless", unlimited=True)

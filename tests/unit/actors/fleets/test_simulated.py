@@ -109,7 +109,9 @@ def test_amounts_are_kubernetes_quantities() -> None:
     tasks = [{"name": "t", "request": {"cpu": "2500m", "memory": "512Mi"}, "status": "Running", "node": "n0"}]
     fleet = SimulatedFleet({"nodes": nodes, "podgroups": [{"name": "g", "tasks": tasks}]}, seed=1)
     assert (fleet.used("cpu"), fleet.used("memory")) == (0.25, 0.5)
-    with pytest.raises(QuantityRefused, match=r"cpu: expected a non-negative quantity, found 'much'"):
+    with pytest.raises(
+        QuantityRefused, match=r"cpu: expected a non-negative quantity such as 500m or 32Gi, found 'much'"
+    ):
         fleet.submit({"name": "h", "tasks": [{"name": "u", "request": {"cpu": "much"}}]})
 
 

@@ -164,9 +164,10 @@ def test_what_cannot_be_meant_is_refused_with_file_line_and_path(tmp_path: Path)
         imported(tmp_path, NODE, pod(priority="high"))
     with pytest.raises(ClusterFileRefused, match=r"m\.yaml, line \d+: Pod p: spec\.nodeName: expected the node"):
         imported(tmp_path, NODE, pod(status={"phase": "Running"}))
-    (tmp_path / "m.yaml").write_text("a: 1\n")
-    with pytest.raises(ClusterFileRefused, match="expected an object with apiVersion and kind"):
-        cluster_of([tmp_path])
+    for text, more in (("a: 1\n", "a$"), ("version: 1\n", "version; a cluster file is given alone$")):
+        (tmp_path / "m.yaml").write_text(text)
+        with pytest.raises(ClusterFileRefused, match=f"expected an object with apiVersion and kind, found keys {more}"):
+            cluster_of([tmp_path])
 
 
 def test_priority_comes_from_the_pod_its_class_or_the_usual_class(tmp_path: Path) -> None:
