@@ -101,7 +101,7 @@ chaos: install ## RUNS= fault schedules from SEED= on, real (MEMORY=1 TURNS= FAU
 	$(BIN)/python -m tests.chaos $(if $(WALK),--walk $(WALK),$(if $(MEMORY),--memory,--real)) \
 	  --turns $(TURNS) --faults $(FAULTS) --runs $(RUNS) --seed $(SEED)
 
-mutants: install ## put each of almost 200 faults into a copy of the sources and name those that no test notices (ONLY="words")
+mutants: install ## put each of about 200 faults into a copy of the sources and name those that no test notices (ONLY="words")
 	$(BIN)/python -m tests.mutants --workers $(WORKERS) --only "$(ONLY)"
 
 soak: install ## run a service and a fleet for MINUTES= and fail if memory, streams or durations drift

@@ -63,6 +63,12 @@ def test_the_shipped_file_names_every_setting_but_the_secret() -> None:
     assert flat(tomllib.loads(text)) == settings() - {SECRET}
 
 
+def test_the_table_of_marks_explains_every_meaning_in_it() -> None:
+    text = (FOLDER.parent / "manifests.toml").read_text()
+    explained = set(re.findall(r"[a-z_]+", text.split("# means: ")[1].split("\n\n")[0]))
+    assert {mark["means"] for mark in tomllib.loads(text)["marks"]} <= explained
+
+
 def test_every_setting_that_operations_explains_exists() -> None:
     assert {name for key, _ in rows(OPERATIONS, "Settings") for name in names(key)} <= settings()
 
