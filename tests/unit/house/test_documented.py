@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from actors.cluster_file import documents, task_documents
 from actors.configuration.profiles import FOLDER, Profile
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.configuration.settings_sources import SHIPPED
@@ -18,7 +19,7 @@ from pipeline.plugins.registry import PLUGINS, POINTS
 from pipeline.policy import ExtensionPoint
 
 DOCS = Path(__file__).parents[3] / "docs"
-OPERATIONS, PROFILES = ((DOCS / name).read_text() for name in ("operations.md", "profiles.md"))
+OPERATIONS, PROFILES, PROTOCOL = ((DOCS / f"{name}.md").read_text() for name in ("operations", "profiles", "protocol"))
 #: Where all plugins on victims may be asked; a page names those points at which one has an opinion.
 ON_VICTIMS = {ExtensionPoint.EVICTABLE, ExtensionPoint.PREEMPTABLE, ExtensionPoint.RECLAIMABLE}
 #: Belongs into no file.
@@ -61,6 +62,14 @@ def flat(tables: dict[str, Any]) -> set[str]:
 def test_the_shipped_file_names_every_setting_but_the_secret() -> None:
     text = re.sub(r"^# (?=\w+ = )", "", SHIPPED.read_text(), flags=re.MULTILINE)
     assert flat(tomllib.loads(text)) == settings() - {SECRET}
+
+
+def test_every_key_of_a_cluster_file_is_named() -> None:
+    table = PROTOCOL.split("\n## Documents\n", 1)[1].split("\n## ", 1)[0]
+    models = [one for home in (documents, task_documents) for one in vars(home).values() if isinstance(one, type)]
+    ours = [one for one in models if issubclass(one, BaseModel) and one.__module__.startswith("actors.cluster_file.")]
+    keys = {key for one in ours for key in one.model_fields}
+    assert {"nodes", "tolerations"} <= keys <= set(names(table))
 
 
 def test_the_table_of_marks_explains_every_meaning_in_it() -> None:
