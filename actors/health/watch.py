@@ -74,7 +74,7 @@ class Watch:
     ) -> None:
         self._owner, self._policy, self._profile, self._telemetry = owner, policy, profile, telemetry
         self._digest = blake2b(settings.model_dump_json().encode(), digest_size=8).hexdigest()
-        self._fleet, self._elapsed_s = settings.fleet, elapsed_s
+        self._fleet, self._shadow, self._elapsed_s = settings.fleet, settings.shadow, elapsed_s
         self.every_s = min(EVERY_S, settings.lease_ttl_s)
         self._looked_at, self._ask_at = elapsed_s(), 0.0
         self._leads: bool | None = None
@@ -128,7 +128,7 @@ class Watch:
 
     def ready(self) -> tuple[bool, dict[str, Any]]:
         """Whether it does its work, with details."""
-        return self.facts.ready, self.facts.said()
+        return self.facts.ready, {**self.facts.said(), "shadow": self._shadow}
 
     def metrics(self) -> bytes:
         """The figures of all roles that answer, and our own."""
@@ -179,7 +179,7 @@ class Watch:
             owner=self._owner, host=socket.gethostname(), process=os.getpid(), version=version("clearway"),
             state=facts.state, ready=facts.ready, why=facts.hindrance, leader=leadership.leader, epoch=leadership.epoch,
             profile=self._profile, policy=self._policy, settings=self._digest, health=self.health,
-            every_s=self.every_s, roles=dict(facts.roles), lag=facts.lag,
+            shadow=self._shadow, every_s=self.every_s, roles=dict(facts.roles), lag=facts.lag,
         )  # fmt: skip
 
     def meet(self, others: Mapping[str, Presence]) -> None:

@@ -45,6 +45,8 @@ class Presence(Body):
         Its name, which no other service has, before or after.
     state, ready, why
         What it does; whether that is its work, and if not, why.
+    shadow
+        Whether nothing of what it decides is carried out.
     leader, epoch
         Of the lease, as far as it knows.
     lag
@@ -60,6 +62,7 @@ class Presence(Body):
     process: Number
     version: str
     state: State
+    shadow: bool = False
     ready: bool
     why: str = ""
     leader: str = ""

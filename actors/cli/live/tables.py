@@ -105,8 +105,8 @@ def services(bus: Bus) -> Iterator[Row]:
     """The services that were there lately."""
     for owner, (seen, one) in present(bus).items():
         yield {
-            "owner": owner, "host": one.host, "state": one.state, "ready": one.ready, "why": one.why or None,
-            "epoch": one.epoch, "profile": one.profile, "version": one.version, "seen": seen,
+            "owner": owner, "host": one.host, "state": one.state, "shadow": one.shadow, "ready": one.ready,
+            "why": one.why or None, "epoch": one.epoch, "profile": one.profile, "version": one.version, "seen": seen,
             "lag": {where: left.model_dump() for where, left in one.lag.items()},
             "roles": {name: place.host for name, place in one.roles.items()}, "health": one.health,
         }  # fmt: skip
@@ -154,7 +154,7 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "nodes": ("name", "used/allocatable", "unschedulable"),
     "reservations": ("number", "podgroup", "domain", "tasks", "victims", "since", "expires"),
     "decisions": ("number", "at", "action", "podgroup", "domain", "evicts", "promises", "starts", "end"),
-    "services": ("owner", "host", "state", "epoch", "profile", "why"),
+    "services": ("owner", "host", "state", "shadow", "epoch", "profile", "why"),
 }
 _TIMES = ("at", "since", "oldest_wait", "expires", "seen")
 

@@ -21,7 +21,7 @@ _AGAIN = "\x1b[H\x1b[J"
 _LEAST = 3
 #: What each table shows, so that 80 columns are enough for what matters most; ``waits`` and ``left`` are how long.
 _COLUMNS: Mapping[str, Sequence[str]] = {
-    "services": ("owner", "state", "profile", "host", "epoch", "why"),
+    "services": ("owner", "state", "shadow", "profile", "host", "epoch", "why"),
     "queues": ("name", "state", "held/deserved", "waiting", "waits"),
     "gangs": ("name", "ready/minimum", "reason", "waits", "priority", "queue", "gang_phase"),
     "reservations": ("podgroup", "domain", "tasks", "victims", "waits", "left", "number"),

@@ -230,6 +230,12 @@ def test_a_service_with_a_short_lease_is_missed_sooner() -> None:
     assert patient.every_s == EVERY_S
 
 
+@pytest.mark.parametrize("shadow", [False, True])
+def test_a_service_says_whether_it_is_a_shadow(shadow: bool) -> None:
+    watch = Watch(Settings(fleet="test", shadow=shadow), "me", "p", start_telemetry(TelemetrySettings(), "run"))
+    assert watch.presence().shadow == watch.ready()[1]["shadow"] == shadow
+
+
 def test_the_stream_says_which_services_there_are_and_where_their_roles_live(watch: Watch, clock: Clock) -> None:
     bus = MemoryBus("test", Clock())
     looked(watch, clock)

@@ -105,9 +105,11 @@ def test_nodes_reservations_and_decisions_are_listed(assembly: Assembly) -> None
 
 def test_services_are_listed_with_what_keeps_them_from_their_work() -> None:
     bus = MemoryBus("test", Clock())
-    say(bus, Presence(owner="one", host="h", process=1, version="1", state="waits", ready=False, why="no fleet"))
+    told = {"owner": "one", "host": "h", "process": 1, "version": "1", "state": "waits", "ready": False}
+    say(bus, Presence.model_validate({**told, "why": "no fleet", "shadow": True}))
     (one,) = OF_STREAMS["services"](bus)
     assert (one["owner"], one["state"], one["why"]) == ("one", "waits", "no fleet")
+    assert dict(zip(*(line.split() for line in table(("owner", "shadow"), [one])), strict=True))["SHADOW"] == "yes"
 
 
 def test_a_table_is_aligned_under_its_heads(assembly: Assembly) -> None:
