@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from actors.documents.messages import key_path
+from actors.documents.messages import key_path, shown
 from actors.documents.model import Location
 
 
@@ -67,7 +67,7 @@ class Located:
     def actions(self, found: Any, known: Sequence[str], such_as: str) -> list[str]:
         """The actions that a configuration lists, separated by commas; those that are not known are refused."""
         if not isinstance(found, str) or not found.strip():
-            self.refuse(("actions",), f"expected actions, such as '{such_as}', found {found!r}")
+            self.refuse(("actions",), f"expected actions, such as '{such_as}', found {shown(found)}")
             return []
         actions = [action.strip() for action in found.split(",")]
         for action in actions:

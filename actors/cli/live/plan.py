@@ -18,7 +18,7 @@ from actors.cli.simulated_why import Why
 from actors.cluster_file.cross_references import unknown
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, text_to_read
 from actors.columns.names import Names
-from actors.configuration.settings import Settings
+from actors.configuration.settings import Settings, SettingsRefused
 from actors.documents.messages import key_path, sentence, shown
 from actors.documents.results import say
 from actors.documents.state_limits import StateLimits
@@ -128,6 +128,10 @@ def run(
 
 def _live(settings: Settings) -> tuple[dict[str, Any], str | None]:
     """The live state as a cluster file, and the profile of the service that leads, if one says so."""
+    if settings.redis_url is None:
+        raise SettingsRefused(
+            "expected a cluster file (--cluster) or the broker of the fleet (--redis-url), found none"
+        )
     with reading(settings, "plan") as bus:
         document = cluster_document(Onlooker(settings, bus).state(), time.time())
         leads = [one.profile for _, one in present(bus).values() if one.state == "leads"]

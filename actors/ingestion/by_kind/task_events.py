@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from actors.columns.card_names import card_names, card_row
+from actors.documents.messages import shown
 from actors.ingestion.known.state import LiveState, TaskRow, task_news, time_of
 from actors.protocol.bodies import TaskEnded, TaskStarted, TaskTerminating
 from actors.protocol.envelopes import Message
@@ -72,7 +73,7 @@ def _started(state: LiveState, message: Message, body: TaskStarted, row: int, he
             return None
         known = ", ".join(card_names(snapshot, node)) or "it has none"
         expected = f"the name of a card of {body.node} ({known})" if asks else "none without card_request"
-        state.refuse(message, f"body.card: expected {expected}, found {body.card!r}")
+        state.refuse(message, f"body.card: expected {expected}, found {shown(body.card)}")
         return None
     at = body.at if body.at is not None else time_of(message)
     return row, RUNNING, node, card, body.incarnation, message.revision, at

@@ -75,9 +75,9 @@ def test_a_decision_without_cards_says_nothing_of_them() -> None:
 @pytest.mark.parametrize(
     ("task", "said", "letter"),
     [
-        ("c-0", {}, "body.card: expected the name of a card of n0 (gpu-0, gpu-1), found None"),
-        ("c-0", {"card": "x"}, "body.card: expected the name of a card of n0 (gpu-0, gpu-1), found 'x'"),
-        ("plain", {"card": "gpu-0"}, "body.card: expected none without card_request, found 'gpu-0'"),
+        ("c-0", {}, "body.card: expected the name of a card of n0 (gpu-0, gpu-1), found nothing"),
+        ("c-0", {"card": "x"}, 'body.card: expected the name of a card of n0 (gpu-0, gpu-1), found "x"'),
+        ("plain", {"card": "gpu-0"}, 'body.card: expected none without card_request, found "gpu-0"'),
     ],
 )
 def test_a_start_on_a_card_that_cannot_be_meant_goes_to_the_dead_letters(

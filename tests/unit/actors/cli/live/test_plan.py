@@ -12,7 +12,7 @@ from actors.cli.live.plan import Wish, gang_of, joined, planned, run
 from actors.cli.live.planned_words import in_words
 from actors.cli.simulate import open_case
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping
-from actors.configuration.settings import Settings
+from actors.configuration.settings import Settings, SettingsRefused
 from actors.documents.state_limits import STATE_LIMITS
 from tests.support.stuck import cluster, full, runs, want
 
@@ -72,6 +72,12 @@ def test_each_queue_and_priority_is_answered_for(queue: str, priority: int, star
 def test_a_gang_that_is_there_already_is_refused() -> None:
     with pytest.raises(ClusterFileRefused, match=r"expected each name once, found .default/rigid"):
         of(1, name="rigid")
+
+
+def test_without_a_cluster_file_and_a_broker_both_are_named(tmp_path: Path) -> None:
+    (tmp_path / "gang.json").write_text(json.dumps(gang(1)))
+    with pytest.raises(SettingsRefused, match=r"expected a cluster file \(--cluster\) or the broker of the fleet"):
+        run(Settings(), tmp_path / "gang.json", None, [Wish()], profile=None, as_json=False)
 
 
 def test_a_queue_that_is_not_there_is_refused_with_its_key() -> None:

@@ -176,7 +176,7 @@ def in_tier(plugins: str) -> str:
     ("text", "line", "told"),
     [
         ("actions: allocate, shuffle\n", 1, "actions: expected some of enqueue, allocate"),
-        ("tiers: []\n", 1, "actions: expected actions, such as"),
+        ("tiers: []\n", 1, "actions: expected actions, such as 'enqueue, allocate, backfill', found nothing"),
         ("actions: allocate\nmetrics: {type: prometheus}\n", 2, "metrics: expected actions, tiers or configurations"),
         (in_tier("  - name: usage\n"), 4, "tiers[0].plugins[0].name: expected one of"),
         (in_tier("  - name: gang\n  - name: gang\n"), 5, "tiers[0].plugins[1].name: expected each plugin once"),
