@@ -57,6 +57,10 @@ class BrokerAddress:
         return client
 
 
+#: What a process says that no other can find.
+ALONE = "no broker is named (--redis-url): it has one of its own, which no other process reaches"
+
+
 @contextmanager
 def broker_for(settings: Settings, *, tcp: bool = False) -> Iterator[BrokerAddress]:
     """The address of the broker in the settings, or of an embedded one that lives as long as the block.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from actors.broker.address import BrokerAddress, broker_for
+from actors.broker.address import ALONE, BrokerAddress, broker_for
 from actors.broker.bus import DECISIONS, EVENTS, START, Bus, Entry, has_gap, id_order
 from actors.broker.redis_bus import RedisBus
 from actors.broker.retry import ToldToStop, until_stopped
@@ -225,6 +225,8 @@ def run(settings: Settings, *, seed: int, every_s: float, inventory: Path | None
         signal.signal(number, lambda *_: stop.set())
     write_log("fleet", settings.fleet, settings.log_format, settings.log_level)
     loaded = load_inventory(inventory)
+    if settings.redis_url is None:
+        log.warning(ALONE)
     with broker_for(settings) as address:
         try:
             _serve(settings, address, loaded, FleetPace(every_s, seed, settings.outgoing), stop)

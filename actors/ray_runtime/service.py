@@ -9,7 +9,7 @@ import threading
 import time
 from dataclasses import replace
 
-from actors.broker.address import broker_for
+from actors.broker.address import ALONE, broker_for
 from actors.broker.bus import DECISIONS, SHADOWS
 from actors.broker.redis_bus import RedisBus
 from actors.broker.retry import ToldToStop, until_stopped
@@ -58,6 +58,8 @@ def run(settings: Settings) -> int:
     """
     out = write_log("run", settings.fleet, settings.log_format, settings.log_level)
     policy = load_profile(settings.policy_profile)
+    if settings.redis_url is None:
+        log.warning(ALONE)
     with EndSignals() as ending, broker_for(settings, tcp=settings.ray_address is not None) as address:
         try:
             # Connect here too, not only in the actors: an outage is then in our own log, and a signal ends the wait.

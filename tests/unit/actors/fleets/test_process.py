@@ -1,11 +1,18 @@
 """The fleet beside a broker: how it numbers and cuts what it says."""
 
+import signal
+from contextlib import nullcontext
 from typing import Any
 
+import pytest
+from pydantic import SecretStr
+
+from actors.broker.address import ALONE
 from actors.broker.bus import DEAD, DECISIONS, EVENTS, START
 from actors.broker.memory_bus import MemoryBus
 from actors.configuration.settings import Settings, TelemetrySettings
 from actors.documents.safe_msgpack import WireLimits
+from actors.fleets import process
 from actors.fleets.inventory import load_inventory
 from actors.fleets.process import GROUP, FleetLoop, FleetPace
 from actors.fleets.simulated import SimulatedFleet
@@ -26,6 +33,17 @@ def loop_on(bus: MemoryBus, clock: Clock, pace: FleetPace = QUIET, **more: Any) 
 
 def numbers(bus: MemoryBus) -> list[bytes]:
     return [entry.fields["sequence"] for entry in bus.follow(EVENTS, START)]
+
+
+@pytest.mark.parametrize("url", [None, SecretStr("redis://broker:6379/0")])
+def test_a_fleet_that_no_other_process_finds_says_so(
+    url: SecretStr | None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("write_log", "broker_for", "_serve"):
+        monkeypatch.setattr(process, name, lambda *_: nullcontext())
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    assert process.run(Settings(redis_url=url), seed=1, every_s=0.0, inventory=None) == 0
+    assert (ALONE in caplog.text) == (url is None)
 
 
 def test_entries_are_counted_and_a_restart_counts_on() -> None:
