@@ -10,7 +10,7 @@ from pipeline.cluster.tables import PENDING
 from pipeline.decision.statement import statement
 from pipeline.placement.layout.parts import tasks_of_part
 from pipeline.placement.layout.scored import ScoredPlacement
-from pipeline.placement.starving import in_order
+from pipeline.placement.serving_order import in_order
 from pipeline.plugins.host import Host
 
 
