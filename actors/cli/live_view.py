@@ -207,8 +207,8 @@ def price(made: PlanCommitted) -> str:
     """The price of a decision."""
     if not made.evictions:
         return ""
-    ratios = [f"{value:g} {name.partition('/')[2]}" for name, value in made.cost.items() if name.endswith("gpu-milli")]
-    evicted = f", {ratios[0]} evicted per requested" if ratios else ""
+    ratios = [value for name, value in made.cost.items() if name.endswith("gpu-milli")]
+    evicted = f", evicted to requested {ratios[0]:g} of GPUs" if ratios else ""
     broken, lost = made.cost.get("gangs_broken", 0), made.cost.get("lost_work", 0.0)
     return f"{broken} gangs broken, {lost:.1f} gang-hours lost{evicted}"
 

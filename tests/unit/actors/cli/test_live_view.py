@@ -74,5 +74,6 @@ def test_the_view_fits_and_shows_all_of_it(width: int) -> None:
     ):  # fmt: skip
         assert part in text, part
     assert ("29 gangs broken, 42.5 gang-hours lost" if width > 110 else "29, 42.5") in lines[-2]
+    assert ("gang-hours lost, evicted to requested 1.806 of GPUs" in lines[-2]) == (width > 150)
     above = [line for line in lines if re.match(r" *[0-9.]+ s  reclaim ", line)]
     assert [line.split()[3] for line in above] == [f"gang-{at:03d}" for at in range(8)], "what has left the table"
