@@ -15,6 +15,7 @@ from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.plan import Plan, assumptions
+from pipeline.decision.price import Price
 from pipeline.decision.statement import statement, taking_back, withdrawal
 from pipeline.placement.promises import kept
 from pipeline.placement.serving_order import in_order
@@ -57,6 +58,11 @@ def _held_whole(snapshot: Snapshot, moving: Rows) -> Rows:
 def unpromised(attempt: Attempt, rows: Rows) -> Attempt:
     """The attempt as if the tasks ``rows`` were promised nothing."""
     return replace(attempt, snapshot=carried_out(withdrawal(rows), attempt.snapshot, attempt.now))
+
+
+def spares_work(taking: Price, leaving: Price) -> bool:
+    """Whether less is taken from running work by taking promises than by leaving them; no matter where that is."""
+    return replace(taking, tier=0, domain=NONE) < replace(leaving, tier=0, domain=NONE)
 
 
 def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: Rows) -> Plan:

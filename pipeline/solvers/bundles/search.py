@@ -23,7 +23,7 @@ from pipeline.decision.statement import statement
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need, all_of, need_of, without_shapes
-from pipeline.placement.outranked import made_anew, outranked, unpromised, withdrawing
+from pipeline.placement.outranked import made_anew, outranked, spares_work, unpromised, withdrawing
 from pipeline.placement.refusal import refusal_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -56,7 +56,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
         return _unproved(found)
     if isinstance(found, Plan):
         kept, took = _comparable([(attempt, found), (freed, other)], host)
-        if kept <= took:
+        if not spares_work(took, kept):
             return _unproved(found)
     return _unproved(withdrawing(attempt, host, freed, other, rows))
 

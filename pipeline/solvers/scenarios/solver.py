@@ -21,7 +21,7 @@ from pipeline.decision.plan import NoPlan, Plan, explained, plan_of
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import Need
-from pipeline.placement.outranked import made_anew, outranked, unpromised, withdrawing
+from pipeline.placement.outranked import made_anew, outranked, spares_work, unpromised, withdrawing
 from pipeline.placement.promises import moving_alone
 from pipeline.placement.refusal import refusal_of
 from pipeline.placement.taken_again import taken_again
@@ -57,16 +57,19 @@ def widest_dealt(_policy: Policy) -> int:
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     """Room for what the attempt's podgroups ask for now.
 
-    Where there is none, less important podgroups of the queue may lose what they were promised.
+    Where there is none, or where that spares running work, less important podgroups of the queue lose what they were
+    promised.
     """
     found = _lasting(attempt, host, _proposed(attempt, host))
-    if isinstance(found, Plan) or len(rows := outranked(attempt)) == 0:
+    rows = outranked(attempt)
+    if len(rows) == 0 or (isinstance(found, Plan) and len(found.statement.evictions) == 0):
         return found
     freed = unpromised(attempt, rows)
     other = _proposed(freed, made_anew(host, freed.snapshot), withdraws=True)
-    if isinstance(other, NoPlan):
+    if isinstance(other, NoPlan) or (isinstance(found, Plan) and not spares_work(other.price, found.price)):
         return found
-    return _lasting(attempt, host, withdrawing(attempt, host, freed, other, rows))
+    lasting = _lasting(attempt, host, withdrawing(attempt, host, freed, other, rows))
+    return found if isinstance(found, Plan) and isinstance(lasting, NoPlan) else lasting
 
 
 def _lasting(attempt: Attempt, host: Host, found: Plan | NoPlan) -> Plan | NoPlan:

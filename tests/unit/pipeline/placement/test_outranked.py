@@ -2,20 +2,22 @@
 
 from typing import Any
 
+import pytest
+
 from actors.cli.simulate import simulate
 
 
 def task(name: str, **more: Any) -> dict[str, Any]:
-    return {"name": name, "request": {"cpu": 2}, **more}
+    return {"name": name, "request": {"cpu": 2}} | more
 
 
 def group(name: str, priority: int, *tasks: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"name": name, "queue": "q", "priority": priority, "min_available": len(tasks), "tasks": list(tasks), **more}
 
 
-def first_cycle(nodes: int, *podgroups: dict[str, Any], **more: Any) -> dict[str, Any]:
+def first_cycle(nodes: int, *podgroups: dict[str, Any], profile: str = "default", **more: Any) -> dict[str, Any]:
     cluster = {
-        "version": 1, "now": 1000.0, "policy": {"profile": "default", "actions": ["preempt"]},
+        "version": 1, "now": 1000.0, "policy": {"profile": profile, "actions": ["preempt"]},
         "nodes": [{"name": f"n{at}", "allocatable": {"cpu": 4, "pods": 10}} for at in range(nodes)],
         "queues": [{"name": "q"}, {"name": "other"}], "podgroups": list(podgroups), **more,
     }  # fmt: skip
@@ -31,9 +33,31 @@ def told(done: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
     return [one["task"] for one in done["evictions"]], {one["task"]: one["node"] for one in done["nominations"]}
 
 
-def test_a_promise_goes_before_running_work_does() -> None:
-    done = first_cycle(1, RUNNING, PROMISED, group("hi", 100, task("hi-0")))
+@pytest.mark.parametrize("profile", ["default", "kai"])
+def test_a_promise_goes_before_running_work_does(profile: str) -> None:
+    done = first_cycle(1, RUNNING, PROMISED, group("hi", 100, task("hi-0"), preemptible=True), profile=profile)
     assert told(done) == ([], {"default/hi-0": "n0"})
+
+
+@pytest.mark.parametrize("profile", ["default", "kai"])
+def test_a_promise_that_spares_no_running_work_stands(profile: str) -> None:
+    """On its node a gang of two would have to go, which loses as much as the task that fills another node."""
+    gang = group("v", 50, task("v-0", status="Running", node="n0"), task("v-1", status="Running", node="n2"))
+    other = group("w", 50, task("w-0", request={"cpu": 4}, status="Running", node="n1"))
+    lasting = group("x", 200, task("x-0", status="Running", node="n2"))
+    hi = group("hi", 100, task("hi-0", request={"cpu": 4}), preemptible=True)
+    done = first_cycle(3, gang, other, lasting, PROMISED, hi, profile=profile)
+    assert told(done) == (["default/w-0"], {"default/hi-0": "n1", "default/lo-0": "n0"})
+
+
+@pytest.mark.parametrize("profile", ["default", "kai"])
+def test_a_promise_is_not_taken_for_another_place_at_the_same_loss(profile: str) -> None:
+    others = [group(f"w{at}", 50, task(f"w{at}-0", status="Running", node=f"n{at}")) for at in range(2)]
+    regions = [{"name": f"r{at}", "level": "region", "nodes": [f"n{at}"]} for at in range(2)]
+    hi = group("hi", 100, task("hi-0", request={"cpu": 4}), preemptible=True, topology={"required": "region"})
+    topology = {"levels": ["region"], "domains": regions}
+    done = first_cycle(2, *others, PROMISED, hi, profile=profile, topology=topology)
+    assert told(done) == (["default/w1-0"], {"default/hi-0": "n1", "default/lo-0": "n0"})
 
 
 def test_a_promise_stays_where_it_is_in_nobodys_way() -> None:
