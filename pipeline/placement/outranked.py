@@ -5,6 +5,8 @@ this holds for gangs: the promises of a gang group are withdrawn together, by th
 where that saves running work.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, is_among
@@ -14,9 +16,9 @@ from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
-from pipeline.decision.plan import Plan, assumptions
+from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price
-from pipeline.decision.statement import statement, taking_back, withdrawal
+from pipeline.decision.statement import Statement, statement, taking_back, withdrawal
 from pipeline.placement.promises import kept
 from pipeline.placement.serving_order import in_order
 from pipeline.plugins.host import Host
@@ -24,10 +26,11 @@ from pipeline.policy import Purpose
 from pipeline.records import replace
 
 
-def outranked(attempt: Attempt) -> Rows:
+def outranked(attempt: Attempt, *, breaking: bool = False) -> Rows:
     """int64[K]: tasks of the same queue and strictly lower priority that are promised a node; none unless PREEMPT.
 
-    Among them are victims that were to start again elsewhere, unless that keeps the rest of their podgroup whole.
+    Among them are victims that were to start again elsewhere, unless that keeps the rest of their podgroup whole or
+    ``breaking`` is true (see ``breaking_plan``).
     """
     snapshot, rows = attempt.snapshot, list(attempt.podgroups)
     if attempt.purpose is not Purpose.PREEMPT:
@@ -40,7 +43,7 @@ def outranked(attempt: Attempt) -> Rows:
     below = (groups.queue[owner] == groups.queue[rows[0]]) & (groups.priority[owner] < groups.priority[rows].min())
     promised = promised[below].astype(np.int64)
     moving = promised[tasks.status[promised] == TERMINATING]
-    if len(moving):
+    if len(moving) and not breaking:
         promised = promised[~is_among(tasks.podgroup[promised], _held_whole(snapshot, moving))]
     return np.asarray(promised, np.int64)
 
@@ -84,6 +87,37 @@ def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: 
             lost.append(mine)
     made = taking_back(plan.statement, np.concatenate(lost)) if lost else plan.statement
     return replace(plan, statement=made, assumes=assumptions(attempt, made))
+
+
+def breaking_plan(attempt: Attempt, host: Host, searched: Callable[[Attempt, Host], Plan | NoPlan]) -> Plan | None:
+    """A plan that takes promises which keep podgroups whole, and evicts all that runs of these; None if there is none.
+
+    Such a podgroup goes as a whole, with the room it was to start on. It is for gangs that have no plan beside it: they
+    would take that room one cycle later from tasks that have just started.
+
+    Parameters
+    ----------
+    searched
+        The search of the solver, on the attempt without these promises.
+    """
+    rows = outranked(attempt, breaking=True)
+    if len(rows) == len(outranked(attempt)):
+        return None
+    freed = unpromised(attempt, rows)
+    found = searched(freed, made_anew(host, freed.snapshot))
+    if isinstance(found, NoPlan):
+        return None
+    plan = withdrawing(attempt, host, freed, found, rows)
+    return None if _leaves_a_rest(attempt.snapshot, plan.statement) else plan
+
+
+def _leaves_a_rest(snapshot: Snapshot, made: Statement) -> bool:
+    """Whether something runs on of a podgroup that breaks since its tasks start nowhere again."""
+    given_up = made.nominated[made.nominated_node == NONE]
+    moving = given_up[snapshot.tasks.status[given_up] == TERMINATING]
+    members, _ = snapshot.tasks_of_all(_held_whole(snapshot, moving))
+    runs = members[(snapshot.tasks.node[members] != NONE) & (snapshot.tasks.status[members] != TERMINATING)]
+    return not is_among(runs, made.evictions).all()
 
 
 def made_anew(host: Host, snapshot: Snapshot) -> Host:

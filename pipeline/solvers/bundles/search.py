@@ -23,7 +23,7 @@ from pipeline.decision.statement import statement
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need, all_of, need_of, without_shapes
-from pipeline.placement.outranked import made_anew, outranked, spares_work, unpromised, withdrawing
+from pipeline.placement.outranked import breaking_plan, made_anew, outranked, spares_work, unpromised, withdrawing
 from pipeline.placement.refusal import refusal_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -46,6 +46,13 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     host
         The plugins on the attempt's snapshot, policy and clock.
     """
+    found = _with_promises(attempt, host)
+    broken = breaking_plan(attempt, host, _cheapest) if isinstance(found, NoPlan) else None
+    return found if broken is None else _unproved(broken)
+
+
+def _with_promises(attempt: Attempt, host: Host) -> Plan | NoPlan:
+    """The cheapest plan beside the promises of others, or without those that may be withdrawn by themselves."""
     found = _cheapest(attempt, host)
     rows = outranked(attempt)
     if len(rows) == 0 or (isinstance(found, Plan) and len(found.statement.evictions) == 0):
@@ -68,7 +75,7 @@ def divides(attempt: Attempt) -> bool:
     slots do not decide: then a domain has no price before it is selected.
     """
     snapshot, policy = attempt.snapshot, attempt.policy
-    if policy.first_fit or policy.max_domains or len(outranked(attempt)):
+    if policy.first_fit or policy.max_domains or len(outranked(attempt, breaking=True)):
         return False
     need = need_of(snapshot, attempt.podgroups, surplus=False)
     plain = need.plain and not concerns(snapshot, need.tasks)

@@ -24,7 +24,7 @@ from pipeline.decision.plan import NoPlan, Plan, explained, plan_of
 from pipeline.decision.price import lost_work
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import Need
-from pipeline.placement.outranked import made_anew, outranked, unpromised
+from pipeline.placement.outranked import breaking_plan, made_anew, outranked, unpromised
 from pipeline.placement.refusal import refusal_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -41,7 +41,14 @@ from pipeline.solvers.gather.victims import ANY_PRIORITY, MadeRoom, cheapest_in,
 
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
-    """The least harmful room for all members of the attempt's podgroups, or why there is none.
+    """The least harmful room for all members of the attempt's podgroups, or why there is none."""
+    found = _made_room(attempt, host)
+    broken = breaking_plan(attempt, host, _made_room) if isinstance(found, NoPlan) else None
+    return found if broken is None else broken
+
+
+def _made_room(attempt: Attempt, host: Host) -> Plan | NoPlan:
+    """The same beside the promises that may not be withdrawn by themselves.
 
     Layers are tried from the narrowest preferred one to the required one. In the first layer that can take the job, the
     domain that loses least is taken, and among equals the one with the fewest slots beyond the job. If none can, and a

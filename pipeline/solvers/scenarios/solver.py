@@ -21,7 +21,7 @@ from pipeline.decision.plan import NoPlan, Plan, explained, plan_of
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import Need
-from pipeline.placement.outranked import made_anew, outranked, spares_work, unpromised, withdrawing
+from pipeline.placement.outranked import breaking_plan, made_anew, outranked, spares_work, unpromised, withdrawing
 from pipeline.placement.promises import moving_alone
 from pipeline.placement.refusal import refusal_of
 from pipeline.placement.taken_again import taken_again
@@ -60,16 +60,28 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     Where there is none, or where that spares running work, less important podgroups of the queue lose what they were
     promised.
     """
+    found = _with_promises(attempt, host)
+    broken = breaking_plan(attempt, host, _withdrawing) if isinstance(found, NoPlan) else None
+    lasting = found if broken is None else _lasting(attempt, host, broken)
+    return found if isinstance(lasting, NoPlan) else lasting
+
+
+def _with_promises(attempt: Attempt, host: Host) -> Plan | NoPlan:
+    """Room beside the promises of others, or instead of those that may be withdrawn by themselves."""
     found = _lasting(attempt, host, _proposed(attempt, host))
     rows = outranked(attempt)
     if len(rows) == 0 or (isinstance(found, Plan) and len(found.statement.evictions) == 0):
         return found
     freed = unpromised(attempt, rows)
-    other = _proposed(freed, made_anew(host, freed.snapshot), withdraws=True)
+    other = _withdrawing(freed, made_anew(host, freed.snapshot))
     if isinstance(other, NoPlan) or (isinstance(found, Plan) and not spares_work(other.price, found.price)):
         return found
     lasting = _lasting(attempt, host, withdrawing(attempt, host, freed, other, rows))
     return found if isinstance(found, Plan) and isinstance(lasting, NoPlan) else lasting
+
+
+def _withdrawing(freed: Attempt, host: Host) -> Plan | NoPlan:
+    return _proposed(freed, host, withdraws=True)
 
 
 def _lasting(attempt: Attempt, host: Host, found: Plan | NoPlan) -> Plan | NoPlan:

@@ -60,6 +60,33 @@ def test_a_promise_is_not_taken_for_another_place_at_the_same_loss(profile: str)
     assert told(done) == (["default/w1-0"], {"default/hi-0": "n1", "default/lo-0": "n0"})
 
 
+MOVING = group(
+    "lo", 1,
+    task("lo-0", request={"cpu": 4}, status="Terminating", node="n2", nominated_node="n1"),
+    task("lo-1", request={"cpu": 4}, status="Running", node="n0"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", ["default", "kai", "koordinator"])
+def test_a_podgroup_goes_as_a_whole_with_the_room_on_which_it_was_to_start_again(profile: str) -> None:
+    taken = group("x", 200, task("x-0", request={"cpu": 4}, nominated_node="n2"))
+    hi = group("hi", 100, *(task(f"hi-{at}", request={"cpu": 4}) for at in range(2)), preemptible=True)
+    evicted, promised = told(first_cycle(3, MOVING, taken, hi, profile=profile))
+    assert evicted == ["default/lo-1"]
+    assert promised == {"default/hi-0": "n0", "default/hi-1": "n1", "default/x-0": "n2"}
+
+
+@pytest.mark.parametrize("profile", ["default", "kai", "koordinator"])
+def test_a_podgroup_does_not_break_for_the_room_on_which_it_was_to_start_again(profile: str) -> None:
+    """What still runs of it is in the way of nobody: beside it on its node something more important runs."""
+    taken = group("x", 200, task("x-0", request={"cpu": 4}, nominated_node="n2"))
+    more = group("y", 200, task("y-0", status="Running", node="n0"))
+    rest = group("lo", 1, MOVING["tasks"][0], task("lo-1", status="Running", node="n0"))
+    hi = group("hi", 100, task("hi-0", request={"cpu": 4}), preemptible=True)
+    done = first_cycle(3, rest, taken, more, hi, profile=profile)
+    assert told(done) == ([], {"default/lo-0": "n1", "default/x-0": "n2"})
+
+
 def test_a_promise_stays_where_it_is_in_nobodys_way() -> None:
     done = first_cycle(2, RUNNING, PROMISED, group("hi", 100, task("hi-0")))
     assert told(done) == ([], {"default/hi-0": "n1", "default/lo-0": "n0"})
