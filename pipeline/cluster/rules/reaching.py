@@ -1,16 +1,19 @@
-"""Which of their waiting tasks bring podgroups to their minima: those of roles and subgroups first, then in order.
+"""Which of their waiting tasks bring podgroups to their minima, and which come next.
 
-A subgroup that a gang can spare starts with its own minimum or not at all. Where the subgroups that the gang needs have
-too few tasks for its minimum, others are added whole.
+Those of roles and subgroups come first, then others in order. A subgroup that a gang can spare starts with its own
+minimum or not at all. Where the subgroups that the gang needs have too few tasks for its minimum, others are added
+whole. Beyond the minimum the emptiest subgroup grows first, as the fullest is the first to lose.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
 from pipeline.cluster.rules.minimum import minima_of, of_use_by_each
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.keeping import cached_property
 from pipeline.kernels import writing
 
 #: Leaf subgroups, and the tasks that each lacks.
@@ -203,6 +206,77 @@ def _short_subgroups(snapshot: Snapshot, podgroup: int, rows: Rows) -> _Leaves:
         return [leaf for *_, leaves in lacks[: len(rows) if wanted == NONE else wanted] for leaf in leaves]
 
     return chosen_of(children[NONE], int(snapshot.podgroups.min_subgroups[podgroup]))
+
+
+@dataclass(frozen=True)
+class Growing:
+    """The subgroups of a podgroup that has its minima, and to which more tasks come.
+
+    Attributes
+    ----------
+    have: int32[P]
+        What its leaf subgroups have towards their minima.
+    waiting: int64[P]
+        How many tasks may still come to each of them.
+    """
+
+    snapshot: Snapshot
+    podgroup: int
+    have: Counts
+    waiting: Longs
+
+    def next_leaves(self) -> _Leaves:
+        """The leaves that grow next, and by how many tasks; none where no waiting task would be of use.
+
+        At each level the emptiest child that can grow does so: one that is not whole, else the one that is least above
+        what it needs, of equals the first. A leaf grows by one task; one that is not whole becomes so at once.
+        """
+        return self._below(NONE)
+
+    @cached_property
+    def _children(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for row in range(self._first, self._first + len(self.have)):
+            found.setdefault(int(self.snapshot.subgroups.parent[row]), []).append(row)
+        return found
+
+    @property
+    def _first(self) -> int:
+        return int(self.snapshot.subgroup_start[self.podgroup])
+
+    def _below(self, row: int) -> _Leaves:
+        """What grows next in a subgroup, NONE: in the podgroup."""
+        children = self._children.get(row, [])
+        if row != NONE and not children:
+            step = max(self._least(row) - int(self.have[row - self._first]), 1)
+            return [(row, step)] if self.waiting[row - self._first] >= step else []
+        missing = self._least(row) - self._whole_in(row)
+        if missing > 0:
+            some = [found for child in children if not self._is_whole(child) and (found := self._below(child))]
+            some = sorted(some, key=lambda leaves: sum(short for _, short in leaves))[:missing]
+            return [leaf for leaves in some for leaf in leaves] if len(some) == missing else []
+        ranked = sorted(children, key=lambda child: (self._is_whole(child), self._fullness(child), child))
+        return next((found for child in ranked if (found := self._below(child))), [])
+
+    def _least(self, row: int) -> int:
+        """How many tasks a leaf needs, or how many children another subgroup, NONE: the podgroup."""
+        children, groups, table = self._children.get(row, []), self.snapshot.podgroups, self.snapshot.subgroups
+        if row != NONE and not children:
+            return int(table.min_available[row])
+        wanted = int(groups.min_subgroups[self.podgroup] if row == NONE else table.min_subgroups[row])
+        return len(children) if wanted == NONE else wanted
+
+    def _whole_in(self, row: int) -> int:
+        return sum(map(self._is_whole, self._children[row]))
+
+    def _is_whole(self, row: int) -> bool:
+        has = self._whole_in(row) if row in self._children else int(self.have[row - self._first])
+        return has >= self._least(row)
+
+    def _fullness(self, row: int) -> float:
+        """What a whole subgroup has in relation to what it needs; 0 for others, which are alike."""
+        has = self._whole_in(row) if row in self._children else int(self.have[row - self._first])
+        return has / max(self._least(row), 1) if self._is_whole(row) else 0.0
 
 
 def _effort(leaves: _Leaves, waiting: Longs) -> tuple[bool, int]:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.arrays import NONE, Bools, Rows, is_among
 from pipeline.cluster.rules.match_policy import keep_up, start_after
-from pipeline.cluster.rules.minimum import starts_with
+from pipeline.cluster.rules.minimum import leaves_with, starts_with
+from pipeline.cluster.rules.reaching import Growing
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.statement import Statement, statement
@@ -25,6 +26,9 @@ from pipeline.placement.need import Need, need_of, without_shapes
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.records import replace
+
+#: Where room is short, the surplus of a podgroup with subgroups takes about this many turns.
+_TURNS = 64
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,8 @@ def allocate(
     Parameters
     ----------
     surplus_limit
-        At most this many tasks beyond the minimum, so that other podgroups get room too; None: all that fit. Subgroups
-        are not cut.
+        At most this many tasks beyond the minimum, so that other podgroups get room too; None: all that fit. A subgroup
+        that becomes whole is not cut.
 
     Returns
     -------
@@ -147,13 +151,59 @@ def _layout(floor: Floor, domain: int, surplus_limit: int | None) -> _Layout | N
     tops = [part for part, row in enumerate(parts) if row.parent == NONE]
     reached = not floor.binding or floor.settle_needed(tops, start, stop)
     if reached and surplus_limit != 0:
-        whole = surplus_limit is None or len(tops) < len(parts)
-        floor = replace(floor, most=None if whole else int((placement.node != NONE).sum()) + (surplus_limit or 0))
+        most = None if surplus_limit is None else _placed_on(placement) + surplus_limit
         for part in tops:
-            floor.settle(part, start, stop, surplus=True)
+            _grow(replace(floor, most=most), part, start, stop)
     found = _Layout(placement.laid(), placement.score - score) if reached and (placement.node != NONE).any() else None
     placement.restore(saved)
     return found
+
+
+def _placed_on(placement: ScoredPlacement) -> int:
+    return int((placement.node != NONE).sum())
+
+
+def _grow(floor: Floor, top: int, start: int, stop: int) -> None:
+    """Place the surplus of a podgroup that fits; where not all of it does, the emptiest subgroup grows first."""
+    placement, wanted = floor.placement, floor.need.inside[top]
+    waiting = len(floor.waiting(wanted))
+    if all(part.parent != top for part in floor.need.parts):
+        floor.settle(top, start, stop, surplus=True)
+        return
+    if floor.most is None or waiting <= floor.most - _placed_on(placement):
+        saved = placement.save()
+        replace(floor, most=None).settle(top, start, stop, surplus=True)
+        left = len(floor.waiting(wanted))
+        if left in (0, waiting):
+            return
+        placement.restore(saved)
+    _grow_in_turns(floor, top, start, stop)
+
+
+def _grow_in_turns(floor: Floor, top: int, start: int, stop: int) -> None:
+    """Place surplus subgroup by subgroup; then that in no subgroup."""
+    need, placement = floor.need, floor.placement
+    tasks, order = need.tasks, floor.order[is_among(floor.order, need.inside[top])]
+    podgroup, part = need.parts[top].podgroup, floor.snapshot.tasks.subgroup
+    first, last = floor.snapshot.subgroup_start[podgroup : podgroup + 2].tolist()
+    portion = max(1, len(floor.waiting(order)) // _TURNS) if floor.most is None else 1
+    full = np.zeros(last - first, bool)
+    while floor.most is None or _placed_on(placement) < floor.most:
+        rest = floor.waiting(order)
+        of = part[tasks[rest]]
+        rest, of = rest[of != NONE], of[of != NONE] - first
+        there = np.where(full, 0, np.bincount(of, minlength=last - first))
+        have = leaves_with(floor.snapshot, podgroup, tasks[placement.node != NONE])
+        leaves = Growing(floor.snapshot, podgroup, have, there).next_leaves()
+        if not leaves:
+            break
+        among, before = np.zeros(len(tasks), bool), _placed_on(placement)
+        for leaf, count in leaves:
+            among[rest[of == leaf - first][: max(count, portion)]] = True
+        replace(floor, most=None, among=among).settle(top, start, stop, surplus=True)
+        if _placed_on(placement) == before:
+            full[[leaf - first for leaf, _ in leaves]] = True
+    replace(floor, among=part[tasks] == NONE).settle(top, start, stop, surplus=True)
 
 
 def _commit(host: Host, podgroups: tuple[int, ...], need: Need, laid: Laid, action: str) -> Statement:

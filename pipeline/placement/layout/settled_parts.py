@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
@@ -36,6 +36,8 @@ class Floor:
         Nodes of larger values go first, as the nearest enclosing part says; None: no preference.
     asked
         What subgroups ask of regions at least; None: not known.
+    among: bool[K]
+        The only tasks that may be placed; None: all of them.
     """
 
     snapshot: Snapshot
@@ -48,6 +50,7 @@ class Floor:
     tightest: bool = False
     closest: Longs | None = None
     asked: AskedOfRegions | None = None
+    among: Bools | None = None
 
     def settle_needed(self, parts: list[int], start: int, stop: int) -> bool:
         """Place siblings one after the other, each up to its minimum; returns whether all have theirs.
@@ -82,7 +85,7 @@ class Floor:
         region, and the rest is placed anywhere.
         """
         wanted = self._wanted(part)
-        if surplus and (self.placement.node[wanted] != NONE).all():
+        if surplus and len(self.waiting(wanted)) == 0:
             return True  # there is none
         best, held, saved = -1, None, self.placement.save()
         floor, regions = self._regions(part, start, stop)
@@ -174,7 +177,7 @@ class Floor:
             self.settle_needed([child for child in inner if self._leading(child)], first, last)
         sparing = not surplus and (self.thrifty or self.need.parts[part].subgroup != NONE)
         placed, leading = int((self.placement.node[self._wanted(part)] != NONE).sum()), self._leading(part)
-        mine = self.order[(self.need.part[self.order] == part) & (self.placement.node[self.order] == NONE)]
+        mine = self.waiting(self.order[self.need.part[self.order] == part])
         for run in self.placement.runs(mine):
             begin = 0
             while begin < len(run):
@@ -191,6 +194,11 @@ class Floor:
                 placed, begin = placed + found, begin + len(some)
                 if found < len(some):  # then others like them find no node either
                     break
+
+    def waiting(self, tasks: Rows) -> Rows:
+        """Those of some tasks (positions int64[K]) that are not placed, and may be."""
+        waits = self.placement.node[tasks] == NONE
+        return np.asarray(tasks[waits if self.among is None else waits & self.among[tasks]])
 
     def _whole(self, part: int) -> bool:
         row, placed = self.need.parts[part], self.need.tasks[self.placement.node != NONE]

@@ -1,32 +1,47 @@
-"""How much a unit asks for at once: all that its minima lack, else one more task."""
+"""How much a unit asks for at once: all that its minima lack, else what it grows by next."""
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Floats, Rows, frozen
+from pipeline.cluster.arrays import NO_ROWS, NONE, Floats, Rows
+from pipeline.cluster.rules.minimum import leaves_with
+from pipeline.cluster.rules.reaching import Growing
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.placement.need import Need, need_of
+from pipeline.placement.need import Need, all_of, need_of
 from pipeline.plugins.host import Host
-from pipeline.records import replace
 
 
 def asked_for(host: Host, podgroups: tuple[int, ...]) -> Need:
-    """The tasks for which room is sought now, all in the ``minimum``; none if no task waits.
+    """The tasks for which room is sought now, all in the ``minimum``; none if no task waits that would be of use.
 
     A podgroup below its minima asks for all tasks that it lacks, of all its parts at once. One that has them grows by
     one task in each turn, so that others have turns in between; the task is the first of the part that is least above
-    its minimum.
+    its minimum. A subgroup that the podgroup can spare asks for all that it lacks: with less it would not start.
     """
     snapshot = host.context.snapshot
     lacking = need_of(snapshot, podgroups, surplus=False)
     if lacking.minimum or lacking.short:
         return lacking
-    need = need_of(snapshot, podgroups)
-    return need if len(need.tasks) == 0 else _only(need, _next(host, snapshot, need.tasks))
+    waiting = need_of(snapshot, podgroups).tasks
+    if len(waiting) == 0:
+        return lacking
+    return all_of(need_of(snapshot, podgroups, among=_next(host, snapshot, waiting)))
 
 
-def _next(host: Host, snapshot: Snapshot, waiting: Rows) -> int:
-    """The position of the task that comes first."""
-    return int(np.lexsort((host.task_ranks(waiting), _filled(snapshot, waiting)))[0])
+def _next(host: Host, snapshot: Snapshot, waiting: Rows) -> Rows:
+    """int64[K]: the waiting tasks that come first, of one podgroup."""
+    waiting = waiting[np.lexsort((host.task_ranks(waiting), _filled(snapshot, waiting)))]
+    owner = snapshot.tasks.podgroup[waiting]
+    for podgroup in dict.fromkeys(owner.tolist()):
+        mine = waiting[owner == podgroup]
+        part = snapshot.tasks.subgroup[mine]
+        if (part == NONE).any():
+            return np.asarray(mine[part == NONE][:1])
+        first, last = snapshot.subgroup_start[podgroup : podgroup + 2].tolist()
+        there = np.bincount(part - first, minlength=last - first)
+        leaves = Growing(snapshot, podgroup, leaves_with(snapshot, podgroup, NO_ROWS), there).next_leaves()
+        if leaves:
+            return np.concatenate([mine[part == leaf][:count] for leaf, count in leaves])
+    return NO_ROWS
 
 
 def _filled(snapshot: Snapshot, rows: Rows) -> Floats:
@@ -37,18 +52,3 @@ def _filled(snapshot: Snapshot, rows: Rows) -> Floats:
     active = have.ready[part] + have.waiting[part]
     least = np.maximum(snapshot.subgroups.min_available[part], 1)
     return np.where(part == NONE, 0.0, active / least)
-
-
-def _only(need: Need, at: int) -> Need:
-    """The need for one of its tasks."""
-    shape = need.shape[at]
-    return replace(
-        need,
-        tasks=frozen(need.tasks[at : at + 1], np.int64),
-        minimum=1,
-        shape=frozen([0], np.int32),
-        shapes=frozen(need.shapes[shape : shape + 1], np.int64),
-        request=frozen(need.request[shape : shape + 1], np.int64),
-        count=frozen([1], np.int64),
-        part=frozen(need.part[at : at + 1], np.int32),
-    )

@@ -118,9 +118,56 @@ def test_who_prefers_to_be_close_is_placed_beside_those_who_run(preferred):
     state = placed([1, 1, 1, 1], work, racks=(2, 2), groups=groups, subgroups=[(0, NONE, 1, NONE)])
     if preferred == "subgroup":
         state = replace(state, subgroups=replace(state.subgroups, preferred_level=frozen([RACK], np.int32)))
-    made = allocate(host_on(state), (0,), "allocate", surplus_limit=1)
+    made = allocate(host_on(state), (0,), "allocate", surplus_limit=2)
     assert made is not None
     assert made.bound_node.tolist() == ([3] if preferred == "podgroup" else [3, 0])
+
+
+def on_one_node(state, *, limit=None):
+    """The tasks that are placed, in order."""
+    made = allocate(host_on(state), (0,), "allocate", surplus_limit=limit)
+    return [] if made is None else made.bound.tolist()
+
+
+def elastic(running, waiting, parts, **said):
+    """A podgroup on one node: how many tasks of each subgroup run, and then how many wait; these come last."""
+    tasks = [Task(0, gpu=1, subgroup=part) for part, many in enumerate(running) for _ in range(many)]
+    tasks += [Task(gpu=1, subgroup=part) for part, many in enumerate(waiting) for _ in range(many)]
+    return Gang(tasks, said.pop("minimum", 1), subgroups=parts, **said)
+
+
+@pytest.mark.parametrize(
+    ("running", "room", "placed"),
+    [
+        ([1, 1], 4, [2, 5, 3, 6]),  # in turn
+        ([3, 1], 3, [7, 8, 4]),  # the emptier one first, until both have as many
+        ([1, 1], 6, [2, 3, 4, 5, 6, 7]),  # all
+    ],
+)
+def test_where_surplus_does_not_all_fit_the_emptiest_subgroup_grows_first(running, room, placed):
+    gang = elastic(running, [3, 3], [(NONE, 1, NONE)] * 2)
+    assert sorted(on_one_node(cluster([{"gpu": sum(running) + room}], [gang]))) == sorted(placed)
+
+
+def test_a_group_of_subgroups_is_as_full_as_it_has_whole_ones_beyond_those_it_needs():
+    """Subgroup 0 needs one of 2 and 3, subgroup 1 needs 4 and 5: the latter has nothing to spare, and grows."""
+    parts = [(NONE, 0, 1), (NONE, 0, NONE), *((parent, 1, NONE) for parent in (0, 0, 1, 1))]
+    gang = elastic([0, 0, 2, 1, 1, 1], [0, 0, 2, 0, 2, 0], parts)
+    assert on_one_node(cluster([{"gpu": 7}], [gang])) == [7, 8]
+
+
+def test_a_subgroup_that_can_be_spared_comes_whole_or_leaves_the_room_to_others():
+    parts = [(NONE, 1, NONE), (NONE, 2, NONE)]
+    gang = elastic([1, 0], [2, 2], parts, min_subgroups=1)
+    assert on_one_node(cluster([{"gpu": 3}], [gang])) == [3, 4]
+    assert on_one_node(cluster([{"gpu": 2}], [gang])) == [1]
+
+
+def test_a_podgroup_with_subgroups_leaves_room_to_others_too():
+    gang = elastic([1, 1], [2, 2], [(NONE, 1, NONE)] * 2)
+    state = cluster([{"gpu": 6}], [gang])
+    assert on_one_node(state, limit=1) == [2]
+    assert sorted(on_one_node(state, limit=3)) == [2, 3, 4]
 
 
 def test_podgroups_that_start_together_get_their_minima_before_any_gets_more():

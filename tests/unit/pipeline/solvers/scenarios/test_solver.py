@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
@@ -79,6 +80,23 @@ def test_a_victim_that_fits_elsewhere_moves() -> None:
 def test_a_podgroup_with_its_minimum_asks_for_one_task_more() -> None:
     waiting = Gang([Task(0, gpu=1), Task(gpu=1), Task(gpu=1)], 1, priority=1)
     assert done(asked(cluster([{"gpu": 3}], [gang(2, 0, gpu=1, minimum=0), waiting])))[0] == [1]
+
+
+@pytest.mark.parametrize(("gives", "victims"), [(1, None), (2, [0, 1])])
+def test_a_subgroup_that_can_be_spared_evicts_for_all_that_it_lacks_or_not_at_all(
+    gives: int, victims: list[int] | None
+) -> None:
+    """Subgroup 0 is enough; subgroup 1 would start with two tasks, and of no use is one."""
+    tasks = [Task(0, gpu=1, subgroup=0), *[Task(gpu=1, subgroup=1)] * 2]
+    waiting = Gang(tasks, 1, priority=1, subgroups=[(NONE, 1, NONE), (NONE, 2, NONE)], min_subgroups=1)
+    outcome = asked(cluster([{"gpu": 1 + gives}], [*[gang(1, 0, gpu=1)] * gives, waiting]))
+    assert isinstance(outcome, NoPlan) if victims is None else done(outcome)[0] == victims
+
+
+def test_a_podgroup_with_its_minimum_asks_for_a_task_of_the_subgroup_that_is_least_above_its_own() -> None:
+    tasks = [*[Task(0, gpu=1, subgroup=0)] * 2, Task(0, gpu=1, subgroup=1), *(Task(gpu=1, subgroup=p) for p in (0, 1))]
+    waiting = Gang(tasks, 1, priority=1, subgroups=[(NONE, 1, NONE)] * 2)
+    assert done(asked(cluster([{"gpu": 4}], [gang(1, 0, gpu=1), waiting])))[1] == {5: 0}
 
 
 def test_a_queue_of_equals_gives_nothing() -> None:
