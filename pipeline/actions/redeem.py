@@ -20,6 +20,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.explanation import Reason
 from pipeline.decision.statement import Statement, statement, taking_back
+from pipeline.placement.filters import too_early
 from pipeline.placement.need import task_order
 from pipeline.placement.promises import fitting, kept
 from pipeline.placement.serving_order import in_order
@@ -94,8 +95,13 @@ def _may_start(progress: Progress, gang_group: GangGroup, rows: Rows) -> bool:
 
 
 def _idle(snapshot: Snapshot, rows: Rows) -> Bools:
-    """bool[K]: promised tasks whose room is there by now."""
-    return fitting(snapshot, rows, *snapshot.tasks.promised(rows), snapshot.room.idle, snapshot.card_room.idle)
+    """bool[K]: promised tasks whose room is there by now, and beside which no task ends that anti-affinity names."""
+    result = ~too_early(snapshot, rows, snapshot.tasks.nominated[rows].astype(np.int64), NO_ROWS)
+    free = rows[result]
+    result[result] = fitting(
+        snapshot, free, *snapshot.tasks.promised(free), snapshot.room.idle, snapshot.card_room.idle
+    )
+    return result
 
 
 # -- promises that cannot be kept --------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from pipeline.cluster.rules.anti_affinity import states_terms
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.decision.statement import Statement
-from pipeline.placement.filters import repelled
+from pipeline.placement.filters import repelled, too_early
 
 
 class Leftover(NamedTuple):
@@ -43,7 +43,7 @@ def feasible(snapshot: Snapshot, made: Statement) -> bool:
     """Whether victims run, tasks wait or move, and no touched node is promised more than it will have.
 
     Bound tasks must fit the idle room; bound and nominated tasks together must fit the future room. A task that asks
-    for a card has one. Anti-affinity holds.
+    for a card has one. Anti-affinity holds, for bound tasks beside tasks that are still ending as well.
     """
     return feasibly_left(snapshot, made) is not None
 
@@ -64,6 +64,8 @@ def feasibly_left(snapshot: Snapshot, made: Statement) -> Leftover | None:
     if len(made.bound):
         idle = _with_cards(snapshot, lambda room: room.idle_of(left.node))
         if not ((left.bound <= idle) | (left.bound == 0)).all():
+            return None
+        if too_early(snapshot, made.bound, made.bound_node, made.evictions).any():
             return None
     return None if against_anti_affinity(snapshot, made, made.evictions) else left
 

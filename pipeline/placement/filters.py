@@ -5,9 +5,9 @@ The same functions are asked when a node is promised, and again when the promise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, distinct, is_among
 from pipeline.cluster.orders import kinds_of
-from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, states_terms
+from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, not_yet, states_terms
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
 from pipeline.decision.statement import Statement
@@ -48,16 +48,34 @@ def _elsewhere(host: Host, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
 
 def repelled(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
     """bool[K]: which tasks would violate anti-affinity, with running tasks or with each other."""
-    tasks = snapshot.tasks
-    if not states_terms(snapshot):
+    constraint, labels, kind = _repelling_kinds(snapshot, rows)
+    if len(constraint) == 0:
         return np.zeros(len(rows), bool)
+    found = exclusions(snapshot, constraint, labels, gone)
+    return np.asarray(found.excluded[kind, nodes] | _in_conflict(found, kind, nodes))
+
+
+def too_early(snapshot: Snapshot, rows: Rows, nodes: Rows, leaving: Rows) -> Bools:
+    """bool[K]: which tasks must not start on their nodes yet, since anti-affinity keeps them from tasks still ending.
+
+    ``leaving`` int64[V]: tasks that are evicted in the same decision.
+    """
+    constraint, labels, kind = _repelling_kinds(snapshot, rows)
+    if len(constraint) == 0:
+        return np.zeros(len(rows), bool)
+    return np.asarray(not_yet(snapshot, constraint, labels, leaving)[kind, nodes])
+
+
+def _repelling_kinds(snapshot: Snapshot, rows: Rows) -> tuple[Ids, Ids, Rows]:
+    """Constraint and label set of each kind among some tasks, and the kind of each; no kinds if nothing repels any."""
+    tasks, nothing = snapshot.tasks, (NO_ROWS.astype(np.int32), NO_ROWS.astype(np.int32), NO_ROWS)
+    if not states_terms(snapshot):
+        return nothing
     pairs = np.stack([snapshot.shapes.constraint[tasks.shape[rows]], tasks.label_set[rows]], axis=1)
     kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
     if not concerned(snapshot, kinds[:, 0], kinds[:, 1]).any():
-        return np.zeros(len(rows), bool)
-    kind = kind.reshape(-1)
-    found = exclusions(snapshot, kinds[:, 0], kinds[:, 1], gone)
-    return np.asarray(found.excluded[kind, nodes] | _in_conflict(found, kind, nodes))
+        return nothing
+    return kinds[:, 0], kinds[:, 1], kind.reshape(-1).astype(np.int64)
 
 
 def _in_conflict(found: Exclusions, kind: Rows, nodes: Rows) -> Bools:

@@ -81,7 +81,8 @@ def exclusions(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: R
     """What anti-affinity denies to tasks of some kinds, in both directions.
 
     Tasks that are Bound, Running or promised a node repel and are repelled, except ``leaving``. Terminating tasks do
-    not: their room counts as coming free as well.
+    not: their room counts as coming free as well, so a node is promised beside them. Starting there has to wait, see
+    ``not_yet``.
 
     Parameters
     ----------
@@ -92,6 +93,28 @@ def exclusions(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: R
     """
     kinds = list(zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True))
     return Exclusions(_denials(snapshot, kinds, 0, len(snapshot.nodes)).after(leaving), *_conflicts(snapshot, kinds))
+
+
+def not_yet(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: Rows) -> Bools:
+    """bool[M, N]: nodes where tasks that are still ending keep each kind from starting, in both directions.
+
+    Parameters
+    ----------
+    constraints, label_sets: int32[M]
+        As in ``exclusions``.
+    leaving: int64[V]
+        Tasks that a decision evicts: they will be ending, too.
+    """
+    tasks, result = snapshot.tasks, np.zeros((len(constraints), len(snapshot.nodes)), bool)
+    for kind, one in enumerate(zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True)):
+        for rows, key in _repelling(snapshot, one):
+            ends = (tasks.status[rows] == TERMINATING) | is_among(rows, leaving)
+            ending = rows[ends & (tasks.node[rows] != NONE)]
+            if len(ending):
+                domains = domains_by(snapshot, key)
+                taken = domains[tasks.node[ending]]
+                result[kind] |= is_among(domains, taken[taken != NONE])
+    return result
 
 
 @dataclass(frozen=True)

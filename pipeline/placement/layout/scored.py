@@ -13,7 +13,7 @@ from pipeline.cluster.cards import slots_on_cards
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.orders import first_of, kinds_of
 from pipeline.cluster.resources import slots
-from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, of_single_nodes
+from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, not_yet, of_single_nodes
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.placement.layout.alike import DEEPEST, NodeLevels, dealt_cards, placed_in_turn
@@ -53,7 +53,7 @@ class ScoredPlacement:
     def __init__(self, host: Host, tasks: Rows) -> None:
         self._host, self._snapshot = host, host.context.snapshot
         self.tasks = tasks
-        self._kind, self._shapes, self._open, self._apart = _kinds(host, self._snapshot, tasks)
+        self._kind, self._shapes, self._open, self._not_yet, self._apart = _kinds(host, self._snapshot, tasks)
         # The snapshot's own columns, read-only, until a task is placed: mostly there is no room for any.
         self._future, self._future_cards = self._snapshot.room.future, self._snapshot.card_room.future
         queue = self._snapshot.queue_of(tasks)
@@ -150,6 +150,8 @@ class ScoredPlacement:
             if deepest == 0:
                 break
             now = self._slots_in(self._idle, self._idle_cards, task, start, stop)
+            if self._not_yet is not None:
+                now *= ~self._not_yet[kind, start:stop]
             levels = self._levels.of(shape, (start, stop), self._used, distinct(self.node), deepest)
             nodes, at_once, self.score = placed_in_turn(wanted, later, now, levels, first, self.score)
             some = tasks[placed : placed + len(nodes)]
@@ -246,10 +248,11 @@ class ScoredPlacement:
             self._open[np.ix_(shut, is_among(domains, taken[taken != NONE]))] = False
 
 
-def _kinds(host: Host, snapshot: Snapshot, tasks: Rows) -> tuple[Ids, Rows, Bools, Exclusions | None]:
+def _kinds(host: Host, snapshot: Snapshot, tasks: Rows) -> tuple[Ids, Rows, Bools, Bools | None, Exclusions | None]:
     """The kind of each task; per kind its shape row and the nodes open to it (bool[M, N]).
 
-    Also how kinds repel each other; None if none does. Where anti-affinity concerns none of them, a kind is a shape.
+    Also where a kind must not start yet (bool[M, N]), and how kinds repel each other; None if nothing does. Where
+    anti-affinity concerns none of them, a kind is a shape.
     """
     pairs = np.stack([snapshot.tasks.shape[tasks], snapshot.tasks.label_set[tasks]], axis=1)
     kinds, kind = kinds_of(pairs)
@@ -257,8 +260,10 @@ def _kinds(host: Host, snapshot: Snapshot, tasks: Rows) -> tuple[Ids, Rows, Bool
     if not repelling:
         kinds, kind = kinds_of(pairs[:, :1])
     shapes = kinds[:, 0].astype(np.int64)
-    usable, found = host.allowed(shapes), None
+    usable, early, found = host.allowed(shapes), None, None
     if repelling:
-        found = exclusions(snapshot, snapshot.shapes.constraint[shapes], kinds[:, 1], NO_ROWS)
+        said = snapshot.shapes.constraint[shapes], kinds[:, 1]
+        found, early = exclusions(snapshot, *said, NO_ROWS), not_yet(snapshot, *said, NO_ROWS)
         usable &= ~found.excluded
-    return kind.astype(np.int32), shapes, usable, found if found is not None and found.conflict.any() else None
+    apart = found if found is not None and found.conflict.any() else None
+    return kind.astype(np.int32), shapes, usable, early if early is not None and early.any() else None, apart

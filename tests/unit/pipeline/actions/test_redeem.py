@@ -68,6 +68,28 @@ def test_a_promise_beside_a_task_that_repels_it_is_moved() -> None:
     assert bindings(cluster) == {"default/hi-0": "n1"}
 
 
+@pytest.mark.parametrize("promised", [True, False])
+@pytest.mark.parametrize("whose", ["newcomer", "ending"])
+def test_a_task_starts_beside_one_that_repels_it_only_once_that_has_ended(promised: bool, whose: str) -> None:
+    term = {"pod_anti_affinity": [{"topology_key": "kubernetes.io/hostname", "match_labels": {"app": "x"}}]}
+    named = {"labels": {"app": "x"}}
+    newcomer, ending = (term, named) if whose == "newcomer" else (named, term)
+    hi = waiting("n0", task={**newcomer, **({} if promised else {"nominated_node": None})})
+    ends = runs("w", "n0", task={"status": "Terminating", "gone_when_evicted": True, **ending})
+    cluster = world([node("n0")], hi, ends)
+    assert bindings(cluster) == {}
+    assert bindings(cluster, cycles=2) == {"default/hi-0": "n0"}
+    assert bindings(world([node("n0"), node("n1")], hi, ends)) == ({} if promised else {"default/hi-0": "n1"})
+
+
+def test_a_task_that_must_wait_for_another_to_end_leaves_the_room_that_is_there_to_others() -> None:
+    term = {"pod_anti_affinity": [{"topology_key": "kubernetes.io/hostname", "match_labels": {"app": "x"}}]}
+    hi = waiting("n0", "n0", min_available=1)
+    hi["tasks"][0].update(term)
+    ends = runs("w", "n0", task={"status": "Terminating", "labels": {"app": "x"}})
+    assert bindings(world([node("n0", 2)], hi, ends)) == {"default/hi-1": "n0"}
+
+
 def test_room_that_was_taken_for_good_is_not_waited_for() -> None:
     cluster = world([node("n0", 1), node("n1", 1)], waiting("n0"), runs("w", "n0"))
     assert bindings(cluster) == {"default/hi-0": "n1"}

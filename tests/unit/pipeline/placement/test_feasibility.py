@@ -13,6 +13,7 @@ from pipeline.decision.decided import carried_out, decided
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import feasible
 from tests.support.builders import cluster, gang
+from tests.support.placing import Work, apart, placed
 from tests.support.small_states import task_news
 from tests.support.task_centric import with_tasks
 
@@ -76,6 +77,13 @@ def test_a_task_that_holds_part_of_a_card_is_not_moved() -> None:
 def test_a_task_that_runs_and_is_not_evicted_is_promised_nothing() -> None:
     made = statement("consolidation", nominated=np.array([MOVED]), nominated_node=np.array([1]))
     assert not feasible(two_nodes(), made)
+
+
+def test_a_task_does_not_start_beside_a_victim_that_repels_it_but_may_be_promised_its_node() -> None:
+    state = placed([2], [Work(0, node=0, labels=(("app", "x"),)), Work(0, constraint=apart(app="x"))])
+    victim, newcomer, there = np.array([0]), np.array([1]), np.array([0])
+    assert feasible(state, statement("preempt", evictions=victim, nominated=newcomer, nominated_node=there))
+    assert not feasible(state, statement("preempt", evictions=victim, bound=newcomer, bound_node=there))
 
 
 def test_a_moved_task_keeps_its_promise_until_it_starts() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.cluster.rules.anti_affinity import concerns, denials, domains_by, exclusions
+from pipeline.cluster.rules.anti_affinity import concerns, denials, domains_by, exclusions, not_yet
 from pipeline.cluster.rules.constraints import CORDON, allowed, tolerates
 from pipeline.cluster.vocabulary import HOSTNAME, AntiAffinity, Constraint, Requirement, Taint, Toleration
 from pipeline.errors import StateRefused
@@ -137,6 +137,16 @@ def test_a_promised_node_counts_and_an_ending_task_does_not():
     term = apart(app="x")
     assert shut(placed([4, 4], [Work(0, nominated=1, labels=X), Work(0, constraint=term)]), 1) == [1]
     assert shut(placed([4, 4], [Work(0, node=1, labels=X, status=3), Work(0, constraint=term)]), 1) == []
+
+
+@pytest.mark.parametrize("mine", [True, False])
+def test_tasks_that_end_or_are_about_to_keep_those_they_repel_from_starting_in_their_domain(mine):
+    named, repels = Work(0, node=1, labels=X), Work(0, node=1, constraint=apart(app="x"))
+    here, new = (named, replace(repels, node=-1)) if mine else (repels, replace(named, node=-1))
+    for status, leaving, nodes in ((3, NOWHERE, [1]), (None, NOWHERE, []), (None, np.array([0]), [1])):
+        snapshot = placed([4, 4], [replace(here, status=status), new])
+        kind = snapshot.shapes.constraint[snapshot.tasks.shape[[1]]], snapshot.tasks.label_set[[1]]
+        assert np.flatnonzero(not_yet(snapshot, *kind, leaving)[0]).tolist() == nodes
 
 
 def test_another_namespace_is_not_meant():
