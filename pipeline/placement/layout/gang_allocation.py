@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows, is_among
+from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.rules.match_policy import keep_up, start_after
 from pipeline.cluster.rules.minimum import leaves_with, starts_with
 from pipeline.cluster.rules.reaching import Growing
@@ -184,26 +185,35 @@ def _grow_in_turns(floor: Floor, top: int, start: int, stop: int) -> None:
     """Place surplus subgroup by subgroup; then that in no subgroup."""
     need, placement = floor.need, floor.placement
     tasks, order = need.tasks, floor.order[is_among(floor.order, need.inside[top])]
-    podgroup, part = need.parts[top].podgroup, floor.snapshot.tasks.subgroup
+    podgroup, part = need.parts[top].podgroup, floor.snapshot.tasks.subgroup[need.tasks]
     first, last = floor.snapshot.subgroup_start[podgroup : podgroup + 2].tolist()
     portion = max(1, len(floor.waiting(order)) // _TURNS) if floor.most is None else 1
-    full = np.zeros(last - first, bool)
+    placeless = part == NONE
     while floor.most is None or _placed_on(placement) < floor.most:
         rest = floor.waiting(order)
-        of = part[tasks[rest]]
-        rest, of = rest[of != NONE], of[of != NONE] - first
-        there = np.where(full, 0, np.bincount(of, minlength=last - first))
+        rest = rest[~placeless[rest]]
+        there = np.bincount(part[rest] - first, minlength=last - first)
         have = leaves_with(floor.snapshot, podgroup, tasks[placement.node != NONE])
         leaves = Growing(floor.snapshot, podgroup, have, there).next_leaves()
         if not leaves:
             break
         among, before = np.zeros(len(tasks), bool), _placed_on(placement)
         for leaf, count in leaves:
-            among[rest[of == leaf - first][: max(count, portion)]] = True
+            among[rest[part[rest] == leaf][: max(count, portion)]] = True
         replace(floor, most=None, among=among).settle(top, start, stop, surplus=True)
         if _placed_on(placement) == before:
-            full[[leaf - first for leaf, _ in leaves]] = True
-    replace(floor, among=part[tasks] == NONE).settle(top, start, stop, surplus=True)
+            for leaf, count in leaves:  # a single task says nothing about others that ask for something else
+                some = rest[part[rest] == leaf]
+                placeless[some if count > 1 else some[_like_any(floor, some, some[among[some]])]] = True
+    replace(floor, among=part == NONE).settle(top, start, stop, surplus=True)
+
+
+def _like_any(floor: Floor, some: Rows, others: Rows) -> Bools:
+    """bool[S]: which tasks (positions int64[S]) ask for the same as one of the others (int64[O]), under its labels."""
+    rows = floor.need.tasks
+    pairs = np.stack([floor.need.shape[some], floor.snapshot.tasks.label_set[rows[some]]], axis=1)
+    kind = kinds_of(pairs)[1]
+    return is_among(kind, kind[is_among(some, others)])
 
 
 def _commit(host: Host, podgroups: tuple[int, ...], need: Need, laid: Laid, action: str) -> Statement:

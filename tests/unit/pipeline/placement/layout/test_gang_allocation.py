@@ -163,6 +163,14 @@ def test_a_subgroup_that_can_be_spared_comes_whole_or_leaves_the_room_to_others(
     assert on_one_node(cluster([{"gpu": 2}], [gang])) == [1]
 
 
+def test_a_task_that_finds_no_place_does_not_keep_smaller_ones_of_its_subgroup_waiting():
+    tasks = [Task(0, gpu=1, subgroup=part) for part in (0, 1)]
+    tasks += [Task(gpu=gpu, subgroup=part) for gpu, part in ((2, 0), (2, 0), (1, 0), (2, 1))]
+    gang = Gang(tasks, 1, subgroups=[(NONE, 1, NONE)] * 2)
+    assert on_one_node(cluster([{"gpu": 3}], [gang])) == [4]
+    assert on_one_node(cluster([{"gpu": 5}], [gang])) == [2, 4]
+
+
 def test_a_podgroup_with_subgroups_leaves_room_to_others_too():
     gang = elastic([1, 1], [2, 2], [(NONE, 1, NONE)] * 2)
     state = cluster([{"gpu": 6}], [gang])
