@@ -6,14 +6,12 @@ whole. Beyond the minimum the emptiest subgroup grows first, as the fullest is t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
 from pipeline.cluster.rules.minimum import minima_of, of_use_by_each
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.keeping import cached_property
 from pipeline.kernels import writing
 
 #: Leaf subgroups, and the tasks that each lacks.
@@ -208,75 +206,69 @@ def _short_subgroups(snapshot: Snapshot, podgroup: int, rows: Rows) -> _Leaves:
     return chosen_of(children[NONE], int(snapshot.podgroups.min_subgroups[podgroup]))
 
 
-@dataclass(frozen=True)
 class Growing:
-    """The subgroups of a podgroup that has its minima, and to which more tasks come.
+    """The subgroups of a podgroup that has its minima, and to which more tasks come; below by position, then itself."""
 
-    Attributes
-    ----------
-    have: int32[P]
-        What its leaf subgroups have towards their minima.
-    waiting: int64[P]
-        How many tasks may still come to each of them.
-    """
+    def __init__(self, snapshot: Snapshot, podgroup: int) -> None:
+        first, last = snapshot.subgroup_start[podgroup : podgroup + 2].tolist()
+        table, top = snapshot.subgroups, last - first
+        parent = table.parent[first:last].astype(np.int64)
+        self._first, self._top, self._up = first, top, np.where(parent == NONE, top, parent - first)
+        many = np.bincount(self._up, minlength=top + 1)
+        self._is_leaf = many == 0
+        wanted = np.append(table.min_subgroups[first:last], snapshot.podgroups.min_subgroups[podgroup])
+        tasks = np.append(table.min_available[first:last], 0)
+        self._least = np.where(self._is_leaf, tasks, np.where(wanted == NONE, many, wanted)).astype(np.int64)
+        self._children = np.split(self._up.argsort(kind="stable"), np.cumsum(many)[:-1])
+        self._levels = _deepest_first(self._up, top)
 
-    snapshot: Snapshot
-    podgroup: int
-    have: Counts
-    waiting: Longs
-
-    def next_leaves(self) -> _Leaves:
+    def next_leaves(self, have: Counts, waiting: Longs) -> _Leaves:
         """The leaves that grow next, and by how many tasks; none where no waiting task would be of use.
 
         At each level the emptiest child that can grow does so: one that is not whole, else the one that is least above
         what it needs, of equals the first. A leaf grows by one task; one that is not whole becomes so at once.
+
+        Parameters
+        ----------
+        have: int32[P]
+            What the leaf subgroups have towards their minima.
+        waiting: int64[P]
+            How many tasks may still come to each of them.
         """
-        return self._below(NONE)
+        has = np.where(self._is_leaf, np.append(have, 0), 0).astype(np.int64)
+        grows = self._is_leaf & (np.append(waiting, 0) >= np.maximum(self._least - has, 1))
+        for rows in self._levels:
+            np.add.at(has, self._up[rows], has[rows] >= self._least[rows])
+            np.logical_or.at(grows, self._up[rows], grows[rows])
+        return self._below(self._top, has, grows)
 
-    @cached_property
-    def _children(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for row in range(self._first, self._first + len(self.have)):
-            found.setdefault(int(self.snapshot.subgroups.parent[row]), []).append(row)
-        return found
+    def _below(self, row: int, has: Longs, grows: Bools) -> _Leaves:
+        """What grows next in a subgroup, or in the podgroup.
 
-    @property
-    def _first(self) -> int:
-        return int(self.snapshot.subgroup_start[self.podgroup])
-
-    def _below(self, row: int) -> _Leaves:
-        """What grows next in a subgroup, NONE: in the podgroup."""
-        children = self._children.get(row, [])
-        if row != NONE and not children:
-            step = max(self._least(row) - int(self.have[row - self._first]), 1)
-            return [(row, step)] if self.waiting[row - self._first] >= step else []
-        missing = self._least(row) - self._whole_in(row)
+        ``has`` int64[P + 1]: how many tasks each leaf has, and others whole children; ``grows`` says which may grow.
+        """
+        missing = int(self._least[row] - has[row])
+        if self._is_leaf[row]:
+            return [(self._first + row, max(missing, 1))] if grows[row] else []
+        some = self._children[row]
+        some = some[grows[some]]
+        whole = has[some] >= self._least[some]
         if missing > 0:
-            some = [found for child in children if not self._is_whole(child) and (found := self._below(child))]
-            some = sorted(some, key=lambda leaves: sum(short for _, short in leaves))[:missing]
-            return [leaf for leaves in some for leaf in leaves] if len(some) == missing else []
-        ranked = sorted(children, key=lambda child: (self._is_whole(child), self._fullness(child), child))
-        return next((found for child in ranked if (found := self._below(child))), [])
+            found = [each for child in some[~whole].tolist() if (each := self._below(child, has, grows))]
+            found = sorted(found, key=lambda leaves: sum(short for _, short in leaves))[:missing]
+            return [leaf for leaves in found for leaf in leaves] if len(found) == missing else []
+        fullness = np.where(whole, has[some] / np.maximum(self._least[some], 1), 0.0)  # others are alike
+        ranked = some[np.lexsort((some, fullness, whole))].tolist()
+        return next((each for child in ranked if (each := self._below(child, has, grows))), [])
 
-    def _least(self, row: int) -> int:
-        """How many tasks a leaf needs, or how many children another subgroup, NONE: the podgroup."""
-        children, groups, table = self._children.get(row, []), self.snapshot.podgroups, self.snapshot.subgroups
-        if row != NONE and not children:
-            return int(table.min_available[row])
-        wanted = int(groups.min_subgroups[self.podgroup] if row == NONE else table.min_subgroups[row])
-        return len(children) if wanted == NONE else wanted
 
-    def _whole_in(self, row: int) -> int:
-        return sum(map(self._is_whole, self._children[row]))
-
-    def _is_whole(self, row: int) -> bool:
-        has = self._whole_in(row) if row in self._children else int(self.have[row - self._first])
-        return has >= self._least(row)
-
-    def _fullness(self, row: int) -> float:
-        """What a whole subgroup has in relation to what it needs; 0 for others, which are alike."""
-        has = self._whole_in(row) if row in self._children else int(self.have[row - self._first])
-        return has / max(self._least(row), 1) if self._is_whole(row) else 0.0
+def _deepest_first(up: Longs, top: int) -> list[Rows]:
+    """Rows by depth, the deepest first, where ``up`` int64[P] are the parents, ``top`` for none."""
+    depth, above, parents = np.zeros(len(up), np.int64), up, np.append(up, top)
+    while (above != top).any():
+        depth += above != top
+        above = parents[above]
+    return [np.flatnonzero(depth == level) for level in range(int(depth.max(initial=-1)), -1, -1)]
 
 
 def _effort(leaves: _Leaves, waiting: Longs) -> tuple[bool, int]:

@@ -188,13 +188,13 @@ def _grow_in_turns(floor: Floor, top: int, start: int, stop: int) -> None:
     podgroup, part = need.parts[top].podgroup, floor.snapshot.tasks.subgroup[need.tasks]
     first, last = floor.snapshot.subgroup_start[podgroup : podgroup + 2].tolist()
     portion = max(1, len(floor.waiting(order)) // _TURNS) if floor.most is None else 1
-    placeless = part == NONE
+    placeless, growing = part == NONE, Growing(floor.snapshot, podgroup)
     while floor.most is None or _placed_on(placement) < floor.most:
         rest = floor.waiting(order)
         rest = rest[~placeless[rest]]
         there = np.bincount(part[rest] - first, minlength=last - first)
         have = leaves_with(floor.snapshot, podgroup, tasks[placement.node != NONE])
-        leaves = Growing(floor.snapshot, podgroup, have, there).next_leaves()
+        leaves = growing.next_leaves(have, there)
         if not leaves:
             break
         among, before = np.zeros(len(tasks), bool), _placed_on(placement)

@@ -1,5 +1,6 @@
 """Laying out the parts of a need: each in the region that takes most of it, or in the tightest that holds it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -168,7 +169,7 @@ class Floor:
 
     def fill(self, part: int, first: int, last: int, *, surplus: bool) -> None:
         """Place the parts inside a part, then its own tasks, on the nodes ``first:last``."""
-        inner = [p for p, other in enumerate(self.need.parts) if other.parent == part]
+        inner = [p for p in self._concerned() if self.need.parts[p].parent == part]
         inner = sorted(inner, key=lambda p: (-self._leading(p), p))
         if surplus:
             for child in inner:
@@ -194,6 +195,17 @@ class Floor:
                 placed, begin = placed + found, begin + len(some)
                 if found < len(some):  # then others like them find no node either
                     break
+
+    def _concerned(self) -> Sequence[int]:
+        """Parts with tasks that may be placed, in order; where all of them may, simply all parts."""
+        if self.among is None:
+            return range(len(self.need.parts))
+        some = np.zeros(len(self.need.parts), bool)
+        some[self.need.part[self.among]] = True
+        for part in reversed(range(len(some))):  # parts come after those that they are in
+            if some[part] and self.need.parts[part].parent != NONE:
+                some[self.need.parts[part].parent] = True
+        return np.flatnonzero(some).tolist()
 
     def waiting(self, tasks: Rows) -> Rows:
         """Those of some tasks (positions int64[K]) that are not placed, and may be."""

@@ -38,7 +38,7 @@ def _next(host: Host, snapshot: Snapshot, waiting: Rows) -> Rows:
             return np.asarray(mine[part == NONE][:1])
         first, last = snapshot.subgroup_start[podgroup : podgroup + 2].tolist()
         there = np.bincount(part - first, minlength=last - first)
-        leaves = Growing(snapshot, podgroup, leaves_with(snapshot, podgroup, NO_ROWS), there).next_leaves()
+        leaves = Growing(snapshot, podgroup).next_leaves(leaves_with(snapshot, podgroup, NO_ROWS), there)
         if leaves:
             return np.concatenate([mine[part == leaf][:count] for leaf, count in leaves])
     return NO_ROWS
