@@ -42,8 +42,8 @@ class Cycle:
         In order.
     snapshot
         With all statements carried out.
-    plans, verdicts
-        What was committed, and the answers.
+    plans
+        What was offered to be committed, in order.
     starving
         Gang groups that were searched for or paused.
     unplaced
@@ -58,7 +58,6 @@ class Cycle:
     explanations: tuple[Explanation, ...]
     snapshot: Snapshot
     plans: tuple[Plan, ...]
-    verdicts: tuple[Verdict | None, ...]
     starving: tuple[GangGroup, ...]
     unplaced: tuple[Unplaced, ...]
     more: bool
@@ -91,7 +90,6 @@ def cycle(
         explanations=progress.explanations,
         snapshot=progress.snapshot,
         plans=progress.plans,
-        verdicts=verdicts,
         starving=progress.starving,
         unplaced=_once_each(unplaced),
         more=progress.more or any(not isinstance(verdict, Accepted) for verdict in verdicts),
