@@ -139,16 +139,14 @@ class Proportion(
         return preemptor.purpose is Purpose.RECLAIM
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
-        """bool[C]: in reclaim, candidates in order while their queue holds more than it deserves of some resource."""
-        if preemptor.purpose is not Purpose.RECLAIM:
-            return np.ones(len(rows), bool)
+        """bool[C]: candidates in order while their queue holds more than it deserves of some resource."""
         held = self._base.shapes.request[self._base.tasks.shape[rows]]
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
         return _above(self._base.queue_of(rows), held, unit, self._allocated, self._deserved)
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
         """Task-centric path: in reclaim as ``bundle_quota_filter``; preempt moves nothing between queues."""
-        return self.bundle_quota_filter(preemptor, rows) if preemptor.purpose is Purpose.RECLAIM else None
+        return self.bundle_quota_filter(preemptor, rows) if self.has_quota(preemptor) else None
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the preemptor's open queue stays within its share once the victims have gone."""

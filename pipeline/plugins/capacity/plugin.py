@@ -186,9 +186,7 @@ class Capacity(
         return preemptor.purpose is Purpose.RECLAIM
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
-        """bool[C]: in reclaim, candidates in order while their queues are above what they deserve; else all."""
-        if preemptor.purpose is not Purpose.RECLAIM:
-            return np.ones(len(rows), bool)
+        """bool[C]: candidates in order while their queues are above what they deserve."""
         snapshot, asking = self._base, self._asking(preemptor)
         held = snapshot.shapes.request[snapshot.tasks.shape[rows]]
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
@@ -231,7 +229,7 @@ class Capacity(
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
         """Task-centric path: in reclaim as ``bundle_quota_filter``; preempt moves nothing between queues."""
-        return self.bundle_quota_filter(preemptor, rows) if preemptor.purpose is Purpose.RECLAIM else None
+        return self.bundle_quota_filter(preemptor, rows) if self.has_quota(preemptor) else None
 
     def task_quota(self, preemptor: Preemptor) -> TaskQuota:
         """The same in columns."""

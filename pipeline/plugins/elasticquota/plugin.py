@@ -116,9 +116,7 @@ class ElasticQuota(
         return preemptor.purpose is Purpose.RECLAIM
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
-        """bool[C]: in reclaim, candidates in order while their queues hold more than their runtime quota."""
-        if preemptor.purpose is not Purpose.RECLAIM:
-            return np.ones(len(rows), bool)
+        """bool[C]: candidates in order while their queues hold more than their runtime quota."""
         snapshot, terms = self._base, self._terms
         own = np.zeros(len(self._queues), bool)
         own[chain(terms.parent, self._queue_of(preemptor))] = True
