@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Protocol
 
@@ -159,10 +159,6 @@ class Batch:
     among: Rows | None = None
     part: bool = False
     survey: Survey | None = None
-
-    def carried_by(self, carrier: Mapping[str, str]) -> Batch:
-        """The same batch in a trace context."""
-        return replace(self, carrier=carrier)
 
 
 @dataclass(frozen=True, slots=True)

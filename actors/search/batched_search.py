@@ -100,7 +100,7 @@ class BatchedSearch:
     def _searched(self, first: Attempt, batches: Sequence[Sequence[Batch]], search: _Search) -> list[Outcome | Survey]:
         """One outcome for each attempt, merged from its batches."""
         carrier = self._telemetry.carrier()  # spans of attempts are siblings of the search in the cycle's trace
-        sent = [batch.carried_by(carrier) for some in batches for batch in some]
+        sent = [replace(batch, carrier=carrier) for some in batches for batch in some]
         with self._telemetry.span(SPAN_SEARCH_SPACE, action=first.action) as work:
             domains, cells = (sum(each) for each in zip(*((len(one.domains), one.cells) for one in sent), strict=True))
             work.set(batches=len(sent), domains=domains, cells=cells)
