@@ -35,7 +35,7 @@ def allocate(progress: Progress) -> Progress:
     if not claims:
         return _in_turns(progress)
     for claim in claims:
-        host, gang_group = progress.host(), together(progress.snapshot, claim.podgroup)
+        host, gang_group = progress.host, together(progress.snapshot, claim.podgroup)
         queue = progress.snapshot.podgroups.queue[claim.podgroup]
         free = progress.held.isdisjoint(gang_group)
         if free and host.valid[list(gang_group)].all() and not host.overused[queue]:
@@ -57,7 +57,7 @@ def _in_turns(progress: Progress) -> Progress:
     left: Bools = np.ones(len(progress.snapshot.podgroups), bool)
     left[list(progress.held)] = False
     place = placer_of(progress.policy)
-    host, going = progress.host(), True
+    host, going = progress.host, True
     depth = queue_depth(progress.policy, "allocate")
     if depth:
         ranked = list(in_order(host, left & host.valid & (progress.snapshot.counts.pending > 0)))
@@ -79,7 +79,7 @@ def _in_turns(progress: Progress) -> Progress:
             made = place(host, gang_group, "allocate", surplus_limit=_surplus_limit(host, gang_group, waiting, portion))
             if made is not None:
                 progress, going = progress.decided(made), True
-                host = progress.host()
+                host = progress.host
                 break
             left[asking(snapshot, gang_group)] = False
             if kind is not None:

@@ -20,7 +20,7 @@ def backfill(progress: Progress) -> Progress:
     They go by the order of queues, then of podgroups, then of tasks. Starts that are held back are left out, and
     podgroups of a gang group that is not ready as a whole.
     """
-    host, snapshot = progress.host(), progress.snapshot
+    host, snapshot = progress.host, progress.snapshot
     if not snapshot.counts.pending_best_effort.any():
         return progress
     tasks = snapshot.tasks

@@ -14,7 +14,7 @@ def enqueue(progress: Progress) -> Progress:
 
     A podgroup without minimum resources is admitted unasked: there is nothing to judge it by.
     """
-    host = progress.host()
+    host = progress.host
     groups = progress.snapshot.podgroups
     waiting = (groups.phase == PHASE_PENDING) & groups.alive
     if not waiting.any():

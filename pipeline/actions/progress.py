@@ -161,31 +161,28 @@ class Progress:
     def _may_take_starts(self, purpose: Purpose) -> bool:
         return self.takes_back and purpose in (Purpose.PREEMPT, Purpose.RECLAIM)
 
+    @cached_property
     def host(self) -> Host:
         """What the plugins say of the snapshot as it is by now."""
-        return self._host
-
-    def host_for(self, purpose: Purpose) -> Host:
-        """What they say to an action that evicts for this purpose; see ``shielded``."""
-        # Redeemed tasks are starting tasks, so equal numbers mean that the same tasks are shielded.
-        if not self._may_take_starts(purpose) or len(self.redeemed) == len(self.starting):
-            return self._host
-        return self._host.on(self.snapshot, starting=self.redeemed)
-
-    def on_state_of(self, before: "Progress") -> "Progress":
-        """This progress, on the same state as ``before``: what the plugins say of that holds for it too."""
-        return begun_like(self, before, "_host")
-
-    @cached_property
-    def _host(self) -> Host:
         if self.origin is None:
             return Host(Context(self.snapshot, self.policy, self.now, self.starting))
         host, known = self.origin
         return host.on(self.snapshot, _joined([made.evictions for made in self.statements[known:]]), self.starting)
 
+    def host_for(self, purpose: Purpose) -> Host:
+        """What they say to an action that evicts for this purpose; see ``shielded``."""
+        # Redeemed tasks are starting tasks, so equal numbers mean that the same tasks are shielded.
+        if not self._may_take_starts(purpose) or len(self.redeemed) == len(self.starting):
+            return self.host
+        return self.host.on(self.snapshot, starting=self.redeemed)
+
+    def on_state_of(self, before: "Progress") -> "Progress":
+        """This progress, on the same state as ``before``: what the plugins say of that holds for it too."""
+        return begun_like(self, before, "host")
+
     def without_promises(self, rows: Rows) -> Host:
         """What the plugins would say if the tasks ``rows`` were promised nothing."""
-        return self.host().on(carried_out(withdrawal(rows), self.snapshot, self.now))
+        return self.host.on(carried_out(withdrawal(rows), self.snapshot, self.now))
 
     def attempt(
         self, purpose: Purpose, gang_group: GangGroup, action: str, *, within_podgroup: bool = False
@@ -248,7 +245,7 @@ class Progress:
         return replace(
             self,
             snapshot=after.at_revision(self.snapshot.revision),
-            origin=(self._host, len(self.statements)) if made_of(self, "_host") else self.origin,
+            origin=(self.host, len(self.statements)) if made_of(self, "host") else self.origin,
             statements=(*self.statements, *made),
             explanations=(*self.explanations, *whys),
         )

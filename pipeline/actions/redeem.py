@@ -34,7 +34,7 @@ def redeem(progress: Progress) -> Progress:
     promised = _holds_promise(snapshot)
     if not promised.any():
         return progress
-    host = progress.host()
+    host = progress.host
     rows_of = {one: _promised_of(snapshot, one) for one in in_order(host, _holders(snapshot, promised))}
     broken = _broken(progress, np.concatenate(list(rows_of.values())), host)
     for gang_group, rows in rows_of.items():
@@ -173,7 +173,7 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
     torn = _holders(snapshot, promised) & (~whole | (snapshot.podgroups.gang_group != NONE))
     if not torn.any():
         return progress
-    for gang_group in in_order(progress.host(), torn):
+    for gang_group in in_order(progress.host, torn):
         if whole[list(gang_group)].all():
             continue
         if not evicting or gang_group in without_plan or victims.intersection(gang_group):

@@ -33,7 +33,7 @@ def stale_gang_eviction(progress: Progress) -> Progress:
     """
     for podgroup in _overdue(progress.snapshot, progress.policy, progress.now).tolist():
         made = statement(NAME, purpose=Purpose.CLEAR, evictions=_running(progress.snapshot, podgroup))
-        if why_unlawful(progress.host(), made) is None:
+        if why_unlawful(progress.host, made) is None:
             progress = progress.decided(made)
     return progress
 
