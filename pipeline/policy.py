@@ -145,9 +145,6 @@ class Policy(Keeping):
         Whether what ``allocate`` would start counts as a victim of the actions after it; then it does not start.
     search_budget
         How many scenarios a search of the solver ``scenarios`` may look at; then the best so far is taken.
-    leaves_rest_to_allocate
-        Whether room that evictions of a cycle freed beyond what they were for waits for the next ``allocate``, so that
-        it is dealt out in its order.
     action_arguments
         Per action, as written.
     """
@@ -177,7 +174,6 @@ class Policy(Keeping):
     allow_consolidating_reclaim: bool = True
     takes_back_starts: bool = False
     search_budget: int = 512
-    leaves_rest_to_allocate: bool = False
     action_arguments: tuple[tuple[str, tuple[tuple[str, Argument], ...]], ...] = field(default=())
 
     def solver(self, action: str) -> str:

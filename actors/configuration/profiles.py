@@ -64,7 +64,6 @@ class Profile(Document):
     allow_consolidating_reclaim: bool = Policy.allow_consolidating_reclaim
     takes_back_starts: bool = Policy.takes_back_starts
     search_budget: Annotated[int, Field(ge=1, lt=2**31)] = Policy.search_budget
-    leaves_rest_to_allocate: bool = Policy.leaves_rest_to_allocate
     action_arguments: ActionArguments = Field(default_factory=dict)
 
 

@@ -16,7 +16,6 @@ other, and that counts if less is lost in sum.
 from itertools import islice
 
 from pipeline.actions.evicting.at_once import served_at_once
-from pipeline.actions.evicting.leftovers import resting, waits
 from pipeline.actions.evicting.one_kind import as_one, of_another, of_one_kind
 from pipeline.actions.evicting.one_pass import KindAndClosed, Pass
 from pipeline.actions.progress import Progress
@@ -54,8 +53,7 @@ def _served(this: Pass, at: int) -> int:
     outcome = _none_of_its_kind(this, key, gang_group[0]) or _outcome(this, at)
     if outcome is None:
         return this.lost(1)
-    this.progress = resting(this.progress, this.host, outcome, gang_group)
-    if isinstance(outcome, Plan) and not waits(this.progress, this.host, outcome, gang_group):
+    if isinstance(outcome, Plan):
         back = this.progress.retaken_by(outcome)
         if len(back):
             this.progress = replace(this.progress, retaken=back, taker=gang_group[0])
@@ -64,7 +62,7 @@ def _served(this: Pass, at: int) -> int:
         this.give_another_turn(at)
     else:
         this.progress = this.progress.without_plan(gang_group, this.action, outcome.explanation)
-        if key is not None and isinstance(outcome, NoPlan) and outcome.explanation.reason not in _OWN:
+        if key is not None and outcome.explanation.reason not in _OWN:
             this.known.unplaced[key] = outcome.explanation
     return 1
 

@@ -109,8 +109,6 @@ class Progress:
         Whether no action that places tasks comes after one that evicts.
     settled
         How many of ``plans`` were told to be settled.
-    rest_waits
-        Whether room that evictions of the cycle left over waits for the next cycle.
     origin
         A host of an earlier state, and how many statements there were then; None if none is known.
     """
@@ -135,7 +133,6 @@ class Progress:
     taker: int = NONE
     places_first: bool = False
     settled: int = 0
-    rest_waits: bool = False
     origin: tuple[Host, int] | None = None
 
     @property

@@ -12,13 +12,13 @@ import numpy as np
 
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.evicting.dealing import can_be_dealt, dealt
-from pipeline.actions.evicting.leftovers import in_turn
+from pipeline.actions.evicting.lawful_in_turn import leading_plans
 from pipeline.actions.evicting.one_kind import MOST_RANKED, as_one, rigid_of_one_kind, rigid_of_one_rank
 from pipeline.actions.evicting.one_pass import Leading, Pass
 from pipeline.actions.progress import Progress
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.price import Price, lost_work, price_of
-from pipeline.solvers.registry import DEALING
+from pipeline.solvers.registry import BY_PARTS, DEALING
 
 #: Only in fleets of at most this many nodes are gang groups of one rank served at once, and is that compared with one
 #: after the other: larger ones suffice for each.
@@ -104,7 +104,10 @@ def _room_for(this: Pass, some: Sequence[GangGroup], at: int) -> list[Plan] | No
         return None
     if isinstance(found, NoPlan) or len(this.progress.retaken_by(found)):
         return []
-    return list(in_turn(this.progress, this.host, dealt(attempt, this.host_of(attempt), found)))
+    plans = dealt(attempt, this.host_of(attempt), found)
+    if this.progress.policy.solver(this.action) in BY_PARTS:
+        plans = leading_plans(this.progress.snapshot, this.host, plans)
+    return list(plans)
 
 
 def _cheaper(

@@ -27,6 +27,7 @@ from pipeline.decision.statement import Statement
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.records import replace
+from pipeline.solvers.registry import BY_PARTS
 
 
 def can_be_dealt(snapshot: Snapshot, some: Sequence[GangGroup]) -> bool:
@@ -90,8 +91,9 @@ def _lawful(attempt: Attempt, host: Host, statements: Sequence[Statement], *, ro
         return 0
     snapshot, groups = attempt.snapshot, attempt.snapshot.podgroups
     has_parent = snapshot.queues.parent[groups.queue[attempt.podgroups[0]]] != NONE
-    # Under a policy that leaves the rest to allocate, `leftovers.in_turn` asks about the sets.
-    sets = bool(has_parent) and attempt.purpose is Purpose.RECLAIM and not attempt.policy.leaves_rest_to_allocate
+    # Where victims return one after the other, `leading_plans` asks about the sets.
+    by_parts = attempt.policy.solver(attempt.asked_by) in BY_PARTS
+    sets = bool(has_parent) and attempt.purpose is Purpose.RECLAIM and not by_parts
     sets = sets and _take_more(snapshot, statements)
     every = np.concatenate([made.nominated for made in statements])
     rooms = not (takes(host, every) if rooms else takes_lasting(host, every))

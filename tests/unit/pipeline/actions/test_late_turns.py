@@ -1,0 +1,64 @@
+"""A cycle decides all that it can, so that the next one evicts nothing on a state in which nothing happened.
+
+A podgroup that grows takes room that earlier evictions of the cycle left over.
+"""
+
+from typing import Any
+
+from actors.cli.simulate import Case, open_case
+from pipeline.cluster.arrays import NONE
+from pipeline.cycle import Cycle, cycle
+
+GPU = "gpu"
+
+
+def job(
+    name: str, queue: str, sizes: list[int], priority: int, *, least: int, on: str = "", status: str = "Running"
+) -> dict[str, Any]:
+    where = {"status": status, "node": on} if on else {}
+    return {
+        "name": name, "queue": queue, "priority": priority, "min_available": least,
+        "phase": "Running" if on else "Inqueue", **({"started": 1.0} if on else {}),
+        "tasks": [{"name": f"{name}-{at}", "request": {GPU: size}, **where} for at, size in enumerate(sizes)],
+    }  # fmt: skip
+
+
+def twice(
+    profile: str, nodes: dict[str, int], deserved: dict[str, int], podgroups: list[dict[str, Any]]
+) -> tuple[Case, Cycle, Cycle]:
+    """A cycle, and another one on the state that it leaves."""
+    all_of_it = {"cpu": "unlimited", "memory": "unlimited"} if profile == "kai" else {}
+    case = open_case(
+        {
+            "version": 1, "now": 1e6, "policy": {"profile": profile},
+            "nodes": [{"name": name, "allocatable": {GPU: many}} for name, many in nodes.items()],
+            "queues": [{"name": name, "deserved": {GPU: many, **all_of_it}} for name, many in deserved.items()],
+            "podgroups": podgroups,
+        }
+    )  # fmt: skip
+    first = cycle(case.snapshot, case.policy, case.now)
+    return case, first, cycle(first.snapshot, case.policy, case.now)
+
+
+def evicted(case: Case, done: Cycle) -> list[tuple[str, list[str]]]:
+    """By podgroup for which a plan evicts, in order, the tasks that go."""
+    plans = [made for made in done.statements if len(made.evictions)]
+    names = [[case.names.tasks[row].split("/")[1] for row in made.evictions.tolist()] for made in plans]
+    return [(case.names.podgroups[made.preemptor].split("/")[1], some) for made, some in zip(plans, names, strict=True)]
+
+
+def has_places(case: Case, done: Cycle, *podgroups: str) -> bool:
+    """Whether all tasks of some podgroups run or are promised a node."""
+    tasks = done.snapshot.tasks
+    mine = [at for at, name in enumerate(case.names.tasks) if name.split("/")[1].rsplit("-", 1)[0] in podgroups]
+    return bool(((tasks.node[mine] != NONE) | (tasks.nominated[mine] != NONE)).all())
+
+
+def test_podgroups_that_grow_take_what_evictions_left_over_in_their_turn() -> None:
+    """Each victim frees room for two; `b` once waited for room behind `a`, and evicted in the next cycle."""
+    low = [job("low0", "q", [4, 4], 1, least=1, on="y"), job("low1", "q", [4], 1, least=1, on="x")]
+    new = [job(name, "q", [2, 2], 5, least=1) for name in "abc"]
+    case, first, second = twice("kai", {"x": 8, "y": 8}, {"q": 16}, [*low, *new])
+    assert sorted(task for _, some in evicted(case, first) for task in some) == ["low0-1", "low1-0"]
+    assert has_places(case, first, "a", "b", "c")
+    assert evicted(case, second) == []
