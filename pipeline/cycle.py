@@ -22,6 +22,7 @@ from pipeline.keeping import cached_property
 from pipeline.placement.conditions import Conditions, unscheduled_in
 from pipeline.placement.undone import may_be_undone
 from pipeline.policy import Policy, Purpose
+from pipeline.records import replace
 
 #: Takes the plans of a cycle in order and answers each; None: the plan was not judged and may be offered again.
 Commit = Callable[[Sequence[Plan]], Sequence[Verdict | None]]
@@ -100,17 +101,25 @@ def cycle(
 def _acted(progress: Progress) -> Progress:
     """Run the actions of the policy in order, until one would take what another has started.
 
-    Where one makes room that an earlier preempt would take in the next cycle, preempt has another turn.
+    Those that make room run again for podgroups that have had no turn: the next cycle would make room for them.
     """
     actions = actions_of(progress.policy.actions)
+    evicting = [action for action in actions if action.makes_room]
+    progress = _in_order(progress, actions)
+    if late := progress.without_turn():
+        progress = _in_order(replace(progress, late=late), evicting)
+    return progress if len(progress.retaken) else release(progress, evicting=bool(evicting))
+
+
+def _in_order(progress: Progress, actions: Sequence[Action]) -> Progress:
+    """Run some actions. Where one makes room that an earlier preempt would take later, preempt has another turn."""
     for at, action in enumerate(actions):
         before, preempts = len(progress.plans), [one for one in actions[:at] if one.purpose is Purpose.PREEMPT]
         progress = _run(progress, action)
         if preempts and _would_be_taken(progress, progress.plans[before:]):
             for preempt in preempts:
                 progress = _run(progress, preempt)
-    evicting = any(action.makes_room for action in actions)
-    return progress if len(progress.retaken) else release(progress, evicting=evicting)
+    return progress
 
 
 def _run(progress: Progress, action: Action) -> Progress:

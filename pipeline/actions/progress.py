@@ -96,7 +96,9 @@ class Progress:
     lost
         Whether a search was lost: the gang groups after it in order wait for the next cycle.
     held
-        Rows of podgroups that ``allocate`` does not place in this cycle.
+        Rows of podgroups that have no turn in this cycle before all others had theirs.
+    late
+        Rows of the only podgroups that have a turn after all others; None before that.
     redeemed: int64[K]
         Tasks that start where they had been promised room.
     takes_back
@@ -127,6 +129,7 @@ class Progress:
     more: bool = False
     lost: bool = False
     held: frozenset[int] = frozenset()
+    late: frozenset[int] | None = None
     redeemed: Rows = field(default_factory=lambda: NO_ROWS)
     takes_back: bool = False
     retaken: Rows = field(default_factory=lambda: NO_ROWS)
@@ -154,6 +157,12 @@ class Progress:
         if not self.takes_back or self.settled or not self.plans:
             return started
         return np.concatenate([started, undone(self.snapshot, self.plans, plan)])
+
+    def without_turn(self) -> frozenset[int]:
+        """Rows of podgroups that may starve and were not asked: they were held back, or lost a promise to a plan."""
+        plans = [plan.statement for plan in self.plans if plan.statement.purpose is not Purpose.ALLOCATE]
+        withdrawn = _joined([made.nominated[made.nominated_node == NONE] for made in plans])
+        return self.held.union(self.snapshot.tasks.podgroup[withdrawn].tolist())
 
     def _may_take_starts(self, purpose: Purpose) -> bool:
         return self.takes_back and purpose in (Purpose.PREEMPT, Purpose.RECLAIM)

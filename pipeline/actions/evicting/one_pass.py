@@ -178,10 +178,11 @@ class Pass:
 
 
 def _waiting(host: Host, progress: Progress) -> Bools:
-    """bool[G]: podgroups that starve and are not held back."""
+    """bool[G]: podgroups that starve and have a turn now."""
     waiting: Bools = host.starving & host.valid
-    waiting[list(progress.held)] = False
-    return waiting
+    some = np.zeros(len(waiting), bool)
+    some[list(progress.held if progress.late is None else progress.late)] = True
+    return waiting & (~some if progress.late is None else some)
 
 
 def _admitted(progress: Progress, starving: list[GangGroup]) -> tuple[Progress, list[GangGroup]]:

@@ -1,6 +1,7 @@
 """A cycle decides all that it can, so that the next one evicts nothing on a state in which nothing happened.
 
-A podgroup that grows takes room that earlier evictions of the cycle left over.
+A podgroup that was held back, or whose promise a plan took, has a turn after all others; one that grows takes room that
+earlier evictions left over.
 """
 
 from typing import Any
@@ -61,4 +62,26 @@ def test_podgroups_that_grow_take_what_evictions_left_over_in_their_turn() -> No
     case, first, second = twice("kai", {"x": 8, "y": 8}, {"q": 16}, [*low, *new])
     assert sorted(task for _, some in evicted(case, first) for task in some) == ["low0-1", "low1-0"]
     assert has_places(case, first, "a", "b", "c")
+    assert evicted(case, second) == []
+
+
+def test_a_podgroup_that_is_held_back_has_a_turn_after_all_others() -> None:
+    """`held` would start in the idle room that `due` reclaims with more; it then takes less important work."""
+    running = [job("off", "rich", [1, 1], 1, least=2, on="x"), job("low", "rich", [2, 2], 1, least=2, on="x")]
+    new = [job("held", "rich", [1], 2, least=1), job("due", "poor", [1, 1, 1], 0, least=3)]
+    case, first, second = twice("default", {"x": 7}, {"rich": 4, "poor": 3}, [*running, *new])
+    assert evicted(case, first) == [("due", ["off-0", "off-1"]), ("held", ["low-0", "low-1"])]
+    assert has_places(case, first, "held", "due")
+    assert evicted(case, second) == []
+
+
+def test_a_podgroup_whose_promise_a_plan_takes_has_a_turn_after_that() -> None:
+    """`high` takes the promise of `mid` with one task; `mid` then takes another one's room."""
+    ending = job("gone", "q", [1], 1, least=1, on="x", status="Terminating")
+    ending["tasks"][0]["gone_when_evicted"] = True
+    running = [ending, job("low", "q", [1], 0, least=1, on="x"), job("less", "q", [1], 1, least=1, on="y")]
+    new = [job("mid", "q", [1], 2, least=1), job("high", "q", [1, 1], 5, least=2)]
+    case, first, second = twice("default", {"x": 2, "y": 1}, {"q": 3}, [*running, *new])
+    assert evicted(case, first) == [("high", ["low-0"]), ("mid", ["less-0"])]
+    assert has_places(case, first, "mid", "high")
     assert evicted(case, second) == []
