@@ -26,6 +26,7 @@ from pipeline.placement.filters import well_placed
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import Policy, Purpose
+from pipeline.records import replace
 from pipeline.solvers.registry import solver_of
 
 
@@ -57,6 +58,7 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
         return Stale("a task may not be where it was placed any more")
     if host.binding and not _starts(repaired, host.to_start):
         return Stale("the gang would not have its minimum any more")
+    host = _without_withdrawn(host, repaired)
     unlawful = _unlawful(plan, repaired, host) if len(repaired.evictions) else _unpaid(repaired, host)
     if unlawful is not None:
         return Stale(unlawful)
@@ -102,6 +104,15 @@ def _starts(made: Statement, snapshot: Snapshot) -> bool:
         return True
     after = tried(made, snapshot)
     return all(has_minimum(after, group) for group in distinct(snapshot.tasks.podgroup[placed]).tolist())
+
+
+def _without_withdrawn(host: Host, made: Statement) -> Host:
+    """The plugins as if nothing were promised to the tasks whose promises the statement withdraws."""
+    snapshot, withdrawn = host.context.snapshot, made.nominated[made.nominated_node == NONE]
+    if len(withdrawn) == 0:
+        return host
+    without = carried_out(released(withdrawn), snapshot, host.context.now).at_revision(snapshot.revision)
+    return Host(replace(host.context, snapshot=without))
 
 
 def _preemptor(made: Statement, snapshot: Snapshot) -> Preemptor:

@@ -284,3 +284,13 @@ def test_a_victim_that_is_still_ending_can_lose_the_node_that_it_was_to_move_to(
     assert isinstance(judged(made, state, policy=SCENARIOS), Accepted)
     moved = later(with_tasks(state, [0], status=RUNNING, node=1, nominated=NONE))
     assert judged(made, moved, policy=SCENARIOS) == Stale("a task of the gang does not wait any more")
+
+
+def test_a_promise_that_a_plan_withdraws_does_not_count_against_its_queue():
+    """The queue may hold two devices: one runs, one is promised, and the gang takes both. It was always stale."""
+    state = cluster([{"gpu": 2}], [gang(1, 0, gpu=1, minimum=0), *(gang(n, gpu=1, priority=n) for n in (1, 2))])
+    state = with_tasks(with_quota(state, capability={0: {"gpu": 2}}), [1], nominated=0)
+    made = plan(state, 2)
+    assert (victims(made), places(made)) == ([0], {1: NONE, 2: 0, 3: 0})
+    assert same(accepted(judged(made, state)).statement, made.statement)
+    assert same(accepted(judged(made, later(state))).statement, made.statement)
