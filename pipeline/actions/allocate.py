@@ -101,6 +101,6 @@ def _surplus_limit(host: Host, gang_group: tuple[int, ...], waiting: Bools, port
         return portion if by_share else None
     # A promise counts like a start, unless others of the queue wait that the policy puts before all that is ready.
     promised = host.pipelined[mine].all() and not (by_readiness and (~host.pipelined[others][same]).any())
-    if promised and by_share:
-        return portion
+    if promised:
+        return portion if by_share else None
     return 0 if by_share or by_readiness else None

@@ -81,6 +81,12 @@ def test_what_a_promised_minimum_leaves_waits_for_those_of_its_queue_that_lack_t
     assert after_allocate(state, GANG, DRF).running.tolist() == [0, 0, 3]
 
 
+def test_what_a_promised_minimum_leaves_waits_for_none_that_has_its_minimum():
+    """Two devices are free, for a task of each; it once got its own in a second cycle, when nothing else waited."""
+    state = with_promise(gang(2, [1, NONE], gpu=1, minimum=1))
+    assert after_allocate(state, GANG).pending.tolist() == [0, 0, 0]
+
+
 def test_many_take_larger_turns(monkeypatch):
     """A turn each for seven of eight devices: with two turns in all each gets half at once."""
     state = waiting((4, 0, 0), (4, 0, 0))
