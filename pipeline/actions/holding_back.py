@@ -9,6 +9,7 @@ anew without it. The same holds for a podgroup for which one action evicts and w
 from collections.abc import Callable
 
 from pipeline.actions.progress import Progress
+from pipeline.cluster.arrays import NONE, Ids
 from pipeline.cluster.rules.gang_groups import starting_with
 from pipeline.records import replace
 
@@ -16,19 +17,31 @@ from pipeline.records import replace
 def without_retaken(run: Callable[[Progress], Progress], fresh: Progress) -> Progress:
     """The outcome of the actions, with every start held back that a later action would take.
 
-    If the podgroup that would have taken the room gets nothing then, nothing is held back, and no start is taken. A
-    task that starts on promised room is never taken. Podgroups are held back with all that start only with them. Each
-    turn holds back a podgroup more, so there is a last one; if an action started what is held back all the same,
-    nothing would be held back.
+    If the podgroup that would have taken the room gets nothing then, what starts there instead is held back too; if
+    it still gets nothing, nothing is held back, and no start is taken. A task that starts on promised room is never
+    taken. Podgroups are held back with all that start only with them. Each turn holds back a podgroup more, so there is
+    a last one; if an action started what is held back all the same, nothing would be held back.
     """
     if not fresh.policy.takes_back_starts:
         return run(fresh)
-    held, takers = fresh.held, set[int]()
-    done = run(replace(fresh, takes_back=True))
-    while not held.issuperset(more := fresh.snapshot.tasks.podgroup[done.retaken].tolist()):
+    owner, held, takers = fresh.snapshot.tasks.podgroup, fresh.held, set[int]()
+    done = first = run(replace(fresh, takes_back=True))
+    while not held.issuperset(more := _to_hold_back(owner, done, first, takers)):
         held |= starting_with(fresh.snapshot, more)
-        takers.add(done.taker)
+        takers |= {done.taker} - {NONE}
         done = run(replace(fresh, takes_back=True, held=held))
-    if len(done.retaken) == 0 and takers <= {made.preemptor for made in done.statements}:
+    if len(done.retaken) == 0 and _serves(done, takers):
         return done
     return run(fresh)
+
+
+def _to_hold_back(owner: Ids, done: Progress, first: Progress, takers: set[int]) -> list[int]:
+    """The podgroups of what was taken again; if a taker gets nothing then, of what started only in its room."""
+    if len(done.retaken) or _serves(done, takers):
+        return list(owner[done.retaken].tolist())
+    return list(set(owner[done.starting].tolist()) - set(owner[first.starting].tolist()))
+
+
+def _serves(done: Progress, takers: set[int]) -> bool:
+    """Whether all of some podgroups are served."""
+    return takers <= {made.preemptor for made in done.statements}

@@ -85,3 +85,15 @@ def test_a_podgroup_whose_promise_a_plan_takes_has_a_turn_after_that() -> None:
     assert evicted(case, first) == [("high", ["low-0"]), ("mid", ["less-0"])]
     assert has_places(case, first, "mid", "high")
     assert evicted(case, second) == []
+
+
+def test_what_starts_only_in_the_room_of_a_start_that_is_held_back_is_held_back_too() -> None:
+    """`low` would start a task that `high` takes; without it `other` would start there, and `high` find no room."""
+    low = job("low", "q", [1, 1], 0, least=1, on="x")
+    low["tasks"][1] = {"name": "low-1", "request": {GPU: 1}}
+    busy, other = job("busy", "p", [2], 1, least=1, on="y"), job("other", "p", [2], 1, least=1)
+    podgroups = [low, busy, other, job("high", "q", [3], 1, least=1)]
+    case, first, second = twice("default", {"x": 3, "y": 2}, {"q": 3, "p": 2}, podgroups)
+    assert evicted(case, first) == [("high", ["low-0"])]
+    assert has_places(case, first, "high", "busy")
+    assert evicted(case, second) == []
