@@ -111,7 +111,7 @@ def _without_withdrawn(host: Host, made: Statement) -> Host:
     snapshot, withdrawn = host.context.snapshot, made.nominated[made.nominated_node == NONE]
     if len(withdrawn) == 0:
         return host
-    without = carried_out(released(withdrawn), snapshot, host.context.now).at_revision(snapshot.revision)
+    without = carried_out(withdrawal(withdrawn), snapshot, host.context.now).at_revision(snapshot.revision)
     return Host(replace(host.context, snapshot=without))
 
 

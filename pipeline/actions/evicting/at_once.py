@@ -105,9 +105,8 @@ def _room_for(this: Pass, some: Sequence[GangGroup], at: int) -> list[Plan] | No
     if isinstance(found, NoPlan) or len(this.progress.retaken_by(found)):
         return []
     plans = dealt(attempt, this.host_of(attempt), found)
-    if this.progress.policy.solver(this.action) in BY_PARTS:
-        plans = leading_plans(this.progress.snapshot, this.host, plans)
-    return list(plans)
+    by_parts = this.progress.policy.solver(this.action) in BY_PARTS
+    return list(leading_plans(this.progress.snapshot, this.host, plans) if by_parts else plans)
 
 
 def _cheaper(
