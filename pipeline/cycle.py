@@ -101,13 +101,15 @@ def cycle(
 def _acted(progress: Progress) -> Progress:
     """Run the actions of the policy in order, until one would take what another has started.
 
-    Those that make room run again for podgroups that have had no turn: the next cycle would make room for them.
+    Those that make room run again for podgroups that have had no turn, as they would in the next cycle. Last comes
+    `allocate`, so that nothing starts for them that one of them would take.
     """
     actions = actions_of(progress.policy.actions)
     evicting = [action for action in actions if action.makes_room]
     progress = _in_order(progress, actions)
-    if late := progress.without_turn():
-        progress = _in_order(replace(progress, late=late), evicting)
+    if not progress.lost and (late := progress.without_turn()):
+        again = [*evicting, *(action for action in actions if action.name == "allocate")]
+        progress = _in_order(replace(progress, late=late), again)
     return progress if len(progress.retaken) else release(progress, evicting=bool(evicting))
 
 

@@ -29,16 +29,17 @@ def allocate(progress: Progress) -> Progress:
     if "enqueue" not in progress.policy.actions:
         groups = progress.snapshot.podgroups
         progress = admit(progress, np.flatnonzero((groups.phase == PHASE_PENDING) & groups.alive), "allocate")
-    progress = redeem(progress)
-    progress = replace(progress, redeemed=progress.starting).on_state_of(progress)
+    if progress.late is None:
+        progress = redeem(progress)
+        progress = replace(progress, redeemed=progress.starting).on_state_of(progress)
     claims = progress.setup.closed.claims
     if not claims:
         return _in_turns(progress)
     for claim in claims:
         host, gang_group = progress.host, together(progress.snapshot, claim.podgroup)
         queue = progress.snapshot.podgroups.queue[claim.podgroup]
-        free = progress.held.isdisjoint(gang_group)
-        if free and host.valid[list(gang_group)].all() and not host.overused[queue]:
+        turn = progress.turns[list(gang_group)].all()
+        if turn and host.valid[list(gang_group)].all() and not host.overused[queue]:
             made = placer_of(progress.policy)(host, gang_group, "allocate")
             progress = progress.decided(made) if made is not None else progress
     nodes = progress.snapshot.nodes
@@ -54,8 +55,7 @@ def _in_turns(progress: Progress) -> Progress:
     that has its minimum, if the policy says so. Tasks beyond the minimum are placed one at a time where others would be
     served first by then. What finds no room is not tried again, nor are others of its kind: room only gets less.
     """
-    left: Bools = np.ones(len(progress.snapshot.podgroups), bool)
-    left[list(progress.held)] = False
+    left: Bools = progress.turns
     place = placer_of(progress.policy)
     host, going = progress.host, True
     depth = queue_depth(progress.policy, "allocate")

@@ -17,7 +17,7 @@ from pipeline.records import replace
 def without_retaken(run: Callable[[Progress], Progress], fresh: Progress) -> Progress:
     """The outcome of the actions, with every start held back that a later action would take.
 
-    If the podgroup that would have taken the room gets nothing then, what starts there instead is held back too; if
+    If the podgroup that would have taken the room gets nothing then, what starts elsewhere than at first is too; if
     it still gets nothing, nothing is held back, and no start is taken. A task that starts on promised room is never
     taken. Podgroups are held back with all that start only with them. Each turn holds back a podgroup more, so there is
     a last one; if an action started what is held back all the same, nothing would be held back.
@@ -36,10 +36,19 @@ def without_retaken(run: Callable[[Progress], Progress], fresh: Progress) -> Pro
 
 
 def _to_hold_back(owner: Ids, done: Progress, first: Progress, takers: set[int]) -> list[int]:
-    """The podgroups of what was taken again; if a taker gets nothing then, of what started only in its room."""
+    """The podgroups of what was taken again; if a taker gets nothing then, of what starts elsewhere than at first."""
     if len(done.retaken) or _serves(done, takers):
         return list(owner[done.retaken].tolist())
-    return list(set(owner[done.starting].tolist()) - set(owner[first.starting].tolist()))
+    return [int(owner[row]) for row, _ in sorted(_starts(done) - _starts(first))]
+
+
+def _starts(done: Progress) -> set[tuple[int, int]]:
+    """Tasks that start, each with its node."""
+    return {
+        pair
+        for made in done.statements
+        for pair in zip(made.bound.tolist(), made.bound_node.tolist(), strict=True)
+    }  # fmt: skip
 
 
 def _serves(done: Progress, takers: set[int]) -> bool:

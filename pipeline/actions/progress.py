@@ -9,7 +9,7 @@ from pipeline.actions.backoff import Backoff, GangGroup
 from pipeline.actions.claims import Closed
 from pipeline.actions.observing import Observer, Unobserved
 from pipeline.actions.searching import InPlace, Search
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, is_among
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
@@ -157,6 +157,13 @@ class Progress:
         if not self.takes_back or self.settled or not self.plans:
             return started
         return np.concatenate([started, undone(self.snapshot, self.plans, plan)])
+
+    @property
+    def turns(self) -> Bools:
+        """bool[G]: podgroups that have a turn now: all but some, and then only these."""
+        some = np.zeros(len(self.snapshot.podgroups), bool)
+        some[list(self.held if self.late is None else self.late)] = True
+        return some if self.late is not None else ~some
 
     def without_turn(self) -> frozenset[int]:
         """Rows of podgroups that may starve and were not asked: they were held back, or lost a promise to a plan."""

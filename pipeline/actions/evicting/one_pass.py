@@ -179,10 +179,8 @@ class Pass:
 
 def _waiting(host: Host, progress: Progress) -> Bools:
     """bool[G]: podgroups that starve and have a turn now."""
-    waiting: Bools = host.starving & host.valid
-    some = np.zeros(len(waiting), bool)
-    some[list(progress.held if progress.late is None else progress.late)] = True
-    return waiting & (~some if progress.late is None else some)
+    waiting: Bools = host.starving & host.valid & progress.turns
+    return waiting
 
 
 def _admitted(progress: Progress, starving: list[GangGroup]) -> tuple[Progress, list[GangGroup]]:
