@@ -1,4 +1,4 @@
-"""What came of a case, against what it expects: the keys that our own cases use."""
+"""What came of a case, against what it expects: the keys that the cases here use."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -52,19 +52,25 @@ def broken(case: Mapping[str, Any], result: Mapping[str, Any], first: int) -> in
 
 
 def status(result: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Status and node of the tasks listed; a node that is not asked for is not told."""
+    """What is asked of the tasks listed, status and node; a node of None is not compared."""
     final = result["final"]
     return {
-        name: {"status": final[name]["status"], "node": final[name]["node"] if said["node"] else None}
+        name: {key: None if asked is None else final[name][key] for key, asked in said.items()}
         for name, said in wanted.items()
     }
+
+
+def where_asked(found: Mapping[str, str], wanted: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Tasks with their nodes; None where any node will do."""
+    return {task: None if wanted.get(task, node) is None else node for task, node in found.items()}
 
 
 COMPARED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], int, Any], Any]] = {
     "evicted": lambda _, result, first, __: evicted(result, first),
     "evicted_count": lambda _, result, first, __: len(evicted(result, first)),
-    "bound": lambda _, result, first, __: bindings(result, first),
-    "nominated": lambda _, result, __, ___: nominations(result),
+    "bound": lambda _, result, first, wanted: where_asked(bindings(result, first), wanted),
+    "bound_count": lambda _, result, first, __: len(bindings(result, first)),
+    "nominated": lambda _, result, __, wanted: where_asked(nominations(result), wanted),
     "nothing_touched": lambda _, result, first, __: (
         not (evicted(result, first) or bindings(result, first) or nominations(result))
     ),

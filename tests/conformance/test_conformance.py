@@ -1,6 +1,7 @@
 """Small, fully stated situations and what must come of them.
 
-``own.jsonl`` are ours. Beside a checkout that has a folder of other schedulers' cases, files that all pass are run too.
+``own.jsonl`` are ours. ``kai.jsonl`` and ``volcano.jsonl`` restate entries of test files of KAI Scheduler and Volcano,
+which ``source`` names. Beside a checkout that has a folder of other schedulers' cases, files that all pass are run too.
 """
 
 import json
@@ -16,7 +17,9 @@ from tests.conformance.report import judge_of
 
 HERE = Path(__file__).parent
 OTHERS = HERE.parents[2] / "shared" / "conformance"
-#: Files of which every case passes.
+#: Files here.
+RESTATED = ("own", "kai", "volcano")
+#: Files there.
 PASSED = ("volcano", "koordinator")
 Checks = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
 
@@ -26,8 +29,8 @@ def lines(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def everything() -> Iterator[tuple[Mapping[str, Any], Checks]]:
-    """Our own cases with our own comparison; the others', where they are, with theirs."""
-    yield from ((case, compared) for case in lines(HERE / "own.jsonl"))
+    """The cases here with our own comparison; the others', where they are, with theirs."""
+    yield from ((case, compared) for name in RESTATED for case in lines(HERE / f"{name}.jsonl"))
     for file in (OTHERS / f"{name}.jsonl" for name in PASSED):
         if (OTHERS / "check.py").exists() and file.exists():
             judge = judge_of(OTHERS)
