@@ -101,16 +101,16 @@ def cycle(
 def _acted(progress: Progress) -> Progress:
     """Run the actions of the policy in order, until one would take what another has started.
 
-    Those that make room run again for podgroups that have had no turn, as they would in the next cycle. Last comes
-    `allocate`, so that nothing starts for them that one of them would take.
+    Those that serve podgroups in turns run again for podgroups that have had none, as they would in the next cycle.
+    Then those that make room come first, so that nothing starts for these podgroups that one of them would take.
     """
     actions = actions_of(progress.policy.actions)
-    evicting = [action for action in actions if action.makes_room]
     progress = _in_order(progress, actions)
     if not progress.lost and (late := progress.without_turn()):
-        again = [*evicting, *(action for action in actions if action.name == "allocate")]
+        again = sorted((action for action in actions if action.in_turns), key=lambda action: not action.makes_room)
         progress = _in_order(replace(progress, late=late), again)
-    return progress if len(progress.retaken) else release(progress, evicting=bool(evicting))
+    evicting = any(action.makes_room for action in actions)
+    return progress if len(progress.retaken) else release(progress, evicting=evicting)
 
 
 def _in_order(progress: Progress, actions: Sequence[Action]) -> Progress:

@@ -17,10 +17,10 @@ from pipeline.records import replace
 def without_retaken(run: Callable[[Progress], Progress], fresh: Progress) -> Progress:
     """The outcome of the actions, with every start held back that a later action would take.
 
-    If the podgroup that would have taken the room gets nothing then, what starts elsewhere than at first is too; if
-    it still gets nothing, nothing is held back, and no start is taken. A task that starts on promised room is never
-    taken. Podgroups are held back with all that start only with them. Each turn holds back a podgroup more, so there is
-    a last one; if an action started what is held back all the same, nothing would be held back.
+    If the podgroup that would have taken the room gets nothing then, what starts elsewhere than at first is held back
+    as well. If it still gets nothing, nothing is held back, and no start is taken. A task that starts on promised room
+    is never taken. Podgroups are held back with all that start only with them. Each turn holds back a podgroup more, so
+    there is a last one; if an action started what is held back all the same, nothing would be held back.
     """
     if not fresh.policy.takes_back_starts:
         return run(fresh)

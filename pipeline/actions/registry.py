@@ -43,6 +43,8 @@ class Action:
         When it next has something to do, even without news, after a cycle at the given time; seconds, None: never.
     whole_gangs
         Whether its victims and preemptors are always whole gangs; else the policy says.
+    in_turns
+        Whether it serves only podgroups that have a turn (``Progress.turns``).
     arguments
         The arguments that a policy may give it.
     """
@@ -52,6 +54,7 @@ class Action:
     run: Callable[[Progress], Progress]
     due: Callable[[Snapshot, Policy, float], float | None] = _never
     whole_gangs: bool = False
+    in_turns: bool = False
     arguments: Mapping[str, Kind] = field(default_factory=dict)
 
     @property
@@ -61,13 +64,13 @@ class Action:
 
 
 def _evicting(name: str, purpose: Purpose, *, whole_gangs: bool = False, **arguments: Kind) -> Action:
-    run = partial(evict, action=name, purpose=purpose)
-    return Action(name, purpose, run, whole_gangs=whole_gangs, arguments=arguments | {QUEUE_DEPTH: COUNT})
+    run, arguments = partial(evict, action=name, purpose=purpose), arguments | {QUEUE_DEPTH: COUNT}
+    return Action(name, purpose, run, whole_gangs=whole_gangs, in_turns=True, arguments=arguments)
 
 
 ACTIONS = (
     Action("enqueue", Purpose.ALLOCATE, enqueue),
-    Action("allocate", Purpose.ALLOCATE, allocate, arguments={QUEUE_DEPTH: COUNT}),
+    Action("allocate", Purpose.ALLOCATE, allocate, in_turns=True, arguments={QUEUE_DEPTH: COUNT}),
     Action("backfill", Purpose.ALLOCATE, backfill),
     _evicting("consolidation", Purpose.CONSOLIDATE),
     _evicting("preempt", Purpose.PREEMPT, topology_aware=SWITCH, gang_aware=SWITCH),

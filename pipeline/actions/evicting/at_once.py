@@ -35,12 +35,11 @@ def served_at_once(this: Pass, at: int, run: Callable[[Pass], Progress]) -> int:
     """
     if this.is_last(at):
         return 0
-    return (_served(this, rigid_of_one_rank, at, run) if _compares(this) else 0) or _served(
-        this, rigid_of_one_kind, at, run
-    )
+    ranked = _served(this, rigid_of_one_rank, at, run) if _tries_both(this) else 0
+    return ranked or _served(this, rigid_of_one_kind, at, run)
 
 
-def _compares(this: Pass) -> bool:
+def _tries_both(this: Pass) -> bool:
     """Whether two ways of serving a few gang groups are both tried, and the cheaper one counts."""
     return this.progress.policy.cheapest_set and len(this.progress.snapshot.nodes) <= _RANKED_NODES
 
@@ -70,7 +69,7 @@ def _served(this: Pass, of_one: Leading, at: int, run: Callable[[Pass], Progress
             break
         least, most = (many, most) if len(plans) == many else (least, many)
         many = (least + most) // 2
-    if _compares(this) and _may_cost_less_in_turn(found, of_one):
+    if _tries_both(this) and _may_cost_less_in_turn(found, of_one):
         cheaper = _cheaper(this, of_one, found, some, at, run)
         if cheaper is None:
             return this.lost(len(found))
