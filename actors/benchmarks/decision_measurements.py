@@ -26,6 +26,7 @@ from actors.benchmarks.figures import (
 from actors.benchmarks.state_measurements import ends_of
 from actors.configuration.profiles import load_profile
 from actors.fleets.generated import NOW, GangSpec
+from actors.processes.bound import end_with_parent
 from pipeline.cluster.arrays import NONE, with_rows
 from pipeline.cluster.tables import RUNNING, SUCCEEDED
 from pipeline.cluster.updates.events import Changes
@@ -118,7 +119,7 @@ def _optimality() -> Figure:
         from actors.benchmarks.optimality import KINDS, compare
     except ImportError as missing:
         raise NotAvailable(f"the exact solver needs {missing.name}, a development dependency") from missing
-    with ProcessPoolExecutor(_PROCESSES, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(_PROCESSES, get_context("spawn"), initializer=end_with_parent) as pool:
         compared = pool.map(compare, range(_INSTANCES), chunksize=_AT_ONCE)
         found = [comparison for comparison in compared if comparison is not None]
     proved = [(one, one.least) for one in found if one.least is not None]

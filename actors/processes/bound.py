@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
 import threading
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Final
 
@@ -67,3 +69,25 @@ def start_bound(program: Path, *arguments: str, told: bytes) -> subprocess.Popen
     process.stdin.write(told)
     process.stdin.close()
     return process
+
+
+def end_with_parent() -> None:
+    """End this worker of a pool at once when the process that made the pool has ended, however it ended.
+
+    Such a worker would wait for work without end: it holds the other end of the pipe from which it reads.
+
+    Raises
+    ------
+    RuntimeError
+        Where no process of Python's ``multiprocessing`` started this one.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        raise RuntimeError("expected a worker of a pool, found a process that nothing started as one")
+    sentinel = parent.sentinel
+
+    def follow() -> None:
+        wait([sentinel])
+        os._exit(1)  # what it was asked for has no taker any more
+
+    threading.Thread(target=follow, name="ends-with-parent", daemon=True).start()

@@ -23,6 +23,7 @@ from actors.fleets.generated import NOW, GangSpec, generate
 from actors.fleets.mixed import with_subgroups
 from actors.fleets.rehearsal import Rehearsal
 from actors.observability.logs import unsaid
+from actors.processes.bound import end_with_parent
 from actors.warming.local_search import search_locally
 from actors.warming.machine_code import compile_one_by_one
 from actors.warming.placing import place_task_by_task, refuse_regions
@@ -93,12 +94,17 @@ def run() -> int:
     with (
         TemporaryDirectory() as folder,
         ProcessPoolExecutor(
-            len(_SHARES), get_context("spawn"), initializer=compile_one_by_one, initargs=(Path(folder),)
+            len(_SHARES), get_context("spawn"), initializer=_begin_worker, initargs=(Path(folder),)
         ) as pool,
     ):
         decisions = sum(pool.map(_warm_share, _SHARES))
     say(f"kernels compiled and cached in {time.monotonic() - started:.1f} s ({decisions} decisions)\n")
     return 0
+
+
+def _begin_worker(locks: Path) -> None:
+    end_with_parent()
+    compile_one_by_one(locks)
 
 
 def write_bytecode() -> None:

@@ -1,0 +1,47 @@
+"""A process that we start ends with us, also where we are killed."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from actors.processes.bound import end_with_parent
+
+ROOT = Path(__file__).parents[4]
+#: A worker ends within this many seconds, also on a busy machine.
+LIMIT_S = 60.0
+PROGRAM = """
+import os, threading
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from actors.processes.bound import end_with_parent
+if __name__ == "__main__":
+    pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_parent)
+    print(pool.submit(os.getpid).result(), flush=True)
+    threading.Event().wait()
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_a_worker_of_a_pool_ends_with_the_process_that_made_the_pool(end: signal.Signals, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, str(program)], env=environment, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        worker = os.pidfd_open(int(parent.stdout.readline()))
+        parent.send_signal(end)
+    ended, _, _ = select.select([worker], [], [], LIMIT_S)
+    os.close(worker)
+    assert ended, "the worker outlived the process that made its pool"
+
+
+def test_a_process_that_is_no_worker_cannot_be_bound_like_one() -> None:
+    with pytest.raises(RuntimeError, match="expected a worker of a pool"):
+        end_with_parent()
