@@ -27,7 +27,7 @@ PACED_SEEDS = range(1, 1 + sampled(4, least=2))
 #: Clocks of machines jump in these.
 CLOCK_SEEDS = (13, 14, 15)[: sampled(3, least=1)]
 #: The broker becomes an older copy of itself in these.
-RESTORED_SEEDS = (1, 45, 102)
+RESTORED_SEEDS = (1, 45, 102)[: sampled(3, least=1)]
 #: What is drawn is counted over these seeds as well.
 DRAWN = range(1, 301)
 
