@@ -264,8 +264,10 @@ class Ingestor:
             if entry.carrier:
                 self._links = [*self._links, entry.carrier][-_LINKS:]
         self._interpreter.flush()
-        self._gaps = self._gaps and not (self._whole and self.state.listed)
         refused += self._interpreter.refused(self._gaps)
+        if self._gaps and self._whole and self.state.listed:
+            self._gaps = False
+            refused += self._interpreter.made_up()
         self._requests.answered(self.list_revision, enough=self.state.whole and not self.state.unheard)
         if self.state.listed:
             self._lost_after = None

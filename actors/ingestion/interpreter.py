@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import msgpack
 
@@ -22,6 +23,8 @@ from actors.ingestion.by_kind.node_events import remove_nodes, take_nodes, take_
 from actors.ingestion.by_kind.podgroup_events import remove_podgroups, take_descriptions
 from actors.ingestion.by_kind.queue_events import remove_queues, take_budgets, take_classes, take_queues
 from actors.ingestion.by_kind.task_events import take_tasks
+from actors.ingestion.known.in_doubt import DOUBT, InDoubt
+from actors.ingestion.known.measured_words import MeasuredWords
 from actors.ingestion.known.state import LiveState
 from actors.protocol.bodies import DECISION_KINDS, VERSION, FleetListed, TaskUpserted
 from actors.protocol.envelopes import Message, RefusedMessage
@@ -62,6 +65,8 @@ class Interpreter:
         self._open: OpenList | None = None
         self._batch, self._ahead = NewsBatch(), _NOTHING
         self._folded: Size | None = None
+        self._in_doubt = InDoubt()
+        self._before_list: int | None = None
 
     @property
     def state(self) -> LiveState:
@@ -84,14 +89,30 @@ class Interpreter:
         Parameters
         ----------
         gaps
-            Whether entries before them are missing. Then they may name what stood in those, and only lists, which
-            name nothing that they do not hold, are known to be wrong.
+            Whether entries before them are missing. Then those before a list wait for one (see ``made_up``).
         """
         said, self._state.refused = self._state.refused, []
-        wrong = [one for one in said if not gaps or one[0].kind == "fleet_listed"]
-        if len(wrong) < len(said):
-            log.warning("passed over %d messages: entries before them are missing", len(said) - len(wrong))
-        return [_refusal(message, reason) for message, reason in wrong]
+        before, self._before_list = self._before_list, None
+        if gaps and said:
+            said = [*self._in_doubt.hold(said[:before]), *(said[before:] if before is not None else ())]
+            log.warning("%d refused messages wait for a list: entries before them are missing", len(self._in_doubt))
+        return [_refusal(message, reason) for message, reason in said]
+
+    def made_up(self) -> list[RefusedMessage]:
+        """Of the messages that waited, those that name what the list does not know either.
+
+        They are tried on a copy: what they say is older than the list.
+        """
+        held = self._in_doubt.let_go()
+        if not held:
+            return []
+        trial = Interpreter(replace(self._state.copied(), refused=[], measured=MeasuredWords()), self._most)
+        for message, _ in held:
+            trial.take(message)
+        trial.flush()
+        wrong = trial.state.refused
+        log.info("of %d messages that waited for a list, %d name what it does not know", len(held), len(wrong))
+        return [_refusal(message, reason + DOUBT) for message, reason in wrong]
 
     # -- checkpoints -------------------------------------------------------------------------------------------
 
@@ -194,6 +215,7 @@ class Interpreter:
         if state is None:
             return
         since, self._open, self._state = self._open.since, None, state
+        self._before_list = len(state.refused)
         for one in since:
             self.take(one, again=True)
         self.flush()

@@ -101,30 +101,6 @@ def test_a_stream_that_begins_behind_a_checkpoint_asks_for_a_list(world: World) 
     assert drained(recovered).state.listed
 
 
-def test_what_names_things_from_entries_that_were_trimmed_is_no_dead_letter_and_what_is_wrong_anyway_is(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    world.tell("task_started", task="default/train-0", node="n1")
-    world.bus.publish(EVENTS, {"batch": b"\xc1 not msgpack"})
-    world.decide("p", nominations=[{"task": "default/train-1", "node": "n0"}])
-    world.bus._log(EVENTS).drop(1)  # the list: whoever comes now has never read it
-    shadow = world.ingestor("shadow")
-    assert world.asked() == ["entries are missing from events"]
-    world.tell("task_started", task="default/train-2", node="n2")
-    drained(shadow)
-    assert len(world.letters()) == 1
-    assert "msgpack" in world.letters()[0]
-    assert caplog.text.count("entries before them are missing") == 2
-    world.list_fleet({"version": 1, "podgroups": [{"name": "x", "queue": "none"}]}, "wrong")
-    drained(shadow)
-    assert "body.cluster: podgroups[0].queue" in world.letters()[1], "a list names nothing that it does not hold"
-    world.list_fleet(list_id="again")
-    drained(shadow)
-    world.tell("task_started", task="default/nobody", node="n1")
-    assert drained(shadow).state.listed
-    assert world.letters()[2:] == ["body.task: expected the name of a task that is known, found 'default/nobody'"]
-
-
 def test_a_list_that_is_owed_is_asked_for_again_after_a_restart() -> None:
     world = World()
     world.list_fleet()
