@@ -119,6 +119,19 @@ local function bury(keys, args)
   return written
 end
 
+-- args: per command the number of its words, and these -> the numbers, from 1, of those that the caller may not run
+local function lacks(keys, args)
+  local out, number, i = {}, 0, 1
+  while i <= #args do
+    local words = {}
+    for j = 1, tonumber(args[i]) do words[j] = args[i + j] end
+    number = number + 1
+    if not redis.acl_check_cmd(unpack(words)) then out[#out + 1] = number end
+    i = i + 1 + #words
+  end
+  return out
+end
+
 -- Whether the lease is this owner's under this epoch.
 local function holds(lease, owner, epoch)
   local held = redis.call('HMGET', lease, 'owner', 'epoch')
@@ -238,9 +251,14 @@ end
 """
 
 _DIGEST: Final = blake2b(_CODE.encode(), digest_size=5).hexdigest()
-_NAMES: Final = ("trim", "cover", "lags", "bury", "acquire", "renew", "commit", "forget")
+_NAMES: Final = ("trim", "cover", "lags", "bury", "acquire", "renew", "commit", "forget", "lacks")
 # A full broker refuses whatever may write; it must still be able to say how full, and to give room back.
-_FLAGS: Final = {"trim": "'allow-oom'", "cover": "'allow-oom'", "lags": "'no-writes', 'allow-oom'"}
+_FLAGS: Final = {
+    "trim": "'allow-oom'",
+    "cover": "'allow-oom'",
+    "lags": "'no-writes', 'allow-oom'",
+    "lacks": "'no-writes', 'allow-oom'",
+}
 
 
 def function_name(name: str) -> str:

@@ -15,6 +15,7 @@ from actors.broker.redis_bus import RedisBus
 from actors.broker.retry import ToldToStop, until_stopped
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings
+from actors.health.rights import check_rights
 from actors.health.watch import LISTEN_S, Beats, Watch
 from actors.observability.health_server import HealthServer, Pages
 from actors.observability.logs import Written, write_log
@@ -64,6 +65,7 @@ def run(settings: Settings) -> int:
         try:
             # Connect here too, not only in the actors: an outage is then in our own log, and a signal ends the wait.
             client = address.connect("run", pause=until_stopped(ending.told))
+            check_rights(client, settings.fleet, shadow=settings.shadow)
             if settings.commit_synced:
                 client.check_synced()
             client.close()

@@ -1,0 +1,99 @@
+"""What our user may not do is found at the start, by its name, and not days later; on a real broker."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from actors.broker.address import BrokerAddress
+from actors.broker.bus import BrokerRefused
+from actors.broker.embedded_broker import EmbeddedBroker
+from actors.broker.functions import LIBRARY
+from actors.broker.redis_client import RedisClient
+from actors.health.rights import COMMANDS, check_rights
+from tests.integration.services import LIMIT_S, Command
+from tests.support.broker_doors import rules
+
+FLEET = "guarded"
+#: What is noticed before any function is called, or is not for a service: a connector's part, and another database.
+ELSEWHERE = {
+    "+client|setname", "+client|setinfo", "+fcall", "+function|load", "+config|get", "+select", "+xreadgroup",
+    "+xautoclaim",
+}  # fmt: skip
+ALL = rules("clearway", FLEET)
+
+
+Named = Callable[[list[str]], RedisClient]
+
+
+@pytest.fixture
+def user(broker: EmbeddedBroker) -> Iterator[Named]:
+    """A connection as a user with these rights."""
+    administrator = BrokerAddress(broker.url, wait_s=5.0).connect("administrator")
+    links: list[RedisClient] = []
+
+    def made(words: list[str]) -> RedisClient:
+        rights = ("ACL", "SETUSER", "narrow", "reset", "on", "nopass", *words)
+        administrator.once(lambda link: link.execute_command(*rights))
+        links.append(BrokerAddress(broker.url, "narrow", "any", 5.0).connect("test"))
+        return links[-1]
+
+    yield made
+    for link in (administrator, *links):
+        link.close()
+
+
+def test_the_user_of_the_deployment_lacks_nothing(user: Named) -> None:
+    link = user(ALL)
+    check_rights(link, FLEET)
+    check_rights(link, FLEET, shadow=True)
+
+
+@pytest.mark.parametrize("right", [word for word in ALL if word[0] == "+" and word not in ELSEWHERE])
+def test_a_right_that_is_lacking_is_named_at_the_start(user: Named, right: str) -> None:
+    link = user([word for word in ALL if word != right])
+    with pytest.raises(BrokerRefused) as refusal:
+        check_rights(link, FLEET)
+    name = right[1:]
+    assert f"does not let our user run {name}, which this service needs: add {right} to its rights" in str(
+        refusal.value
+    )
+
+
+def test_a_right_on_some_keys_alone_is_named_with_those_where_it_is_lacking(
+    user: Named,
+) -> None:
+    events = f"clearway:{{{FLEET}}}:events"
+    link = user([*(word for word in ALL if word != "+xtrim"), f"(+xtrim ~{events})"])
+    with pytest.raises(BrokerRefused, match=re.escape(f"run xtrim on clearway:{{{FLEET}}}:decisions and ")) as refusal:
+        check_rights(link, FLEET)
+    assert events not in str(refusal.value)
+
+
+def test_the_keys_of_another_fleet_are_told_from_commands_that_are_lacking(
+    user: Named,
+) -> None:
+    link = user(ALL)
+    with pytest.raises(
+        BrokerRefused, match=r"touch keys that begin with clearway:\{other\}:.* add ~clearway:\{other\}"
+    ):
+        check_rights(link, "other")
+
+
+def test_every_command_that_a_function_runs_is_asked_for() -> None:
+    called = {name for name, _ in re.findall(r"redis\.call\('(\w+)', (?:'(\w+)')?", LIBRARY)} - {"TIME"}
+    assert called <= {command.split()[0] for commands in COMMANDS.values() for command in commands}
+
+
+def test_a_service_without_a_right_ends_before_it_starts_anything(
+    broker: EmbeddedBroker, user: Named, tmp_path: Path
+) -> None:
+    user([word for word in ALL if word != "+zpopmin"])
+    service = Command(
+        tmp_path, "run", "--redis-url", broker.url, "--fleet", FLEET,
+        CLEARWAY_REDIS_USERNAME="narrow", CLEARWAY_REDIS_PASSWORD="any",
+    )  # fmt: skip
+    assert service.process.wait(LIMIT_S) == 2
+    assert "run zpopmin, which this service needs: add +zpopmin to its rights" in service.complained()
+    assert service.complained().count("\n") == 1
