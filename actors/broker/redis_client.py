@@ -70,6 +70,25 @@ class Certificates:
             **{name: os.fspath(file) for name, file in files.items() if file is not None},
         }  # fmt: skip
 
+    def check(self) -> None:
+        """Read the files: redis-py does with each connection, and what is wrong with them looks like an outage there.
+
+        Raises
+        ------
+        BrokerRefused
+            With the settings that name what cannot be used.
+        """
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        at = "redis_ca_file", self.ca
+        try:
+            if self.ca is not None:
+                context.load_verify_locations(self.ca)
+            if self.own is not None:
+                at = "redis_cert_file with redis_key_file", self.own
+                context.load_cert_chain(self.own, self.key, password="")  # else a terminal is asked for one
+        except OSError as refusal:  # ssl.SSLError is one
+            raise BrokerRefused(f"{at[0]}: expected PEM that can be used in {at[1]}, found: {refusal}") from refusal
+
 
 class RedisClient:
     """The connections of one process to the broker, shared by bus and ledger; several threads may use it.
@@ -112,7 +131,9 @@ class RedisClient:
         if not url.startswith("unix:"):
             options["socket_keepalive"] = True
         if url.startswith("rediss:"):
-            options |= (certificates or Certificates()).options()
+            papers = certificates or Certificates()
+            papers.check()
+            options |= papers.options()
         if username is not None:
             options["username"] = username
         if password is not None:
