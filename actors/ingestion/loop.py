@@ -18,7 +18,7 @@ from actors.ingestion.checkpointing import Packs, at_once
 from actors.ingestion.ingestor import Ingestor
 from actors.ingestion.lag_watch import Lags
 from actors.ingestion.pace import Pace
-from actors.ingestion.state_figures import set_figures
+from actors.ingestion.state_figures import Unstarted, set_figures
 from actors.observability.telemetry import Telemetry
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
@@ -88,6 +88,7 @@ class IngestLoop:
         self._untold = self._owed = False
         self._leads_until, self._unlisted_since = math.inf, math.inf
         self._lags = Lags(bus, telemetry, settings.lag_warn_s)
+        self._unstarted = Unstarted(telemetry.figures)
         for stream in (EVENTS, DECISIONS):  # a rise from nothing is none for Prometheus: the first letter is to be seen
             telemetry.figures.dead_letters.add(0, {"stream": stream})
 
@@ -176,6 +177,7 @@ class IngestLoop:
         self._telemetry.figures.writers.set(self._ingestor.writers)
         if self._ingestor.state.listed:
             set_figures(self._telemetry.figures, self._ingestor.state)
+            self._unstarted.look(self._ingestor.state, now)
         self._say_whether_listed(now)
 
     def _update(self, now: float, busy: Callable[[], bool]) -> TurnTold | None:

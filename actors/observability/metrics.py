@@ -45,6 +45,9 @@ class Figures:
     dead_letters: Counter  # stream
     broker_outages: Counter
     used: Gauge  # resource
+    tasks_bound: Gauge
+    tasks_bound_s: Gauge
+    tasks_elsewhere: Counter
     queue_held: Gauge  # queue, resource
     queue_deserved: Gauge  # queue, resource
     queue_waiting: Gauge  # queue
@@ -107,6 +110,13 @@ class Figures:
             dead_letters=meter.create_counter("clearway.dead_letters", "{message}", "Refused input"),
             broker_outages=meter.create_counter("clearway.broker.outages", "{try}", "Tries that found no broker"),
             used=Gauge(meter, "clearway.fleet.used", "1", "Fraction of what the nodes have that tasks hold"),
+            tasks_bound=Gauge(meter, "clearway.tasks.bound", "{task}", "Tasks that were bound and have not started"),
+            tasks_bound_s=Gauge(
+                meter, "clearway.tasks.bound.age", "s", "How long the oldest of them has been bound; 0: there is none"
+            ),
+            tasks_elsewhere=meter.create_counter(
+                "clearway.tasks.elsewhere", "{task}", "Tasks that started on another node than was decided"
+            ),
             queue_held=Gauge(meter, "clearway.queue.held", "", "What a queue holds, with the queues below it"),
             queue_deserved=Gauge(meter, "clearway.queue.deserved", "", "What a queue deserves"),
             queue_waiting=Gauge(meter, "clearway.queue.waiting", "{podgroup}", "Podgroups without their minimum"),

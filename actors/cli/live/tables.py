@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from actors.broker.bus import Bus
 from actors.cli.live.explain import decided
 from actors.cli.live.reading import at
@@ -16,7 +18,7 @@ from actors.search.pending_reasons import PendingReasons, newest
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Longs
 from pipeline.cluster.resources import CPU
 from pipeline.cluster.rules.gang_phase import gang_phases
-from pipeline.cluster.tables import PHASE_NAMES, QUEUE_STATE_NAMES
+from pipeline.cluster.tables import BOUND, PHASE_NAMES, QUEUE_STATE_NAMES
 from pipeline.placement.conditions import unscheduled_in
 
 Row = dict[str, Any]
@@ -43,6 +45,7 @@ def gangs(state: LiveState, waits: Mapping[str, PendingReasons]) -> Iterator[Row
     snapshot, groups = state.snapshot, state.snapshot.podgroups
     reasons = {one.podgroup: one.reason.value for one in unscheduled_in(snapshot)}
     phases = gang_phases(snapshot)
+    bound = np.bincount(snapshot.tasks.podgroup[snapshot.tasks.status == BOUND], minlength=len(groups))
     for row, name in enumerate(state.names.podgroups):
         if not groups.alive[row]:
             continue
@@ -50,7 +53,7 @@ def gangs(state: LiveState, waits: Mapping[str, PendingReasons]) -> Iterator[Row
         yield {
             "name": name, "queue": state.names.queues[int(groups.queue[row])], "priority": int(groups.priority[row]),
             "minimum": int(groups.min_available[row]), "ready": int(counts.ready[row]),
-            "pending": int(counts.pending[row]), "phase": PHASE_NAMES[int(groups.phase[row])],
+            "bound": int(bound[row]), "pending": int(counts.pending[row]), "phase": PHASE_NAMES[int(groups.phase[row])],
             "gang_phase": phases[row].value,
             "reason": reasons.get(row), "since": told.since if told is not None and row in reasons else None,
             "place": told.place[0] if told is not None and told.place is not None and row in reasons else None,
@@ -150,7 +153,18 @@ def _amounts(state: LiveState, column: Longs) -> dict[str, float | str]:
 #: Columns of the table of each kind, as keys of its rows; a key with a slash shows two values.
 COLUMNS: Mapping[str, Sequence[str]] = {
     "queues": ("name", "state", "held/deserved", "waiting", "oldest_wait"),
-    "gangs": ("name", "queue", "priority", "gang_phase", "ready/minimum", "pending", "reason", "since", "place"),
+    "gangs": (
+        "name",
+        "queue",
+        "priority",
+        "gang_phase",
+        "ready/minimum",
+        "bound",
+        "pending",
+        "reason",
+        "since",
+        "place",
+    ),
     "nodes": ("name", "used/allocatable", "unschedulable"),
     "reservations": ("number", "podgroup", "domain", "tasks", "victims", "since", "expires"),
     "decisions": ("number", "at", "action", "podgroup", "domain", "evicts", "promises", "starts", "end"),

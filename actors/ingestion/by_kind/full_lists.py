@@ -121,6 +121,7 @@ def state_of_list(
         writer=now.writer,
         lists=now.lists + 1,
         refused=now.refused,
+        elsewhere=now.elsewhere,
     )
     take_unknown_parts(state, time_of(message))
     return state

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from actors.columns.card_names import card_names, card_row
 from actors.documents.messages import shown
@@ -11,8 +14,10 @@ from actors.ingestion.known.state import LiveState, TaskRow, task_news, time_of
 from actors.protocol.bodies import TaskEnded, TaskStarted, TaskTerminating
 from actors.protocol.envelopes import Message
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.tables import FAILED, RUNNING, SUCCEEDED, TERMINATING
-from pipeline.cluster.updates.events import EVICTED, REPLACED, Changes
+from pipeline.cluster.tables import BOUND, FAILED, PENDING, RUNNING, SUCCEEDED, TERMINATING
+from pipeline.cluster.updates.events import CURRENT, EVICTED, REPLACED, Changes, TaskNews
+
+log = logging.getLogger(__name__)
 
 _OUTCOMES = {"Succeeded": SUCCEEDED, "Failed": FAILED, "Evicted": EVICTED}
 
@@ -41,7 +46,26 @@ def take_tasks(state: LiveState, messages: Sequence[Message]) -> None:
         if row is not None:
             heard.rows.append(row)
     if heard.rows:
-        state.fold(Changes(tasks=task_news(heard.rows)))
+        news = task_news(heard.rows)
+        _count_elsewhere(state, news)
+        state.fold(Changes(tasks=news))
+
+
+def _count_elsewhere(state: LiveState, news: TaskNews) -> None:
+    """Count tasks that the fleet has started on another node than they were bound to, or promised."""
+    tasks, row = state.snapshot.tasks, news.row
+    status = tasks.status[row]
+    decided = np.where(status == BOUND, tasks.node[row], np.where(status == PENDING, tasks.nominated[row], NONE))
+    other = (news.status == RUNNING) & (decided != NONE) & (decided != news.node)
+    if other.any():
+        same = (news.incarnation == CURRENT) | (news.incarnation == tasks.incarnation[row])
+        other &= same & (news.revision > tasks.revision[row])
+        _, first = np.unique(row[other], return_index=True)  # what is sent again counts once
+        for at in np.flatnonzero(other)[np.sort(first)][:1].tolist():
+            nodes, name = state.names.nodes, state.names.tasks[row[at]]
+            said = "%d tasks started elsewhere than was decided, such as %s on %s, not on %s"
+            log.warning(said, len(first), name, nodes[news.node[at]], nodes[decided[at]])
+        state.elsewhere += len(first)
 
 
 def _row(state: LiveState, message: Message, heard: _Heard) -> TaskRow | None:

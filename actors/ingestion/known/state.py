@@ -66,6 +66,8 @@ class LiveState:
         Lists taken in by this process: between two of them tasks and podgroups keep their rows.
     refused
         Refused messages, with the reason, in the order in which they came.
+    elsewhere
+        How many tasks this process has heard to have started on another node than was decided.
     measured
         Measures how much text its vocabulary holds.
     log
@@ -88,6 +90,7 @@ class LiveState:
     writer: str = ""
     lists: int = 0
     refused: list[tuple[Message, str]] = field(default_factory=list)
+    elsewhere: int = 0
     measured: MeasuredWords = field(default_factory=MeasuredWords)
     log: NewsLog = field(default_factory=NewsLog)
     ahead: NewRows | None = None
