@@ -188,7 +188,27 @@ class Watch:
             log.warning("service %s is gone; its last word was that it %s", owner, self._others[owner].state)
         for owner in sorted(others.keys() - self._others.keys()):
             log.info("service %s is there and %s", owner, others[owner].state)
+            unlike = self._unlike(others[owner])
+            if unlike:
+                log.warning("service %s would decide otherwise where it leads: %s", owner, unlike)
         self._others = others
+
+    def _unlike(self, other: Presence) -> str:
+        """In what another service's decisions would differ from ours; a shadow is there to try something else."""
+        ours = self.presence()
+        if other.shadow or ours.shadow:
+            return ""
+        said = [
+            f"its {word} is {theirs or 'not said'}, ours {own}"
+            for word, theirs, own in (
+                ("version", other.version, ours.version),
+                ("profile", other.profile, ours.profile),
+            )
+            if theirs != own
+        ]
+        if other.policy != ours.policy and other.profile == ours.profile:
+            said.append(f"its profile {ours.profile} has another content")
+        return "; ".join(said)
 
 
 class Beats:

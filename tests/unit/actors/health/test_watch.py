@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -210,10 +211,33 @@ def test_a_standby_that_dies_is_seen_by_the_leader(
     beats.beat()
     assert watch.facts.others == {}
     assert 'clearway_services{fleet="test",role="run",state="stands by"} 0.0' in watch.metrics().decode()
-    assert caplog.messages[-2:] == [
+    unlike = f"its version is 1, ours {version('clearway')}; its profile is not said, ours default"
+    assert caplog.messages[-3:] == [
         "service other is there and stands by",
+        f"service other would decide otherwise where it leads: {unlike}",
         "service other is gone; its last word was that it stands by",
     ]
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({}, None),
+        ({"settings": "others"}, None),
+        ({"profile": "kai", "policy": "k"}, "its profile is kai, ours default"),
+        ({"policy": "edited"}, "its profile default has another content"),
+        ({"version": "0.0.9"}, f"its version is 0.0.9, ours {version('clearway')}"),
+        ({"profile": "kai", "policy": "k", "shadow": True}, None),
+    ],
+)
+def test_a_service_that_would_decide_otherwise_is_named_when_it_comes_and_a_shadow_is_not(
+    watch: Watch, caplog: pytest.LogCaptureFixture, other: dict[str, Any], said: str | None
+) -> None:
+    one = watch.presence().model_copy(update={"owner": "other", "state": "stands by", **other})
+    for _ in range(2):
+        watch.meet({"other": one})
+    told = [] if said is None else [f"service other would decide otherwise where it leads: {said}"]
+    assert caplog.messages == told
 
 
 def test_a_service_with_a_short_lease_is_missed_sooner() -> None:
