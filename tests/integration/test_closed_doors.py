@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from actors.broker import checkpoints
 from actors.broker.address import BrokerAddress, broker_for
@@ -308,6 +309,23 @@ def test_a_client_without_papers_is_not_let_in_where_they_are_asked_for(port: in
 def test_the_authority_is_enough_where_no_papers_are_asked_for(broker: Deployed, papers: Papers) -> None:
     with behind_tls(broker.socket, papers.server(asks=False)) as port:
         client = connecting(port, ca=papers.ca)
+        assert client.greet() == f"localhost:{port}"
+        client.close()
+
+
+def test_certificates_that_are_replaced_in_place_are_read_with_the_next_connection(
+    broker: Deployed, tmp_path: Path
+) -> None:
+    papers, renewed = Papers(tmp_path), trustme.CA()
+    context = papers.server(asks=False)
+    with behind_tls(broker.socket, context) as port:
+        client = connecting(port, ca=papers.ca)
+        renewed.issue_cert("localhost").configure_cert(context)
+        assert client.greet() == f"localhost:{port}", "a connection that stands goes on"
+        client.once(lambda link: link.connection_pool.disconnect())
+        with pytest.raises(BrokerRefused, match="is not who it should be"):
+            client.greet()
+        renewed.cert_pem.write_to_path(str(papers.ca))
         assert client.greet() == f"localhost:{port}"
         client.close()
 
