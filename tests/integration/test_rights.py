@@ -94,6 +94,9 @@ def test_a_service_without_a_right_ends_before_it_starts_anything(
         tmp_path, "run", "--redis-url", broker.url, "--fleet", FLEET,
         CLEARWAY_REDIS_USERNAME="narrow", CLEARWAY_REDIS_PASSWORD="any",
     )  # fmt: skip
-    assert service.process.wait(LIMIT_S) == 2
+    try:
+        assert service.process.wait(LIMIT_S) == 2
+    finally:
+        service.end()
     assert "run zpopmin, which this service needs: add +zpopmin to its rights" in service.complained()
     assert service.complained().count("\n") == 1
