@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from actors.cluster_file.task_documents import PreemptionPolicy, TaskDocument
 from actors.configuration.policy_documents import PolicyDocument
@@ -131,6 +131,14 @@ def _weights(given: object) -> object:
     return given
 
 
+_WEIGHT = {"type": "number", "minimum": 0}
+_Weights = Annotated[
+    float | dict[str, float],
+    BeforeValidator(_weights),
+    WithJsonSchema({"anyOf": [_WEIGHT, {"type": "object", "additionalProperties": _WEIGHT}]}),
+]
+
+
 class QueueDocument(Document):
     """A queue. A resource that is absent in ``deserved`` is not deserved; one absent in ``capability`` has no ceiling.
 
@@ -141,8 +149,8 @@ class QueueDocument(Document):
     parent: Name | None = None
     priority: Priority = 0
     weight: Amount = 1.0
-    over_quota_weight: Annotated[float | dict[str, float], BeforeValidator(_weights)] = 1.0
-    usage: Annotated[float | dict[str, float], BeforeValidator(_weights)] = 0.0
+    over_quota_weight: _Weights = 1.0
+    usage: _Weights = 0.0
     guarantee: Quantities = Field(default_factory=dict)
     deserved: Bounds = Field(default_factory=dict)
     capability: Bounds = Field(default_factory=dict)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from actors.documents.quantities import Quantity, QuantityRefused, base_units, card_units
@@ -91,9 +91,16 @@ Name = Annotated[str, Field(min_length=1, max_length=512)]
 Segment = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[^/]+$")]
 Keyed = Annotated[dict[str, Item], BeforeValidator(_few)]
 Labels = Keyed[str]
-Quantities = Annotated[dict[str, Quantity], BeforeValidator(lambda values: _quantities(values, unlimited=False))]
-Bounds = Annotated[dict[str, Quantity], BeforeValidator(lambda values: _quantities(values, unlimited=True))]
-CardQuantity = Annotated[Quantity, BeforeValidator(_card_quantity)]
+#: What the schema says about a quantity; what a text may hold is on the page of the protocol.
+_NOT_NEGATIVE = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string"}]}
+_BY_RESOURCE = WithJsonSchema({"type": "object", "additionalProperties": _NOT_NEGATIVE})
+Quantities = Annotated[
+    dict[str, Quantity], BeforeValidator(lambda values: _quantities(values, unlimited=False)), _BY_RESOURCE
+]
+Bounds = Annotated[
+    dict[str, Quantity], BeforeValidator(lambda values: _quantities(values, unlimited=True)), _BY_RESOURCE
+]
+CardQuantity = Annotated[Quantity, BeforeValidator(_card_quantity), WithJsonSchema(_NOT_NEGATIVE)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 #: More cycles than are of use, so that a slip of the hand does not run for days.
 MOST_CYCLES = 100_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
 from actors.cluster_file.documents import ClusterDocument
-from actors.protocol.bodies import DECISION_KINDS, EVENT_KINDS, VERSION
+from actors.protocol.bodies import DECISION_KINDS, EVENT_KINDS, VERSION, Number
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -37,7 +37,7 @@ def _envelope(kind: str, body: str) -> dict[str, Any]:
         "properties": {
             "version": {"const": VERSION}, "kind": {"const": kind}, "body": {"$ref": body},
             "uid": {"type": "string", "minLength": 1, "maxLength": 512},
-            "revision": {"type": "integer", "minimum": 0},
+            "revision": TypeAdapter(Number).json_schema(),
             "traceparent": {"type": "string", "maxLength": 128},
         },
     }  # fmt: skip

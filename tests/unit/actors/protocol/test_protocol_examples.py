@@ -104,6 +104,24 @@ def test_the_example_fits_the_schema_and_another_body_does_not(family: str, exam
     assert not list(fits.iter_errors({**example, "a key of a later version": 1}))
 
 
+@pytest.mark.parametrize(
+    ("kind", "changed"),
+    [
+        ("node_upserted", {"allocatable": {"cpu": -1}}),
+        ("queue_upserted", {"deserved": {"cpu": -0.5}}),
+        ("queue_upserted", {"over_quota_weight": -1}),
+        ("queue_upserted", {"usage": {"cpu": -1}}),
+        ("node_upserted", {}),
+    ],
+)
+def test_the_schema_refuses_what_the_program_refuses_of_numbers(kind: str, changed: dict) -> None:
+    example = next(one for _, one in EXAMPLES if one["kind"] == kind)
+    wrong = {**example, "body": {**example["body"], **changed}}
+    if not changed:
+        wrong["revision"] = 2**63
+    assert list(Draft202012Validator(SCHEMA).iter_errors(wrong))
+
+
 def test_the_purposes_of_the_page_are_those_of_the_program() -> None:
     (table,) = re.findall(r"\| `purpose` \|[^\n]*\n\|---\|---\|\n((?:\|.*\n)+)", PAGE)
     assert re.findall(r"^\| `([a-z]+)` \|", table, re.M) == [purpose.value for purpose in Purpose]
