@@ -45,6 +45,7 @@ class ExtensionPoint(StrEnum):
     PREDICATE = "predicate"
     NODE_ORDER = "node_order"
     DOMAIN_GRADIENT = "domain_gradient"
+    DOMAIN_ORDER = "domain_order"
 
 
 #: A switch beside the extension points: whether queues are a tree, for plugins that know both.

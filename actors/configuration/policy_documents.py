@@ -17,7 +17,7 @@ from pipeline.policy import HIERARCHY, ExtensionPoint
 from pipeline.solvers.registry import SOLVERS
 
 #: Extension points of Volcano that nothing here asks. A cluster file may switch them, which changes nothing.
-UNASKED = ("best_node", "cluster_order", "subgroup_order", "subgroup_ready", "subgroup_pipelined", "domain_order")
+UNASKED = ("best_node", "cluster_order", "subgroup_order", "subgroup_ready", "subgroup_pipelined")
 POINTS = (ALL, HIERARCHY, *UNASKED, *ExtensionPoint)
 #: Plugins of the restated schedulers that have no counterpart yet.
 NOT_YET = ("nodegroup", "rescheduling", "resource-strategy-fit", "resourcequota", "tdm", "usage")

@@ -293,3 +293,13 @@ class OffersDomains(Protocol):
 
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
         """int64[D]: domain rows in order of preference; None: no opinion."""
+
+
+class ScoresDomains(Protocol):
+    """Which of the domains of one tier is better, where nothing is evicted; the scores of nodes decide among equals."""
+
+    def domain_score(self, request: Longs, used: Longs, allocatable: Longs) -> Floats:
+        """float64[D], larger is better, for tasks that ask for ``request`` (int64[R]) together.
+
+        ``used`` and ``allocatable``, int64[D, R] each, are those of the nodes of each domain together.
+        """

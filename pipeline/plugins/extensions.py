@@ -28,6 +28,7 @@ from pipeline.plugins.extension_points import (
     PacesEvictions,
     PipelinesJobs,
     ReadiesJobs,
+    ScoresDomains,
     ScoresNodes,
     SharesFairly,
     ShieldsAnew,
@@ -86,10 +87,12 @@ NODE_SCORE = Extension(ScoresNodes, (ExtensionPoint.NODE_ORDER,))
 SCORE_TERMS = Extension(TellsScores, (ExtensionPoint.NODE_ORDER,))
 CARD_CHOICE = Extension(ChoosesCards, (ExtensionPoint.NODE_ORDER,))
 DOMAIN_GRADIENT = Extension(OffersDomains, (ExtensionPoint.DOMAIN_GRADIENT,))
+DOMAIN_SCORE = Extension(ScoresDomains, (ExtensionPoint.DOMAIN_ORDER,))
 
 EXTENSIONS: tuple[Extension[object], ...] = (
     JOB_ORDER, TASK_ORDER, QUEUE_ORDER, VICTIM_QUEUE_ORDER, LOSING_ORDER, VICTIM_TURNS, JOB_VALID, JOB_READY,
     JOB_PIPELINED, JOB_STARVING, JOB_ENQUEUED, ALLOCATABLE, LIMIT_COLUMNS, LASTING, OVERUSED, PREEMPTIVE, FAIR_SHARE,
     SHIELD, SHIELD_ANEW, BUNDLE_QUOTA, LOSERS, QUOTA_COLUMNS, BUDGET_COLUMNS, VICTIM_SET, VICTIM_SETS, TASK_QUOTA,
     TASK_QUOTA_COLUMNS, PACE, PREDICATE, NODE_SCORE, SCORE_TERMS, CARD_CHOICE, DOMAIN_GRADIENT,
+    DOMAIN_SCORE,
 )  # fmt: skip

@@ -20,6 +20,7 @@ from pipeline.plugins.extensions import (
     ALLOCATABLE,
     CARD_CHOICE,
     DOMAIN_GRADIENT,
+    DOMAIN_SCORE,
     FAIR_SHARE,
     JOB_ENQUEUED,
     JOB_ORDER,
@@ -280,3 +281,18 @@ class Host(VictimHost):
             if offered is not None:
                 return offered
         return None
+
+    @property
+    def scores_domains(self) -> bool:
+        """Whether any plugin says which of the domains of one tier is better."""
+        return bool(self._asked(DOMAIN_SCORE))
+
+    def domain_score(self, request: Longs, used: Longs, allocatable: Longs) -> Floats:
+        """float64[D]: sum of all scores of domains for tasks that ask for ``request`` int64[R]; larger is better.
+
+        ``used`` and ``allocatable``, int64[D, R] each, are those of the nodes of each domain together.
+        """
+        total = np.zeros(len(used))
+        for plugin in self._asked(DOMAIN_SCORE):
+            total += plugin.domain_score(request, used, allocatable)
+        return total

@@ -1,19 +1,50 @@
-"""The network topology plugin: which domains may hold a podgroup, in order of preference."""
+"""The network topology plugin: which domains may hold a podgroup, in order of preference, and which is the fullest."""
+
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Ids, Rows
-from pipeline.plugins.extension_points import OffersDomains
-from pipeline.plugins.plugin import Plugin
-from pipeline.policy import Purpose
+from pipeline.cluster.arrays import NONE, Floats, Ids, Longs, Rows
+from pipeline.cluster.resources import CPU, MEMORY
+from pipeline.plugins.arguments import NUMBER, WEIGHTS
+from pipeline.plugins.extension_points import OffersDomains, ScoresDomains
+from pipeline.plugins.plugin import Context, Plugin
+from pipeline.policy import PluginSetting, Purpose
+
+_NONE: Mapping[str, float] = {}
 
 
-class NetworkTopology(Plugin, OffersDomains):
-    """Turns required and preferred levels into domains.
+class NetworkTopology(Plugin, OffersDomains, ScoresDomains):
+    """Turns required and preferred levels into domains, and scores them by how full the tasks would make them.
 
-    Upstream looks at no more than eight domains, the widest first (notes on Volcano, 1.8, items 14 and 15). Here all
-    are offered, the narrowest tier first, and the lower bounds of the search decide how many are looked at.
+    Upstream looks at no more than eight domains for an eviction, the widest first (notes on Volcano, 1.8, items 14 and
+    15). Here all are offered, the narrowest tier first, and the lower bounds of the search decide how many are looked
+    at. As upstream, only ``allocate`` asks which domain of a tier is the fullest (2.10); evictions go by price.
     """
+
+    ARGUMENTS: ClassVar = {"cpu": NUMBER, "memory": NUMBER, "resources": WEIGHTS}
+
+    def __init__(self, context: Context, setting: PluginSetting) -> None:
+        super().__init__(context, setting)
+        listed = setting.argument("resources", _NONE)
+        self._weight = np.array([listed.get(name, 0.0) for name in context.snapshot.vocabulary.resources], np.float64)
+        self._weight[CPU] = setting.argument("cpu", 1.0)
+        self._weight[MEMORY] = setting.argument("memory", 1.0)
+
+    def domain_score(self, request: Longs, used: Longs, allocatable: Longs) -> Floats:
+        """float64[D]: 1 where all that is asked for would be used up, 0 where the tasks together do not fit.
+
+        Weighted by resource: cpu and memory count, and others that the argument ``resources`` lists.
+        """
+        counts = (request > 0) & (self._weight > 0)
+        if not counts.any():
+            return np.zeros(len(used))
+        there = allocatable[:, counts]
+        filled = (used[:, counts] + request[counts]) / np.maximum(there, 1)
+        filled[there == 0] = np.inf
+        score = np.average(filled, axis=1, weights=self._weight[counts])
+        return np.where((filled <= 1).all(axis=1), score, 0.0)
 
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
         """int64[D]: domains in which the podgroups may lie together, or None if none of them states a level.

@@ -207,23 +207,28 @@ class Configuration:
                 # A flag changes nothing if the plugin has no such extension point; so it is in Volcano.
                 enabled.update({FLAGS[flag]: on} if FLAGS[flag] in switches_of(name) else {})
         here, given = (*where, "arguments"), plugin.get("arguments")
-        if name == "binpack":
-            arguments = self._binpack(here, given)
+        rules = {**PLUGIN_ARGUMENTS.get(name, {}), **ANYWHERE}
+        if name == "network-topology-aware":
+            rules[_MOST_DOMAINS] = Becomes(_MOST_DOMAINS, "count")
+        if name in _RESOURCES:
+            arguments = self._weighed(here, given, _RESOURCES[name], rules)
         else:
-            extra = {_MOST_DOMAINS: Becomes(_MOST_DOMAINS, "count")} if name == "network-topology-aware" else {}
-            arguments = self._arguments(here, given, {**PLUGIN_ARGUMENTS.get(name, {}), **ANYWHERE, **extra})
+            arguments = self._arguments(here, given, rules)
         tier = where[1] if isinstance(where[1], int) else 0
         return {"name": name, "tier": tier, "enabled": enabled, "arguments": arguments}
 
-    def _binpack(self, where: Location, found: Any) -> dict[str, Any]:
-        """Arguments of binpack: beside cpu and memory only listed resources count, with their weight or 1."""
+    def _weighed(self, where: Location, found: Any, prefix: str, rules: Rules) -> dict[str, Any]:
+        """Arguments of a plugin for which beside cpu and memory only listed resources count, with their weight or 1.
+
+        ``prefix`` is the key of the list, and what the keys of the weights begin with.
+        """
         given = self._located.items(where, found, dict)
-        listed = [name.strip() for name in str(given.get(_RESOURCES, "")).split(",") if name.strip()]
-        rules = {f"{_RESOURCES}.{name}": Becomes(name, "number") for name in listed}
-        theirs = {key: value for key, value in given.items() if key in rules}
-        others = {key: value for key, value in given.items() if key not in rules and key != _RESOURCES}
-        weights = dict.fromkeys(listed, 1) | self._arguments(where, theirs, rules)
-        return {**self._arguments(where, others, {**PLUGIN_ARGUMENTS["binpack"], **ANYWHERE}), "resources": weights}
+        listed = [name.strip() for name in str(given.get(prefix, "")).split(",") if name.strip()]
+        weighing = {f"{prefix}.{name}": Becomes(name, "number") for name in listed}
+        theirs = {key: value for key, value in given.items() if key in weighing}
+        others = {key: value for key, value in given.items() if key not in weighing and key != prefix}
+        weights = dict.fromkeys(listed, 1) | self._arguments(where, theirs, weighing)
+        return {**self._arguments(where, others, rules), "resources": weights}
 
     def _action_arguments(self, actions: list[str], switches: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """Arguments of actions; those that bound the gang-aware search go into ``switches``."""
@@ -254,7 +259,7 @@ class Configuration:
         return {name: arguments for name, arguments in found.items() if arguments}
 
 
-_RESOURCES = "binpack.resources"
+_RESOURCES = {"binpack": "binpack.resources", "network-topology-aware": "hypernode.binpack.resources"}
 _MOST_DOMAINS = "hypernode.gradient.evict.max-hypernodes"
 
 

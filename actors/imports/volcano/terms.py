@@ -64,7 +64,7 @@ FLAGS: Mapping[str, str] = {
     "allocatable": "allocatable",
     "predicate": "predicate",
     "nodeorder": "node_order",
-    "hypernodeorder": "",
+    "hypernodeorder": "domain_order",
     "hypernodegradient": "domain_gradient",
     "subjoborder": "",
     "subjobready": "",
@@ -81,7 +81,8 @@ FLAGS: Mapping[str, str] = {
 _UNSCORED = "nodes are not scored by this here"
 _UNFILTERED = "nodes are not filtered by this here"
 _ALWAYS = "this filter is always on here"
-_BY_TIER = "domains are compared by their tier, then by the scores of their nodes, without weights"
+_FULLEST = "domains are compared by tier, then by how full they are, and never weighed against node scores"
+_NORMAL = "domains matter to podgroups with a topology only"
 _COMPARED = "the number of nodes that a simulation compares is fixed"
 
 PLUGIN_ARGUMENTS: Mapping[str, Rules] = {
@@ -101,11 +102,11 @@ PLUGIN_ARGUMENTS: Mapping[str, Rules] = {
         "deviceshare.ScheduleWeight": Only(0, "nodes are not scored by their cards here"),
     },
     "network-topology-aware": {
-        "weight": Only(1, _BY_TIER),
-        "hypernode.binpack.cpu": Only(1, _BY_TIER),
-        "hypernode.binpack.memory": Only(1, _BY_TIER),
-        "hypernode.binpack.normal-pod.enable": Only(False, "domains matter to podgroups with a topology only"),
-        "hypernode.binpack.normal-pod.fading": Only(0.8, _BY_TIER),
+        "weight": Only(1, _FULLEST),
+        "hypernode.binpack.cpu": Becomes("cpu", "number"),
+        "hypernode.binpack.memory": Becomes("memory", "number"),
+        "hypernode.binpack.normal-pod.enable": Only(False, _NORMAL),
+        "hypernode.binpack.normal-pod.fading": Only(0.8, _NORMAL),
     },
     "nodeorder": {
         "leastrequested.weight": Becomes("least_requested", "number"),

@@ -34,9 +34,10 @@ _TURNS = 64
 
 @dataclass(frozen=True)
 class _Layout:
-    """One way to place a gang group: where its tasks went, and how good the nodes are together."""
+    """One way to place a gang group: where its tasks went, and how good the domains and the nodes are together."""
 
     laid: Laid
+    domain_score: float
     score: float
 
 
@@ -45,7 +46,8 @@ def allocate(
 ) -> Statement | None:
     """Place the waiting tasks of podgroups that start together.
 
-    Domains are tried tier by tier, narrowest first; within a tier the best-scored one is taken. Room that is promised
+    Domains are tried tier by tier, narrowest first; within a tier the best-scored one is taken, by scores of domains
+    where a plugin gives any, then by those of nodes. Room that is promised
     to other tasks is not free; room that is coming free may be promised.
 
     Parameters
@@ -90,7 +92,7 @@ def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> S
         hopeful = np.array(tier)[slots >= least].tolist()
         layouts = [found for domain in hopeful if (found := _layout(floor, domain, surplus_limit)) is not None]
         if layouts:
-            best = max(range(len(layouts)), key=lambda at: (layouts[at].score, -at))
+            best = max(range(len(layouts)), key=lambda at: (layouts[at].domain_score, layouts[at].score, -at))
             return _commit(host, podgroups, need, layouts[best].laid, action)
     return None
 
@@ -147,7 +149,7 @@ def _layout(floor: Floor, domain: int, surplus_limit: int | None) -> _Layout | N
     says when a podgroup may start there is no minimum.
     """
     placement, parts = floor.placement, floor.need.parts
-    saved, score = placement.save(), placement.score
+    saved = placement.save()
     start, stop = floor.snapshot.topology.slice_of(domain)
     tops = [part for part, row in enumerate(parts) if row.parent == NONE]
     reached = not floor.binding or floor.settle_needed(tops, start, stop)
@@ -155,7 +157,8 @@ def _layout(floor: Floor, domain: int, surplus_limit: int | None) -> _Layout | N
         most = None if surplus_limit is None else _placed_on(placement) + surplus_limit
         for part in tops:
             _grow(replace(floor, most=most), part, start, stop)
-    found = _Layout(placement.laid(), placement.score - score) if reached and (placement.node != NONE).any() else None
+    scores = placement.domain_score - saved.domain_score, placement.score - saved.score
+    found = _Layout(placement.laid(), *scores) if reached and (placement.node != NONE).any() else None
     placement.restore(saved)
     return found
 

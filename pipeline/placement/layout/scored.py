@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Rows, distinct, is_among
 from pipeline.cluster.cards import slots_on_cards
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.orders import first_of, kinds_of
@@ -37,6 +37,7 @@ class Saved:
     headroom: dict[tuple[int, bool], Longs]
     open: Bools
     score: float
+    domain_score: float
 
 
 class ScoredPlacement:
@@ -67,6 +68,8 @@ class ScoredPlacement:
         self.now = np.zeros(len(tasks), bool)
         self._levels = NodeLevels(host)
         self.score = 0.0
+        #: That of the domains that the tasks were placed in.
+        self.domain_score = 0.0
 
     @cached_property
     def _idle(self) -> Longs:
@@ -86,7 +89,8 @@ class ScoredPlacement:
     def save(self) -> "Saved":
         """What ``restore`` needs to undo later placements."""
         headroom = {work: room.copy() for work, room in self._headroom.items()}
-        return Saved(self.laid(), headroom, self._open if self._apart is None else self._open.copy(), self.score)
+        is_open = self._open if self._apart is None else self._open.copy()
+        return Saved(self.laid(), headroom, is_open, self.score, self.domain_score)
 
     def restore(self, saved: "Saved") -> None:
         """Undo all placements since ``saved``, which can be used once."""
@@ -96,6 +100,7 @@ class ScoredPlacement:
         self.node, self.card, self.now = before.node, before.card, before.now
         self._count(moved, 1)
         self._headroom, self._open, self.score = saved.headroom, saved.open, saved.score
+        self.domain_score = saved.domain_score
 
     def _count(self, tasks: Rows, sign: int) -> None:
         """Count tasks (positions int64[K]) where they are placed, or no longer (sign -1)."""
@@ -177,6 +182,19 @@ class ScoredPlacement:
         low, high = int(first.min(initial=len(self._future))), int(last.max(initial=0))
         upto = np.append(0, np.cumsum(self._slots(task, low, high)))
         return np.asarray(upto[last - low] - upto[first - low])
+
+    def domain_scores(self, tasks: Rows, regions: list[tuple[int, int]]) -> Floats:
+        """float64[Q]: how good each region is at present for tasks (positions int64[K]) together; larger is better."""
+        if len(tasks) == 0 or not regions or not self._host.scores_domains:
+            return np.zeros(len(regions))
+        first, last = np.array(regions, np.int64).T
+        low, high = int(first.min()), int(last.max())
+        zero = np.zeros((1, self._used.shape[1]), np.int64)
+        columns = (self._used[low:high], self._snapshot.nodes.allocatable[low:high])
+        upto = [np.append(zero, np.cumsum(column, axis=0), axis=0) for column in columns]
+        used, there = (one[last - low] - one[first - low] for one in upto)
+        asked = self._snapshot.shapes.request[self._snapshot.tasks.shape[self.tasks[tasks]]].sum(axis=0)
+        return self._host.domain_score(asked, used, there)
 
     def most(self, start: Longs, stop: Longs) -> Longs:
         """int64[D]: how many of the tasks the nodes ``start:stop`` (each int64[D]) take at most.

@@ -90,12 +90,16 @@ class Floor:
             return True  # there is none
         best, held, saved = -1, None, self.placement.save()
         floor, regions = self._regions(part, start, stop)
-        for first, last in self._hopeful(part, regions):
+        regions = self._hopeful(part, regions)
+        scores = self.placement.domain_scores(NO_ROWS if surplus else self._own(part), regions).tolist()
+        for (first, last), score in zip(regions, scores, strict=True):
             if not surplus and self._lacks_regions(part, first, last):
                 continue
             if (first, last) == (start, stop) and held is not None and not self.tightest:
                 self.placement.restore(held)
                 held = self.placement.save()
+            else:
+                self.placement.domain_score += score
             floor.fill(part, first, last, surplus=surplus)
             placed = int((self.placement.node[wanted] != NONE).sum())
             if self._whole(part) and placed > best:
@@ -138,7 +142,7 @@ class Floor:
             return self, [(start, stop)]
         held = self._held(part)
         if not self.tightest:
-            found = self._by_room(_of_level(topology, row, held, start, stop), part)
+            found = self._in_order(_of_level(topology, row, held, start, stop), part)
             return self, [*found, (start, stop)] if row.required_level == NONE else found
         if domain_around(topology, max(row.required_level, row.preferred_level), start, stop) != NONE:
             return self, [(start, stop)]
@@ -229,21 +233,31 @@ class Floor:
         """How many tasks of the minimum lie in a part and the parts inside it."""
         return int(np.searchsorted(self._wanted(part), self.need.minimum))
 
-    def _by_room(self, regions: list[tuple[int, int]], part: int) -> list[tuple[int, int]]:
-        """Regions of one width are tried tightest first, so that wide ones stay for podgroups that need them."""
-        wanted = self._wanted(part)
+    def _own(self, part: int) -> Rows:
+        """Positions of the tasks of a part that are in none of the parts inside it."""
+        return np.flatnonzero(self.need.part == part)
+
+    def _in_order(self, domains: Rows, part: int) -> list[tuple[int, int]]:
+        """The slices of domains in the order in which they are tried for a part, those with too little room last.
+
+        Where plugins score domains the narrowest and then the best go first; else the tightest, so that wide ones stay
+        for podgroups that need them.
+        """
+        topology, wanted = self.snapshot.topology, self._wanted(part)
+        regions = topology.slices_of(domains)
         if len(regions) < 2 or len(wanted) == 0:  # noqa: PLR2004 - one region leaves no choice
             return regions
-        room = self.placement.slots(int(wanted[0]), regions).tolist()
-        ranks = sorted(range(len(regions)), key=lambda at: (room[at] < self._leading(part), room[at], at))
-        return [regions[at] for at in ranks]
+        room = self.placement.slots(int(wanted[0]), regions)
+        score = self.placement.domain_scores(self._own(part), regions)
+        tier = topology.tier[domains] if score.any() else np.zeros(len(domains), np.int64)
+        ranks = np.lexsort((room, -score, tier, room < self._leading(part)))
+        return [regions[at] for at in ranks.tolist()]
 
 
-def _of_level(topology: Topology, row: Part, held: Rows, start: int, stop: int) -> list[tuple[int, int]]:
-    """Domains of the part's level and narrower ones in the slice that contain ``held``, narrowest first."""
+def _of_level(topology: Topology, row: Part, held: Rows, start: int, stop: int) -> Rows:
+    """int64[D]: domains of the part's level and narrower ones in the slice that contain ``held``, narrowest first."""
     level = row.required_level if row.required_level != NONE else row.preferred_level
     fits = topology.tier <= topology.levels - level
     fits &= (topology.start >= start) & (topology.stop <= stop)
     chosen = topology.holding(np.flatnonzero(fits), held)
-    chosen = chosen[np.lexsort((chosen, topology.tier[chosen]))]
-    return topology.slices_of(chosen)
+    return chosen[np.lexsort((chosen, topology.tier[chosen]))]

@@ -56,7 +56,12 @@ actions: "allocate, backfill, gangreclaim, gangpreempt"{FIRST_TIER}
   - name: pdb
   - name: cdp
   - name: network-topology-aware
-    arguments: {{hypernode.gradient.evict.max-hypernodes: 6}}
+    enabledHyperNodeOrder: true
+    arguments:
+      hypernode.gradient.evict.max-hypernodes: 6
+      hypernode.binpack.cpu: 5
+      hypernode.binpack.resources: nvidia.com/gpu, example.com/foo
+      hypernode.binpack.resources.nvidia.com/gpu: 2
 configurations:
 - name: gangpreempt
   arguments: {{maxDomains: 4, allowWholeBundle: false}}
@@ -104,6 +109,12 @@ def test_arguments_get_our_names(tmp_path: Path) -> None:
     assert dict(plugin(policy, "binpack").arguments) == {
         "weight": 10, "cpu": 5, "resources": {"nvidia.com/gpu": 2, "example.com/foo": 1},
     }  # fmt: skip
+
+
+def test_weights_by_which_domains_are_scored_are_kept(tmp_path: Path) -> None:
+    topology = plugin(imported(GANGS, tmp_path), "network-topology-aware")
+    assert topology.asks(ExtensionPoint.DOMAIN_ORDER)
+    assert dict(topology.arguments) == {"cpu": 5, "resources": {"nvidia.com/gpu": 2, "example.com/foo": 1}}
 
 
 def test_arguments_of_actions_bound_the_search(tmp_path: Path) -> None:
