@@ -125,6 +125,9 @@ class Policy(Keeping):
         in the best scored.
     surplus
         Whether tasks beyond the minimum are placed where there is room.
+    best_effort_counts
+        Whether a waiting task that asks for nothing but a pod counts towards the minimum that its podgroup starts with;
+        if not, it needs a place like any other.
     plan_ttl_s, reservation_ttl_s
         Seconds: how long a plan may wait to be judged, and for how long room is held for a nomination.
     match_policy
@@ -164,6 +167,7 @@ class Policy(Keeping):
     polish: bool = True
     tightest_domain_first: bool = False
     surplus: bool = True
+    best_effort_counts: bool = True
     plan_ttl_s: float = 30.0
     reservation_ttl_s: float = 300.0
     match_policy: MatchPolicy = "waiting-and-running"

@@ -53,6 +53,7 @@ class Profile(Document):
     polish: bool = Policy.polish
     tightest_domain_first: bool = Policy.tightest_domain_first
     surplus: bool = Policy.surplus
+    best_effort_counts: bool = Policy.best_effort_counts
     plan_ttl_s: Lasting = Policy.plan_ttl_s
     reservation_ttl_s: Lasting = Policy.reservation_ttl_s
     match_policy: MatchPolicy = Policy.match_policy

@@ -90,7 +90,7 @@ def _started(progress: Progress, gang_group: GangGroup, *, binding: bool) -> Pro
 
 
 def _may_start(progress: Progress, gang_group: GangGroup, rows: Rows) -> bool:
-    snapshot = to_start(progress.snapshot, progress.policy.match_policy)
+    snapshot = to_start(progress.snapshot, progress.policy)
     return all(starts_with(snapshot, podgroup, rows) for podgroup in gang_group)
 
 
@@ -169,7 +169,7 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
     promised = _holds_promise(snapshot)
     if not promised.any():
         return progress
-    whole = is_pipelined(to_start(snapshot, progress.policy.match_policy))
+    whole = is_pipelined(to_start(snapshot, progress.policy))
     torn = _holders(snapshot, promised) & (~whole | (snapshot.podgroups.gang_group != NONE))
     if not torn.any():
         return progress

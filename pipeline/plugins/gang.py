@@ -39,7 +39,7 @@ class Gang(
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         super().__init__(context, setting)
-        self._otherwise = context.policy.match_policy
+        self._policy = context.policy
 
     def job_order(self) -> Longs:
         """Key[G]: not ready first, as in upstream's code, not as "Gang Plugin" says (notes on Volcano, 2.3)."""
@@ -47,23 +47,23 @@ class Gang(
 
     def job_valid(self) -> Bools:
         """bool[G]: enough tasks exist for its minima, and every podgroup that it starts with is there."""
-        found = is_valid(to_start(self._snapshot, self._otherwise))
+        found = is_valid(to_start(self._snapshot, self._policy))
         complete = self._snapshot.once(gang_groups).complete
         if not complete.all():
-            complete = complete | starts_freely(self._snapshot, self._otherwise)
+            complete = complete | starts_freely(self._snapshot, self._policy.match_policy)
         return np.asarray(found & complete)
 
     def job_ready(self) -> Bools:
         """bool[G]: it could run now."""
-        return is_ready(to_start(self._snapshot, self._otherwise))
+        return is_ready(to_start(self._snapshot, self._policy))
 
     def job_pipelined(self) -> Bools:
         """bool[G]: it could run once its promised room is free."""
-        return is_pipelined(to_start(self._snapshot, self._otherwise))
+        return is_pipelined(to_start(self._snapshot, self._policy))
 
     def job_starving(self) -> Bools:
         """bool[G]: it is below a minimum even with promised tasks."""
-        return is_starving(to_make_room(self._snapshot, self._otherwise))
+        return is_starving(to_make_room(self._snapshot, self._policy))
 
     def evictable(self, preemptor: Preemptor) -> bool | None:
         """Permits every task on the gang path, where bundles decide what a gang can lose and whether it may break.

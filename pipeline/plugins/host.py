@@ -158,7 +158,7 @@ class Host(VictimHost):
     @property
     def to_start(self) -> Snapshot:
         """The snapshot with the minima that podgroups need to start; see `pipeline.cluster.rules.match_policy`."""
-        return to_start(self.context.snapshot, self._given.policy.match_policy)
+        return to_start(self.context.snapshot, self._given.policy)
 
     @cached_property
     def pipelined(self) -> Bools:

@@ -6,6 +6,10 @@ one. ``only-waiting``: what is placed now reaches the minimum by itself, whateve
 
 A policy is followed by looking at the snapshot with another minimum, for starting alone: whether a gang is whole, what
 it can spare, and whether it is stale depend on its own minimum.
+
+In the same way it is followed that a waiting task which asks for nothing but a pod needs a place like any other. In
+Volcano it counts towards the minimum as it is ("Gang Plugin", section 3.2), so where pods are short a gang starts and
+stays below its minimum.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,20 +19,39 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Rows, is_among, sealed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import MATCH_POLICY_NAMES, ONCE_SATISFIED, ONLY_WAITING, PENDING, PHASE_RUNNING, UNSTATED
+from pipeline.policy import Policy
 from pipeline.records import replace
 
 
-def to_start(snapshot: Snapshot, otherwise: str) -> Snapshot:
-    """The snapshot with the minima that podgroups need to start; ``otherwise``: the policy of those that state none."""
-    return snapshot.once(_TO_START[otherwise])
+def to_start(snapshot: Snapshot, policy: Policy) -> Snapshot:
+    """The snapshot with the minima that podgroups need to start, and with what counts towards them.
+
+    Podgroups that state no match policy have that of the policy.
+    """
+    return _counting(snapshot.once(_TO_START[policy.match_policy]), policy)
 
 
-def to_make_room(snapshot: Snapshot, otherwise: str) -> Snapshot:
+def to_make_room(snapshot: Snapshot, policy: Policy) -> Snapshot:
     """The snapshot with the minima for which room may be made: a gang that has run before is restored as a whole.
 
     One that was satisfied once and has fewer tasks by now is restored as far as they go.
     """
-    return snapshot.once(_TO_MAKE_ROOM[otherwise])
+    return _counting(snapshot.once(_TO_MAKE_ROOM[policy.match_policy]), policy)
+
+
+def _counting(snapshot: Snapshot, policy: Policy) -> Snapshot:
+    return snapshot if policy.best_effort_counts else snapshot.once(needing_places)
+
+
+def needing_places(snapshot: Snapshot) -> Snapshot:
+    """The snapshot with all that wait as tasks that need a place; mostly the snapshot itself: none asks for nothing."""
+    tasks, groups = snapshot.tasks, np.flatnonzero(snapshot.counts.pending_best_effort)
+    if len(groups) == 0:
+        return snapshot
+    waiting, _ = snapshot.waiting_of(groups)
+    rows, best_effort = np.sort(waiting[tasks.best_effort[waiting]]), tasks.best_effort.copy()
+    best_effort[rows] = False
+    return replace(snapshot, tasks=replace(tasks, best_effort=sealed(best_effort))).following(snapshot, rows)
 
 
 def starts_freely(snapshot: Snapshot, otherwise: str) -> Bools:

@@ -55,7 +55,7 @@ def _made_room(attempt: Attempt, host: Host) -> Plan | NoPlan:
     quota decided who may go, the layers are tried again with the quota counted off along other orders, unless queues
     may lose too little in any order. If there is no room then either, other tasks may make up the minimum.
     """
-    asked = to_make_room(attempt.snapshot, attempt.policy.match_policy)
+    asked = to_make_room(attempt.snapshot, attempt.policy)
     need = in_multiples(host, asked, attempt.podgroups)
     found = _for_need(attempt, host, need)
     if isinstance(found, Plan) or steps_of(attempt.snapshot, attempt.podgroups, need.tasks) is not None:

@@ -149,10 +149,15 @@ def test_promises_are_redeemed_when_the_room_is_there_and_not_before():
 
 def test_backfill_runs_what_asks_for_nothing_once_its_podgroup_is_ready():
     state = with_tasks(cluster([NODE], [Gang([Task(gpu=1), Task()], 2)]), [1], best_effort=True)
-    assert [made.action for made in cycle(state, actions("allocate", "backfill"), 0.0).statements] == [
-        "allocate", "backfill"
-    ]  # fmt: skip
+    counting = replace(actions("allocate", "backfill"), best_effort_counts=True)
+    assert [made.action for made in cycle(state, counting, 0.0).statements] == ["allocate", "backfill"]
     assert cycle(state, actions("backfill"), 0.0).statements == ()
+
+
+def test_what_asks_for_nothing_and_belongs_to_a_minimum_starts_with_the_others():
+    state = with_tasks(cluster([NODE], [Gang([Task(gpu=1), Task()], 2)]), [1], best_effort=True)
+    done = cycle(state, actions("allocate", "backfill"), 0.0)
+    assert [(made.action, made.bound.tolist()) for made in done.statements] == [("allocate", [0, 1])]
 
 
 def test_a_gang_short_of_a_task_without_requests_is_not_half_placed():
