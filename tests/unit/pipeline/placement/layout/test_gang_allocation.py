@@ -10,16 +10,16 @@ from pipeline.cluster.tables import TERMINATING
 from pipeline.cluster.what_if import WhatIf
 from pipeline.placement.layout import gang_allocation
 from pipeline.placement.layout.gang_allocation import allocate
-from tests.support.asking import host_on, with_quota
+from tests.support.asking import DEFAULT, VOLCANO, host_on, with_quota
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.gathering import Outcome, cluster_file, waiting
 from tests.support.placing import RACK, Work, placed
 from tests.support.task_centric import with_tasks
 
 
-def put(snapshot, podgroup=0):
+def put(snapshot, podgroup=0, policy=DEFAULT):
     """Node by task of what is bound, and of what is promised; None if nothing."""
-    made = allocate(host_on(snapshot), (podgroup,), "allocate")
+    made = allocate(host_on(snapshot, policy), (podgroup,), "allocate")
     if made is None:
         return None
     assert len(made.evictions) == 0
@@ -92,6 +92,22 @@ def test_the_fuller_of_two_domains_that_fit_is_taken():
     assert put(state) == ({0: 1}, {})
 
 
+def test_under_volcano_the_fuller_of_two_domains_is_taken_whatever_the_nodes_that_are_used():
+    """Rack 2 has a full node and an empty one, rack 1 two empty ones: their empty nodes score alike."""
+    state = placed([4] * 4, [Work(0, 1), Work(0, 1), Work(1, 4, node=3)], racks=(2, 2),
+                   groups=[{"min_available": 2, "required_level": RACK}, {}])  # fmt: skip
+    assert put(state) == ({0: 0, 1: 0}, {})
+    assert put(state, policy=VOLCANO) == ({0: 2, 1: 2}, {})
+
+
+def test_under_volcano_a_subgroup_takes_the_fuller_of_two_domains_rather_than_the_one_with_less_room():
+    """Rack 1 has four cores, all free, rack 2 has sixteen and six of them free."""
+    state = placed([4, 16], [*[Work(0, 1, subgroup=0)] * 2, Work(1, 10, node=1)], racks=(1, 1),
+                   groups=[{"min_available": 2}, {}], subgroups=[(0, NONE, 2, RACK)])  # fmt: skip
+    assert put(state) == ({0: 0, 1: 0}, {})
+    assert put(state, policy=VOLCANO) == ({0: 1, 1: 1}, {})
+
+
 def test_a_gang_is_not_torn_between_domains():
     state = placed([2] * 2, [Work(0, 2), Work(0, 2)], racks=(1, 1),
                    groups=[{"required_level": RACK, "min_available": 2}])  # fmt: skip
@@ -107,7 +123,7 @@ def test_a_preferred_domain_that_is_full_does_not_keep_a_gang_out():
 @pytest.mark.parametrize("column", ["best_effort", "gated"])
 def test_tasks_without_requests_are_left_to_backfill_and_gated_ones_wait(column):
     state = with_tasks(cluster([{"gpu": 1}], [gang(1, gpu=1)]), [0], **{column: True})
-    assert put(state) is None
+    assert put(state, policy=replace(DEFAULT, best_effort_counts=True)) is None
 
 
 @pytest.mark.parametrize("preferred", ["podgroup", "subgroup"])
