@@ -43,8 +43,8 @@ class NetworkTopology(Plugin, OffersDomains, ScoresDomains):
         there = allocatable[:, counts]
         filled = (used[:, counts] + request[counts]) / np.maximum(there, 1)
         filled[there == 0] = np.inf
-        score = np.average(filled, axis=1, weights=self._weight[counts])
-        return np.where((filled <= 1).all(axis=1), score, 0.0)
+        weight = self._weight[counts]
+        return np.where((filled <= 1).all(axis=1), (filled * weight).sum(axis=1) / weight.sum(), 0.0)
 
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
         """int64[D]: domains in which the podgroups may lie together, or None if none of them states a level.

@@ -34,11 +34,10 @@ _TURNS = 64
 
 @dataclass(frozen=True)
 class _Layout:
-    """One way to place a gang group: where its tasks went, and how good the domains and the nodes are together."""
+    """One way to place a gang group: where its tasks went, and how good the domains, and then the nodes, are."""
 
     laid: Laid
-    domain_score: float
-    score: float
+    scores: tuple[float, float]
 
 
 def allocate(
@@ -89,11 +88,9 @@ def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> S
     for tier in tiers:
         # Each kind is counted alone: a domain that has too few slots even so is not tried.
         slots = placement.most(snapshot.topology.start[tier], snapshot.topology.stop[tier])
-        hopeful = np.array(tier)[slots >= least].tolist()
-        layouts = [found for domain in hopeful if (found := _layout(floor, domain, surplus_limit)) is not None]
-        if layouts:
-            best = max(range(len(layouts)), key=lambda at: (layouts[at].domain_score, layouts[at].score, -at))
-            return _commit(host, podgroups, need, layouts[best].laid, action)
+        best = _best(floor, np.array(tier)[slots >= least], surplus_limit)
+        if best is not None:
+            return _commit(host, podgroups, need, best.laid, action)
     return None
 
 
@@ -142,6 +139,24 @@ def _asked_at_least(snapshot: Snapshot, need: Need) -> AskedOfRegions | None:
     return asked_of_regions(need, need.request, snapshot, least_of_parts(need, snapshot))
 
 
+def _best(floor: Floor, domains: Rows, surplus_limit: int | None) -> _Layout | None:
+    """The best way to place what fits into one of some domains, the first of equals; None if there is none.
+
+    Where no part has a place of its own the scores of the domains are known before, and those below the best that works
+    are not tried.
+    """
+    placement, known, best, least = floor.placement, np.zeros(len(domains)), None, 0.0
+    if len(floor.need.parts) == 1:
+        known = placement.domain_scores(np.arange(len(floor.need.tasks)), floor.snapshot.topology.slices_of(domains))
+    for at in (-known).argsort(kind="stable").tolist():
+        if best is not None and known[at] < least:
+            break
+        found = _layout(floor, int(domains[at]), surplus_limit)
+        if found is not None and (best is None or found.scores > best.scores):
+            best, least = found, float(known[at])
+    return best
+
+
 def _layout(floor: Floor, domain: int, surplus_limit: int | None) -> _Layout | None:
     """Place what fits into one domain; None, and nothing placed, if the minimum is not reached.
 
@@ -158,7 +173,7 @@ def _layout(floor: Floor, domain: int, surplus_limit: int | None) -> _Layout | N
         for part in tops:
             _grow(replace(floor, most=most), part, start, stop)
     scores = placement.domain_score - saved.domain_score, placement.score - saved.score
-    found = _Layout(placement.laid(), *scores) if reached and (placement.node != NONE).any() else None
+    found = _Layout(placement.laid(), scores) if reached and (placement.node != NONE).any() else None
     placement.restore(saved)
     return found
 

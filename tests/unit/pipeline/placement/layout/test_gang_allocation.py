@@ -92,12 +92,25 @@ def test_the_fuller_of_two_domains_that_fit_is_taken():
     assert put(state) == ({0: 1}, {})
 
 
-def test_under_volcano_the_fuller_of_two_domains_is_taken_whatever_the_nodes_that_are_used():
+@pytest.mark.parametrize("subgroups", [[], [(0, NONE, 2, NONE)]])
+def test_under_volcano_the_fuller_of_two_domains_is_taken_whatever_the_nodes_that_are_used(subgroups):
     """Rack 2 has a full node and an empty one, rack 1 two empty ones: their empty nodes score alike."""
-    state = placed([4] * 4, [Work(0, 1), Work(0, 1), Work(1, 4, node=3)], racks=(2, 2),
+    mine = [Work(0, 1, subgroup=0 if subgroups else NONE)] * 2
+    state = placed([4] * 4, [*mine, Work(1, 4, node=3)], racks=(2, 2), subgroups=subgroups,
                    groups=[{"min_available": 2, "required_level": RACK}, {}])  # fmt: skip
     assert put(state) == ({0: 0, 1: 0}, {})
     assert put(state, policy=VOLCANO) == ({0: 2, 1: 2}, {})
+
+
+def test_a_domain_that_scores_less_than_one_that_works_is_not_tried(monkeypatch):
+    state = placed([4] * 4, [*[Work(0, 1)] * 2, Work(1, 4, node=3)], racks=(2, 2),
+                   groups=[{"min_available": 2, "required_level": RACK}, {}])  # fmt: skip
+    tried, layout = [], gang_allocation._layout
+    monkeypatch.setattr(gang_allocation, "_layout", lambda floor, *said: tried.append(said[0]) or layout(floor, *said))
+    put(state)
+    before = len(tried)
+    put(state, policy=VOLCANO)
+    assert (before, len(tried) - before) == (2, 1)
 
 
 def test_under_volcano_a_subgroup_takes_the_fuller_of_two_domains_rather_than_the_one_with_less_room():
