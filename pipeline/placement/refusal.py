@@ -1,5 +1,9 @@
 """Why there is no search for a preemptor at all; asked before any solver searches."""
 
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.tables import Podgroups
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.plugins.host import Host
@@ -31,8 +35,17 @@ def refusal_of(
         return Reason.NEVER
     if not across_queues and (host.starving[rows] & (groups.queue[rows] != groups.queue[rows[0]])).any():
         return Reason.SEVERAL_QUEUES
-    if (groups.created[rows] + groups.preemption_delay_s[rows] > attempt.now).any():
+    if delayed(groups, np.array(rows, np.int64), attempt.now).any():
         return Reason.DELAY
     if attempt.purpose is Purpose.RECLAIM and host.overused[groups.queue[rows]].any():
         return Reason.QUOTA
     return None
+
+
+def delayed(groups: Podgroups, rows: Rows, now: float) -> Bools:
+    """bool[len(rows)]: podgroups that have not yet waited for their delay.
+
+    The clock that says when a podgroup was created may be ahead of ours. Then it has not waited yet, which only matters
+    if it has a delay.
+    """
+    return np.asarray(np.fmax(0.0, now - groups.created[rows]) < groups.preemption_delay_s[rows])

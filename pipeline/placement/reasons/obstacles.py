@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.obstacle import Cause, Obstacle
@@ -10,6 +12,7 @@ from pipeline.placement.reasons.question import Question
 from pipeline.placement.reasons.quotas import entitlement, limits
 from pipeline.placement.reasons.readiness import lacking_tasks
 from pipeline.placement.reasons.staying import pace, staying
+from pipeline.placement.refusal import delayed
 from pipeline.plugins.host import Host
 from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.records import replace
@@ -107,8 +110,7 @@ def _never(asked: Question) -> Iterator[Obstacle]:
 
 
 def _delay(asked: Question) -> Iterator[Obstacle]:
-    groups, now = asked.snapshot.podgroups, asked.attempt.now
-    for podgroup in asked.attempt.podgroups:
+    groups, now, rows = asked.snapshot.podgroups, asked.attempt.now, np.array(asked.attempt.podgroups, np.int64)
+    for podgroup in rows[delayed(groups, rows, now)].tolist():
         until = float(groups.created[podgroup] + groups.preemption_delay_s[podgroup])
-        if until > now:
-            yield Obstacle(Cause.DELAY, podgroup=podgroup, wanted=until, found=now)
+        yield Obstacle(Cause.DELAY, podgroup=podgroup, wanted=until, found=now)

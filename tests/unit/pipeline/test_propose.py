@@ -42,6 +42,14 @@ def test_a_podgroup_waits_for_its_delay_before_it_evicts():
     assert victims(plan(state, 1, now=150.0)) == [0, 1]
 
 
+@pytest.mark.parametrize("now", [0.0, 99.0, 100.0])
+def test_a_podgroup_without_a_delay_evicts_though_the_clock_that_says_its_age_is_ahead(now):
+    """A file without a clock of its own begins at 0, and another machine's clock may be ahead of ours."""
+    state = with_groups(crowded(), 1, created=100.0)
+    assert victims(plan(state, 1, now=now)) == [0, 1]
+    assert refusal(with_groups(state, 1, preemption_delay_s=1.0), 1, now=now) == "DELAY"
+
+
 def test_a_podgroup_that_has_its_minimum_evicts_nobody():
     state = full(gang(1, 0, gpu=4), Gang([Task(1, gpu=4), Task(gpu=4)], 1, priority=1))
     assert refusal(state, 1) == "NOTHING_MISSING"
