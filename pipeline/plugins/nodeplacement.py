@@ -21,13 +21,18 @@ BINPACK, SPREAD = "binpack", "spread"
 
 
 class NodePlacement(Plugin, ScoresNodes):
-    """Scores nodes by the idle amount of the resource in question."""
+    """Scores nodes by the idle amount of the resource in question.
 
-    ARGUMENTS: ClassVar = {"strategy": choice(BINPACK, SPREAD)}
+    With ``cpu_strategy`` tasks that ask for no devices are placed in another way than the others, as with the arguments
+    `cpu` and `gpu` of KAI Scheduler's plugin.
+    """
+
+    ARGUMENTS: ClassVar = {"strategy": choice(BINPACK, SPREAD), "cpu_strategy": choice(BINPACK, SPREAD)}
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         super().__init__(context, setting)
-        self._spread = setting.argument("strategy", BINPACK) == SPREAD
+        strategy = setting.argument("strategy", BINPACK)
+        self._spread, self._spread_plain = strategy == SPREAD, setting.argument("cpu_strategy", strategy) == SPREAD
         devices = np.ones(len(context.snapshot.vocabulary.resources), bool)
         devices[CPU] = devices[MEMORY] = devices[PODS] = False
         self._devices = devices
@@ -40,7 +45,7 @@ class NodePlacement(Plugin, ScoresNodes):
         if plain:
             asked[CPU] = True
         whole, idle = allocatable[:, asked].sum(axis=1), (allocatable - used)[:, asked].sum(axis=1)
-        if self._spread:
+        if self._spread_plain if plain else self._spread:
             score = np.divide(idle, whole, out=np.zeros(len(rows)), where=whole > 0)
         else:
             score = 1.0 - idle / max(1, int(self._snapshot.nodes.allocatable[:, asked].sum(axis=1).max(initial=1)))
