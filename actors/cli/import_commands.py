@@ -19,7 +19,8 @@ imports = typer.Typer(
 @imports.command("kai-config", epilog="Example: clearway import kai-config config.yaml --out mine.toml")
 def import_kai_config(
     files: Annotated[
-        list[Path], typer.Argument(help="Configuration, Queues, PodGroups and Topology of KAI Scheduler (YAML).")
+        list[Path],
+        typer.Argument(help="Configuration (or SchedulingShard, or Helm values), Queues, PodGroups, Topology of KAI."),
     ],
     out: Annotated[Path | None, typer.Option(help="File for the profile; default standard output.")] = None,
     cluster: Annotated[

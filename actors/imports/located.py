@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -45,7 +46,7 @@ class Located:
     """
 
     def __init__(self, text: str, name: str, above: int = 0) -> None:
-        self._root, self._name, self._above = yaml.compose(text, Loader=yaml.CSafeLoader), name, above
+        self._root, self.name, self._above = yaml.compose(text, Loader=yaml.CSafeLoader), name, above
         self._offences: list[tuple[int, str]] = []
 
     def line(self, where: Location, *, value: bool = False) -> int:
@@ -59,10 +60,7 @@ class Located:
 
     def items(self, where: Location, found: Any, kind: type) -> Any:
         """A list or mapping, empty if there is none; a value of another type is refused."""
-        if found is None or isinstance(found, kind):
-            return found or kind()
-        self.refuse(where, f"expected a {'list' if kind is list else 'mapping'}, found {found!r}")
-        return kind()
+        return LocatedPart(self).items(where, found, kind)
 
     def actions(self, found: Any, known: Sequence[str], such_as: str) -> list[str]:
         """The actions that a configuration lists, separated by commas; those that are not known are refused."""
@@ -77,4 +75,24 @@ class Located:
 
     def sentences(self) -> list[str]:
         """The mistakes that were noted, in the order of the lines."""
-        return [f"{self._name}, line {line}: {told}" for line, told in sorted(self._offences)]
+        return [f"{self.name}, line {line}: {told}" for line, told in sorted(self._offences)]
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedPart:
+    """An object or a section of a document. Its mistakes are noted there, with its path and name, if it has one."""
+
+    document: Located
+    here: Location = ()
+    name: str = ""
+
+    def refuse(self, where: Location, told: str) -> None:
+        """Note that the value at a path inside the part cannot be honoured, and why."""
+        self.document.refuse((*self.here, *where), told, self.name)
+
+    def items(self, where: Location, found: Any, kind: type) -> Any:
+        """A list or mapping, empty if there is none; a value of another type is refused."""
+        if found is None or isinstance(found, kind):
+            return found or kind()
+        self.refuse(where, f"expected a {'list' if kind is list else 'mapping'}, found {found!r}")
+        return kind()

@@ -1,7 +1,8 @@
 """``clearway import kai-config``: a configuration of KAI Scheduler becomes a profile, its objects a cluster file.
 
-Files hold scheduler configurations (alone or in their ConfigMap) and objects: Queues, PodGroups, a Topology, priority
-classes; several documents a file, or lists of them. Every line that cannot be honoured is named, not only the first.
+Files hold a scheduler configuration (alone, in its ConfigMap, or as what it is made of: a SchedulingShard or values of
+the Helm chart) and objects: Queues, PodGroups, a Topology, priority classes; several documents a file, or lists of
+them. Every line that cannot be honoured is named, not only the first.
 """
 
 from __future__ import annotations
@@ -24,16 +25,19 @@ from actors.documents.bounded_files import SETTINGS_BYTES, text_of, toml_of
 from actors.documents.model import Location
 from actors.documents.results import write_out
 from actors.imports.fields import deepest, name_of
+from actors.imports.kai.configured import Configured, of_configuration
 from actors.imports.kai.objects import KINDS, Objects
-from actors.imports.kai.terms import ARGUMENTS, PLUGINS, UNASKED
-from actors.imports.located import Located
-from pipeline.actions.registry import ACTIONS, NAMES, actions_of
+from actors.imports.kai.shapes import stated
+from actors.imports.kai.shards import of_shard
+from actors.imports.kai.values import are_values, of_values, queues_of
+from actors.imports.located import Located, LocatedPart
 
 _REFUSED = 2
+_SHARD = "SchedulingShard"
 #: What our profile has beside KAI's plugins: there gangs are no plugin.
 _ALWAYS = ("gang",)
-#: Without tiers KAI Scheduler takes all of its own plugins; by name here, their arguments.
-_WITHOUT_TIERS: Mapping[str, Mapping[str, Any]] = {name: {} for name in PLUGINS.values()}
+#: Plugins that order podgroups: only of them it matters which one comes first.
+_ORDERING = ("priority", "elastic")
 _UNSAID: Mapping[str, Any] = {"tier": 0, "enabled": {"*": True}}
 
 
@@ -124,9 +128,9 @@ class Read:
         self.located.append(where)
         kind = plain.get("kind")
         if kind == "ConfigMap":
-            self._of_config_map(plain, where, name)
+            self._of_config_map(plain, where)
         elif kind is None:
-            self._configuration(plain, where, name)
+            self._configuration(plain, where)
         elif kind == "List" or (isinstance(kind, str) and kind.endswith("List")):
             for at, item in enumerate(where.items(("items",), plain.get("items"), list)):
                 self._object(where.items(("items", at), item, dict), where, ("items", at))
@@ -134,101 +138,59 @@ class Read:
             self._object(plain, where, ())
 
     def _object(self, plain: Mapping[str, Any], where: Located, here: Location) -> None:
-        if plain.get("kind") not in KINDS:
-            where.refuse((*here, "kind"), f"expected one of {', '.join(KINDS)}, found {plain.get('kind')!r}")
+        if plain.get("kind") == _SHARD:
+            self._shard(plain, where, here)
+        elif plain.get("kind") not in KINDS:
+            where.refuse((*here, "kind"), f"expected one of {', '.join((*KINDS, _SHARD))}, found {plain.get('kind')!r}")
         else:
-            self.objects.take(plain, _OfObject(where, name_of(plain)), here)
+            self.objects.take(plain, LocatedPart(where, (), name_of(plain)), here)
 
-    def _of_config_map(self, plain: Mapping[str, Any], where: Located, name: str) -> None:
+    def _of_config_map(self, plain: Mapping[str, Any], where: Located) -> None:
         data = where.items(("data",), plain.get("data"), dict)
         found = [key for key, value in data.items() if "conf" in key and isinstance(value, str)]
         if len(found) != 1:
             where.refuse(("data",), f"expected one scheduler configuration, found {len(found)}")
             return
-        inner = f"{name}, data.{found[0]}"
+        inner = f"{where.name}, data.{found[0]}"
         located = Located(data[found[0]], inner, where.line(("data", found[0]), value=True))
         self.located.append(located)
-        self._configuration(read_mapping(data[found[0]], inner), located, inner)
+        self._configuration(read_mapping(data[found[0]], inner), located)
 
-    def _configuration(self, plain: Mapping[str, Any], where: Located, name: str) -> None:
-        if self.profile is not None:
-            where.refuse((), "expected one scheduler configuration, found another")
-            return
-        for key in plain:
-            if key not in ("actions", "tiers", "queueDepthPerAction"):
-                where.refuse((key,), "expected actions, tiers or queueDepthPerAction; nothing here reads this")
-        ours = toml_of(text_of(FOLDER / "kai.toml"))
-        listed = _WITHOUT_TIERS if plain.get("tiers") in (None, []) else dict(_plugins(plain, where))
-        plugins = [
-            {**_UNSAID, **entry, "arguments": entry.get("arguments", {}) | listed.get(entry["name"], {})}
-            for entry in ours["plugins"]
-            if entry["name"] in listed or entry["name"] in _ALWAYS
-        ]
-        actions = where.actions(plain.get("actions"), NAMES, "allocate, reclaim, preempt")
-        keys = {key: value for key, value in ours.items() if key not in ("plugins", "actions", "solvers")}
-        solvers = {action: solver for action, solver in ours["solvers"].items() if action in actions}
-        depths = {action: {"queue_depth": depth} for action, depth in _depths(plain, where, actions).items()}
-        origin = f"From {json.dumps(name)}, by clearway import kai-config."
-        self.profile = profile_text(origin, {"actions": actions, "solvers": solvers, **keys}, depths, plugins)
-
-
-@dataclass(frozen=True, slots=True)
-class _OfObject:
-    """Implements `Refusals` for one object of a document: its name is told too."""
-
-    document: Located
-    name: str
-
-    def refuse(self, where: Location, told: str) -> None:
-        """Note that the value at a path cannot be honoured, and why."""
-        self.document.refuse(where, told, self.name)
-
-
-def _depths(plain: Mapping[str, Any], where: Located, actions: Sequence[str]) -> dict[str, int]:
-    """By action how many podgroups of each queue have a turn; an action that does not run has none."""
-    given, ours = where.items(("queueDepthPerAction",), plain.get("queueDepthPerAction"), dict), dict[str, int]()
-    for action, depth in given.items():
-        if action not in NAMES or "queue_depth" not in actions_of([action])[0].arguments:
-            known = ", ".join(one.name for one in ACTIONS if "queue_depth" in one.arguments)
-            where.refuse(("queueDepthPerAction", str(action)), f"expected one of {known}, found {action!r}")
-        elif isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
-            where.refuse(("queueDepthPerAction", str(action)), f"expected a whole number, at least 1, found {depth!r}")
-        elif action in actions:
-            ours[str(action)] = depth
-    return ours
-
-
-def _plugins(plain: Mapping[str, Any], where: Located) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name and arguments here of each listed plugin that has a counterpart."""
-    for at, tier in enumerate(where.items(("tiers",), plain.get("tiers"), list)):
-        plugins = where.items(("tiers", at), tier, dict).get("plugins")
-        for position, entry in enumerate(where.items(("tiers", at, "plugins"), plugins, list)):
-            here: Location = ("tiers", at, "plugins", position)
-            plugin = where.items(here, entry, dict)
-            name = plugin.get("name")
-            for key in plugin:
-                if key not in ("name", "arguments"):
-                    where.refuse((*here, key), "expected name or arguments; nothing here reads this")
-            if not isinstance(name, str) or (name not in PLUGINS and name not in UNASKED):
-                where.refuse((*here, "name"), f"expected one of {', '.join([*PLUGINS, *UNASKED])}, found {name!r}")
-                continue
-            given = where.items((*here, "arguments"), plugin.get("arguments"), dict)
-            ours = _arguments(name, given, where, (*here, "arguments"))
-            if name in PLUGINS:
-                yield PLUGINS[name], ours
-
-
-def _arguments(plugin: str, given: Mapping[str, Any], where: Located, here: Location) -> dict[str, Any]:
-    rules, ours = ARGUMENTS.get(plugin, {}), dict[str, Any]()
-    for key, value in given.items():
-        if key not in rules:
-            known = f"one of {', '.join(rules)}" if rules else "no arguments"
-            where.refuse((*here, key), f"expected {known}; nothing here reads this")
-            continue
-        name, take, expected = rules[key]
-        taken = take(str(value).strip())
-        if taken is None or ours.get(name, taken) != taken:
-            where.refuse((*here, key), f"expected {expected}, found {value!r}")
+    def _configuration(self, plain: Mapping[str, Any], where: Located) -> None:
+        if are_values(plain):
+            plain, part = stated(plain), LocatedPart(where)
+            for queue, told in queues_of(plain, part):
+                self.objects.take(queue, told, ())
+            if (said := of_values(plain, part)) is not None:
+                self._profile_of(said, part)
         else:
-            ours[name] = taken
-    return ours
+            self._profile_of(of_configuration(plain, where), LocatedPart(where))
+
+    def _shard(self, plain: Mapping[str, Any], where: Located, here: Location) -> None:
+        part = LocatedPart(where, (*here, "spec"), name_of(plain))
+        self._profile_of(of_shard(stated(part.items((), plain.get("spec"), dict)), part), part)
+
+    def _profile_of(self, said: Configured, part: LocatedPart) -> None:
+        if self.profile is not None:
+            part.refuse((), "expected one scheduler configuration, found another")
+            return
+        ours = toml_of(text_of(FOLDER / "kai.toml"))
+        plugins = [
+            {**_UNSAID, **entry, "arguments": entry.get("arguments", {}) | said.plugins.get(entry["name"], {})}
+            for entry in _ordered(ours["plugins"], list(said.plugins))
+            if entry["name"] in said.plugins or entry["name"] in _ALWAYS
+        ]
+        keys = {key: value for key, value in ours.items() if key not in ("plugins", "actions", "solvers")}
+        solvers = {action: solver for action, solver in ours["solvers"].items() if action in said.actions}
+        depths = {action: {"queue_depth": depth} for action, depth in said.depths.items()}
+        origin = f"From {json.dumps(part.document.name)}, by clearway import kai-config."
+        keys = {"actions": list(said.actions), "solvers": solvers, **keys, **said.switches}
+        self.profile = profile_text(origin, keys, depths, plugins)
+
+
+def _ordered(ours: Sequence[Mapping[str, Any]], listed: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Our plugins, those that order podgroups in the order in which they are listed."""
+    places = [at for at, entry in enumerate(ours) if entry["name"] in _ORDERING and entry["name"] in listed]
+    moved = sorted((ours[at] for at in places), key=lambda entry: listed.index(entry["name"]))
+    told = dict(zip(places, moved, strict=True))
+    return [told.get(at, entry) for at, entry in enumerate(ours)]

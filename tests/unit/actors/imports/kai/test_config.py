@@ -132,6 +132,32 @@ def test_without_tiers_all_plugins_are_asked(tiers: str, tmp_path: Path) -> None
     assert profile(tmp_path, f'actions: "allocate, reclaim"\n{tiers}').plugins == load_profile("kai").plugins
 
 
+@pytest.mark.parametrize(
+    ("given", "ours"),
+    [
+        ("cpu: spread", {"strategy": "binpack", "cpu_strategy": "spread"}),
+        ("gpu: spread", {"strategy": "spread", "cpu_strategy": "binpack"}),
+        ("gpu: spread, cpu: spread", {"strategy": "spread"}),
+        ("gpu: binpack, cpu: spread", {"strategy": "binpack", "cpu_strategy": "spread"}),
+    ],
+)
+def test_tasks_without_devices_are_placed_in_their_own_way(given: str, ours: dict[str, str], tmp_path: Path) -> None:
+    """What is not stated of cpu or gpu is binpack in KAI, whatever the other one is."""
+    (placing,) = (
+        one
+        for one in profile(tmp_path, LISTED + f"nodeplacement\n    arguments: {{{given}}}\n").plugins
+        if one.name == "nodeplacement"
+    )
+    assert dict(placing.arguments) == ours
+
+
+@pytest.mark.parametrize("first", ["priority", "elastic"])
+def test_of_plugins_that_order_podgroups_the_one_listed_first_comes_first(first: str, tmp_path: Path) -> None:
+    second = {"priority": "elastic", "elastic": "priority"}[first]
+    policy = profile(tmp_path, LISTED + f"proportion\n  - name: {first}\n  - name: {second}\n")
+    assert [plugin.name for plugin in policy.plugins] == [first, second, "gang", "fairshare"]
+
+
 def test_the_depth_of_queues_becomes_an_argument_of_each_action_that_runs(tmp_path: Path) -> None:
     depths = "queueDepthPerAction: {allocate: 7, reclaim: 5, preempt: 3}\n"
     policy = profile(tmp_path, f'actions: "allocate, reclaim"\ntiers: []\n{depths}')
@@ -230,9 +256,9 @@ def test_objects_may_come_as_lists_and_from_several_files(tmp_path: Path) -> Non
         ),
         (LISTED + "unheard\n", 4, "tiers[0].plugins[0].name: expected one of"),
         (
-            LISTED + "nodeplacement\n    arguments:\n      cpu: spread\n      gpu: binpack\n",
+            LISTED + "nodeplacement\n    arguments:\n      cpu: spread\n      gpu: scatter\n",
             7,
-            "tiers[0].plugins[0].arguments.gpu: expected binpack or spread, the same for cpu and gpu, found 'binpack'",
+            "tiers[0].plugins[0].arguments.gpu: expected binpack or spread, found 'scatter'",
         ),
         (
             LISTED + "minruntime\n    arguments: {defaultReclaimMinRuntime: soon}\n",
@@ -254,7 +280,11 @@ def test_objects_may_come_as_lists_and_from_several_files(tmp_path: Path) -> Non
             5,
             "PodGroup p: spec.completions: nothing",
         ),
-        ("# first\n---\nkind: Pod\n", 3, "kind: expected one of Queue, PodGroup, Topology, PriorityClass, found 'Pod'"),
+        (
+            "# first\n---\nkind: Pod\n",
+            3,
+            "kind: expected one of Queue, PodGroup, Topology, PriorityClass, SchedulingShard, found 'Pod'",
+        ),
         (
             "kind: PodGroup\nmetadata: {name: p}\nspec:\n  subGroups:\n  - {name: a}\n  - name: b\n    parent: c\n",
             7,
