@@ -33,6 +33,7 @@ class SchedulerDocument(Document):
     together: Literal["one", "all"] | None = None
     not_preemptible_from: int | None = None
     usual_priority: int | None = None
+    counted_as_others: ListOf[str] = ()
 
 
 class MarkDocument(Document):

@@ -74,6 +74,7 @@ def read_pod(about: Fields, *, template_of: tuple[str, str, str] | None = None) 
         spec.skip(*spec.data)
         return None
     task: dict[str, Any] = {"name": name, "request": request_of(spec, status), **place}
+    _leave_out_of_quotas(spec, task["request"])
     task |= {"labels": labels} if labels else {}
     constraints = _Constraints(spec, namespace, labels)
     task |= constraints.read()
@@ -119,6 +120,15 @@ def _place(metadata: Fields, spec: Fields, status: Fields) -> dict[str, Any] | N
         return None if ending else {"status": "Pending"} | ({"nominated_node": nominated} if nominated else {})
     now = "Terminating" if ending else "Bound" if phase == "Pending" else "Running"
     return {"status": now, "node": node}
+
+
+def _leave_out_of_quotas(spec: Fields, request: Mapping[str, Any]) -> None:
+    """Report resources that quotas of the pod's scheduler count as another one."""
+    name = spec.text("schedulerName", "default-scheduler")
+    for scheduler in table().schedulers.values():
+        for resource in request if name in scheduler.names else ():
+            if resource.startswith(tuple(scheduler.counted_as_others)):
+                spec.leave_out("containers", f"quotas of {name} count {resource} as GPUs; here no quota does")
 
 
 class _Constraints:

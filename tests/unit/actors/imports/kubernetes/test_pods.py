@@ -236,6 +236,15 @@ def test_a_pod_that_asks_for_a_part_of_a_gpu_is_told_and_held_back(tmp_path: Pat
     assert findings == [f"Pod p: metadata.annotations.{annotation}: {told}"]
 
 
+def test_parts_of_gpus_that_are_resources_are_told_where_quotas_count_them_as_gpus(tmp_path: Path) -> None:
+    asks = [{"name": "c", "resources": {"limits": {"nvidia.com/mig-1g.5gb": "2"}}}]
+    document, findings = imported(tmp_path, NODE, pod(containers=asks, schedulerName="kai-scheduler"))
+    assert document["podgroups"][0]["tasks"][0]["request"] == {"nvidia.com/mig-1g.5gb": 2}
+    told = "quotas of kai-scheduler count nvidia.com/mig-1g.5gb as GPUs; here no quota does"
+    assert findings == [f"Pod p: spec.containers: {told}"]
+    assert imported(tmp_path, NODE, pod(containers=asks, schedulerName="default-scheduler"))[1] == []
+
+
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
 def test_a_time_without_an_offset_is_in_utc(zone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", zone)
