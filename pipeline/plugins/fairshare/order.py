@@ -5,8 +5,9 @@ podgroup; then queue priority; then one that takes no resource without a share o
 with that podgroup, and without it; then the smaller share; then age. An inner queue has the next podgroup of its best
 child; queues are compared level by level.
 
-Upstream's last comparison but one is a partial order, so the whole is no total order. Here the sum of a queue's parts
-of the cluster replaces it, which agrees with upstream wherever upstream's comparison decides.
+Upstream's last comparison but one is a partial order, so the whole is no total order. Here the number of resources
+without a bound and then the sum of a queue's parts of the cluster replace it, which agrees with upstream wherever
+upstream's comparison decides.
 """
 
 from typing import NamedTuple
@@ -16,7 +17,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs
 from pipeline.kernels import kernel, linked, writing
 
-_KEYS = 8
+_KEYS = 9
 #: The key that is the dominant share with the next podgroup.
 AFTER = 4
 #: Factor for the saturation of a resource without a share (upstream's constant).
@@ -52,7 +53,7 @@ class Compared(NamedTuple):
 
 @writing("following", "waits")
 def keys_of(queues: Compared, following: Floats, waits: Bools) -> Floats:
-    """float64[Q, 8]: keys of each queue among its siblings, smaller first.
+    """float64[Q, 9]: keys of each queue among its siblings, smaller first.
 
     Parameters
     ----------
@@ -74,17 +75,18 @@ def keys_of(queues: Compared, following: Floats, waits: Bools) -> Floats:
 
 @linked
 def _fill(queue: int, queues: Compared, following: Floats, key: Floats) -> None:
-    over, starved, without, after, now, share = True, True, False, 0.0, 0.0, 0.0
+    over, starved, without, after, now, endless, share = True, True, False, 0.0, 0.0, 0.0, 0.0
     for r in np.flatnonzero(queues.counts):
         held, bound = queues.allocated[queue, r], queues.allocatable[queue, r]
         over &= queues.fair[queue, r] < held
         starved &= held + following[r] <= queues.deserved[queue, r]
         without |= bound == 0 and held + following[r] > 0
+        endless += np.isinf(bound)
         bound = queues.whole[r] if np.isinf(bound) else bound
         after, now = max(after, _part(held + following[r], bound)), max(now, _part(held, bound))
         share += _part(bound, queues.whole[r]) if queues.whole[r] > 0 else 0.0
     key[0], key[1], key[2], key[3] = over, not starved, -queues.priority[queue], without
-    key[4], key[5], key[6], key[7] = after, now, share, queues.seniority[queue]
+    key[4], key[5], key[6], key[7], key[8] = after, now, endless, share, queues.seniority[queue]
 
 
 @linked
@@ -105,7 +107,7 @@ def dominant_share(queues: Compared, queue: int, change: Floats) -> float:
 
 @linked
 def less(one: Floats, other: Floats) -> bool:
-    """Whether the first differing key of ``one`` (float64[8]) is the smaller."""
+    """Whether the first differing key of ``one`` (float64[9]) is the smaller."""
     for at in range(len(one)):
         if one[at] != other[at]:
             return bool(one[at] < other[at])
