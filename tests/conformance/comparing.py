@@ -77,5 +77,8 @@ COMPARED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], int, Any], A
     "task_status": lambda _, result, __, wanted: status(result, wanted),
     "podgroup_phase": lambda _, result, __, wanted: {name: result["phases"][name] for name in wanted},
     "podgroup_placed": lambda case, result, _, wanted: {name: placed(case, result, name) for name in wanted},
+    "fair_share": lambda _, result, __, wanted: {
+        queue: {resource: result["fair_share"][queue][resource] for resource in said} for queue, said in wanted.items()
+    },
     "podgroups_broken": lambda case, result, first, _: broken(case, result, first),
 }

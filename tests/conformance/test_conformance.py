@@ -1,7 +1,8 @@
 """Small, fully stated situations and what must come of them.
 
 ``own.jsonl`` are ours. ``kai.jsonl`` and ``volcano.jsonl`` restate entries of test files of KAI Scheduler and Volcano,
-which ``source`` names. Beside a checkout that has a folder of other schedulers' cases, files that all pass are run too.
+which ``source`` names; where it names a section of the notes on KAI Scheduler, the case follows from those. Beside a
+checkout that has a folder of other schedulers' cases, files that all pass are run too.
 """
 
 import json
