@@ -13,6 +13,7 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Rows, distinct
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.minima_met import begins_late
 from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.subgroups import wholeness
 from pipeline.cluster.tables import Queues
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import DURATION, SWITCH, choice
@@ -98,13 +99,14 @@ class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, ValidatesVictims):
         return speaks
 
     def _has_surplus(self) -> Bools:
-        """bool[G]: podgroups with more tasks than their minimum, as a whole or in some subgroup."""
+        """bool[G]: podgroups with more tasks than their minimum, as a whole or in some subgroup, or more subgroups."""
         snapshot = self._snapshot
         result = snapshot.counts.valid > snapshot.podgroups.min_available
         parts, leaf = snapshot.subgroups, snapshot.subgroup_counts.valid
+        slack = wholeness(parts, snapshot.podgroups, leaf).slack
         result[parts.podgroup] = False
-        spare = parts.podgroup[leaf > np.maximum(parts.min_available, 0)]
-        result[spare] = True
+        result |= slack[len(parts) :] > 0
+        result[parts.podgroup[(leaf > np.maximum(parts.min_available, 0)) | (slack[: len(parts)] > 0)]] = True
         return result
 
 

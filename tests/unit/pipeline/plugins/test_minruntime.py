@@ -93,6 +93,36 @@ def test_an_elastic_podgroup_may_lose_what_it_has_above_its_minimum():
     assert not young.validate_set(asking(state), held[:2])
 
 
+#: Two subgroups of one task each, as a list, and below another one.
+PAIR = [{"name": name, "min_available": 1} for name in "xy"]
+
+
+@pytest.mark.parametrize(
+    ("said", "elastic"),
+    [
+        ({"subgroups": PAIR}, False),
+        ({"subgroups": PAIR, "min_subgroups": 1}, True),
+        ({"subgroups": [{"name": "above", "children": PAIR}]}, False),
+        ({"subgroups": [{"name": "above", "min_subgroups": 1, "children": PAIR}]}, True),
+    ],
+)
+def test_a_podgroup_that_can_spare_a_subgroup_is_elastic(said, elastic):
+    running = [{"name": f"v-{name}", "subgroup": name, **copy.deepcopy(TASK)} for name in "xy"]
+    document = {
+        "version": 1, "now": NOW, "nodes": [{"name": "n0", "allocatable": {"cpu": 64, "pods": 99}}],
+        "queues": [{"name": name, "reclaim_min_runtime": 61} for name in ("mine", "other")],
+        "podgroups": [
+            {"name": "v", "queue": "other", "started": NOW - 60, "tasks": running, **said},
+            {"name": "w", "queue": "mine", "tasks": [{"name": "w-0", "request": {"cpu": 1}}]},
+        ],
+    }  # fmt: skip
+    state = open_case(document).snapshot
+    assert spared(state, elastic=True) is not elastic
+    young, held = plugin(state, elastic=True), np.flatnonzero(state.tasks.node >= 0)
+    assert young.validate_set(asking(state), held[:1]) is elastic
+    assert not young.validate_set(asking(state), held)
+
+
 def test_a_podgroup_without_surplus_is_not_elastic():
     assert spared(case({"cousin": 61}, tasks=2, minimum=2), elastic=True)
 
