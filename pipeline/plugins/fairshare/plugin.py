@@ -36,7 +36,7 @@ from pipeline.plugins.extension_points import (
     ValidatesVictims,
 )
 from pipeline.plugins.fairshare.order import Compared, keys_of, rank_of
-from pipeline.plugins.fairshare.outranked import by_priority, outranked
+from pipeline.plugins.fairshare.outranked import by_priority, let_in_again, outranked
 from pipeline.plugins.fairshare.shares import Shares, requested, shares_of, stated
 from pipeline.plugins.fairshare.turn import turn_of
 from pipeline.plugins.fairshare.victim_order import across_queues
@@ -163,8 +163,22 @@ class FairShare(
         )  # fmt: skip
         if self._queues.once(by_priority):
             lawful = [at for at in may.nonzero()[0].tolist() if len(sets[at])]
-            may[lawful] = [not outranked(self._compared, queue, request, self._held_by(sets[at])) for at in lawful]
+            may[lawful] = [not self._outranked(queue, request, sets[at]) for at in lawful]
         return may
+
+    def _outranked(self, queue: int, request: Floats, rows: Rows) -> bool:
+        lost = returns = self._held_by(rows)
+        if (self._below_limit < 0).any():
+            base = self._base
+            owner, asked = base.podgroups.queue[base.tasks.podgroup[rows]], base.shapes.request[base.tasks.shape[rows]]
+            back = let_in_again(self._queues.parent, self._below_limit, lost, owner, asked)
+            returns = self._held_by(rows[back])
+        return outranked(self._compared, queue, request, lost, returns)
+
+    @cached_property
+    def _below_limit(self) -> Longs:
+        """int64[Q, R]: what each queue may take until its own limit; negative where it holds more."""
+        return _left(self._queues.capability, self._state.allocated)
 
     @cached_property
     def _columns(self) -> Plain:

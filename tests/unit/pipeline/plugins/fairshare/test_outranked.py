@@ -56,3 +56,16 @@ def test_priorities_are_compared_where_the_ancestors_of_two_queues_differ():
     groups += [group("theirs-0", "theirs"), group("theirs-1", "theirs")]
     assert evicted(tree(100, 101), groups, 3) == []
     assert evicted(tree(101, 100), groups, 3) == ["theirs-1"]
+
+
+@pytest.mark.parametrize(("limit", "victims"), [(2, []), (1, ["theirs-1"]), (0, ["theirs-1"])])
+@pytest.mark.parametrize("above", [False, True])
+def test_what_a_lowered_limit_lets_in_no_more_is_taken_whatever_the_priority(
+    limit: int, victims: list[str], above: bool
+):
+    """A victim that comes back before the podgroup that reclaims makes no room; one that may not come back does."""
+    bound = {"capability": {GPU: limit}}
+    top = [queue("all", 1, 0, 101, **bound if above else {})]
+    queues = [queue("mine", 1, 1, 100), *top, queue("theirs", 1, 0, 100, parent="all", **{} if above else bound)]
+    groups = [group("mine-0", "mine"), group("mine-1", "mine", runs=False)]
+    assert evicted(queues, [*groups, group("theirs-0", "theirs"), group("theirs-1", "theirs")], 3) == victims
