@@ -3,6 +3,7 @@
 import numpy as np
 
 from pipeline.actions.enqueue import admit
+from pipeline.actions.holding_back import certain
 from pipeline.actions.progress import Progress
 from pipeline.actions.redeem import redeem
 from pipeline.cluster.arrays import Bools
@@ -29,9 +30,15 @@ def allocate(progress: Progress) -> Progress:
     if "enqueue" not in progress.policy.actions:
         groups = progress.snapshot.podgroups
         progress = admit(progress, np.flatnonzero((groups.phase == PHASE_PENDING) & groups.alive), "allocate")
-    if progress.late is None:
-        progress = redeem(progress)
-        progress = replace(progress, redeemed=progress.starting).on_state_of(progress)
+    if progress.late is not None:
+        return _placed(progress)
+    progress = redeem(progress)
+    done = _placed(progress)
+    return replace(done, redeemed=certain(done, progress.starting)).on_state_of(done)
+
+
+def _placed(progress: Progress) -> Progress:
+    """Place waiting podgroups, the owners of claimed domains first."""
     claims = progress.setup.closed.claims
     if not claims:
         return _in_turns(progress)

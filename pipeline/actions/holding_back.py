@@ -3,14 +3,19 @@
 A podgroup that finds no room in ``allocate`` may take, later in the same cycle, the room that a podgroup of lower
 priority was given there. KAI Scheduler starts that one and evicts it again. Here it does not start: the cycle begins
 anew without it. The same holds for a podgroup for which one action evicts and whose room a later action takes
-(`undone`).
+(`undone`), and for one that would start on room that it was promised in an earlier cycle, and be evicted in the next.
 """
 
 from collections.abc import Callable
 
+import numpy as np
+
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NONE, Ids
+from pipeline.cluster.arrays import NONE, Bools, Ids, Rows, is_among
+from pipeline.cluster.orders import first_of
 from pipeline.cluster.rules.gang_groups import starting_with
+from pipeline.plugins.plugin import Preemptor
+from pipeline.policy import Purpose
 from pipeline.records import replace
 
 
@@ -18,21 +23,38 @@ def without_retaken(run: Callable[[Progress], Progress], fresh: Progress) -> Pro
     """The outcome of the actions, with every start held back that a later action would take.
 
     If the podgroup that would have taken the room gets nothing then, what starts elsewhere than at first is held back
-    as well. If it still gets nothing, nothing is held back, and no start is taken. A task that starts on promised room
-    is never taken. Podgroups are held back with all that start only with them. Each turn holds back a podgroup more, so
-    there is a last one; if an action started what is held back all the same, nothing would be held back.
+    as well. If it still gets nothing, starts on promised room are not taken; and if it gets nothing without those,
+    nothing is held back, and no start is taken.
     """
     if not fresh.policy.takes_back_starts:
         return run(fresh)
-    owner, held, takers = fresh.snapshot.tasks.podgroup, fresh.held, set[int]()
-    done = first = run(replace(fresh, takes_back=True))
-    while not held.issuperset(more := _to_hold_back(owner, done, first, takers)):
-        held |= starting_with(fresh.snapshot, more)
-        takers |= {done.taker} - {NONE}
-        done = run(replace(fresh, takes_back=True, held=held))
-    if len(done.retaken) == 0 and _serves(done, takers):
-        return done
+    for takes_redeemed in (True, False):
+        done, serves = _held_back(run, replace(fresh, takes_back=True, takes_redeemed=takes_redeemed))
+        if serves:
+            return done
+        if not done.given_up:
+            break
     return run(fresh)
+
+
+def _held_back(run: Callable[[Progress], Progress], fresh: Progress) -> tuple[Progress, bool]:
+    """The outcome with starts held back, and whether that serves all for which they were.
+
+    A podgroup whose start is held back gives up the promised room on which it would start. What it gets after all
+    others and another one takes even then it does not get: it waits for the next cycle. Podgroups are held back with
+    all that start only with them. Each turn holds back more, so there is a last one; if an action started what is held
+    back all the same, it would be of no use.
+    """
+    tasks, held, given_up, waiting, takers = fresh.snapshot.tasks, fresh.held, fresh.given_up, fresh.waiting, set[int]()
+    done = first = run(fresh)
+    while True:
+        more = starting_with(fresh.snapshot, _to_hold_back(tasks.podgroup, done, first, takers))
+        losing = tasks.podgroup[done.retaken[tasks.nominated[done.retaken] != NONE]].tolist()
+        if waiting.issuperset(more) and given_up.issuperset(losing):
+            return done, len(done.retaken) == 0 and _serves(done, takers)
+        held, given_up, waiting = held | more, given_up.union(losing), waiting | (more & held)
+        takers |= {done.taker} - {NONE}
+        done = run(replace(fresh, held=held, given_up=given_up, waiting=waiting))
 
 
 def _to_hold_back(owner: Ids, done: Progress, first: Progress, takers: set[int]) -> list[int]:
@@ -43,14 +65,59 @@ def _to_hold_back(owner: Ids, done: Progress, first: Progress, takers: set[int])
 
 
 def _starts(done: Progress) -> set[tuple[int, int]]:
-    """Tasks that start, each with its node."""
-    return {
-        pair
-        for made in done.statements
-        for pair in zip(made.bound.tolist(), made.bound_node.tolist(), strict=True)
-    }  # fmt: skip
+    """Tasks that start or are promised room without evictions, each with its node."""
+    told = [made.places for made in done.statements if made.purpose is Purpose.ALLOCATE]
+    return {pair for rows, nodes, _ in told for pair in zip(rows.tolist(), nodes.tolist(), strict=True)}
 
 
 def _serves(done: Progress, takers: set[int]) -> bool:
-    """Whether all of some podgroups are served."""
-    return takers <= {made.preemptor for made in done.statements}
+    """Whether all of some podgroups are served, or do not starve: the promise of one may not be taken any more."""
+    left = takers - {made.preemptor for made in done.statements}
+    return not left or not done.host.starving[list(left)].any()
+
+
+# -- starts that nothing decided later in the cycle changes ------------------------------------------------------------
+
+
+def certain(progress: Progress, rows: Rows) -> Rows:
+    """int64[K]: those of some tasks that start which no podgroup that starves by now might take as soon as they run."""
+    if not progress.takes_redeemed or len(rows) == 0:
+        return rows
+    asking = _asking(progress)
+    if len(asking) == 0:
+        return rows
+    return rows[~(_outranked(progress, rows, asking) | _reclaimed(progress, rows, asking))]
+
+
+def _asking(progress: Progress) -> Rows:
+    """int64[K]: podgroups that starve and will be searched for in this cycle."""
+    host, pausing = progress.host, progress.setup.backoff.held(progress.snapshot, progress.now)
+    asking: Bools = host.starving & host.valid
+    asking[[*progress.waiting, *(row for gang_group in pausing for row in gang_group)]] = False
+    return np.flatnonzero(asking)
+
+
+def _outranked(progress: Progress, rows: Rows, asking: Rows) -> Bools:
+    """bool[K]: tasks of podgroups of lower priority than one of the same queue that asks."""
+    snapshot, groups = progress.snapshot, progress.snapshot.podgroups
+    highest = np.full(len(snapshot.queues), np.iinfo(np.int64).min)
+    np.maximum.at(highest, groups.queue[asking], groups.priority[asking])
+    owner = snapshot.tasks.podgroup[rows]
+    return np.asarray(groups.priority[owner] < highest[groups.queue[owner]])
+
+
+def _reclaimed(progress: Progress, rows: Rows, asking: Rows) -> Bools:
+    """bool[K]: tasks that another queue might reclaim if it asked for very little."""
+    snapshot, groups, host = progress.snapshot, progress.snapshot.podgroups, progress.host
+    queue = snapshot.queue_of(rows)
+    some = first_of(queue)[0]
+    asking = asking[np.argsort(~groups.preemptible[asking], kind="stable")]
+    asking = asking[first_of(groups.queue[asking])[0]]
+    nothing, wanted = np.zeros(len(snapshot.vocabulary.resources), np.int64), set[int]()
+    for podgroup in asking.tolist():
+        preemptor, own = Preemptor((podgroup,), nothing, Purpose.RECLAIM), int(groups.queue[podgroup])
+        for at in some.tolist():
+            other = int(queue[at])
+            if other != own and other not in wanted and host.validate_set(preemptor, rows[at : at + 1]):
+                wanted.add(other)
+    return is_among(queue, list(wanted))

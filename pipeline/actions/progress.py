@@ -95,15 +95,17 @@ class Progress:
         Whether gang groups are left without a turn.
     lost
         Whether a search was lost: the gang groups after it in order wait for the next cycle.
-    held
-        Rows of podgroups that have no turn in this cycle before all others had theirs.
+    held, waiting
+        Rows of podgroups that have no turn in this cycle before all others had theirs; and of those that have none.
     late
         Rows of the only podgroups that have a turn after all others; None before that.
+    given_up
+        Rows of podgroups that do not start on promised room that is there: they give it up.
     redeemed: int64[K]
-        Tasks that start where they had been promised room.
-    takes_back
-        Whether preempt and reclaim may take tasks that the cycle starts (not redeemed ones); the actions stop as soon
-        as a plan does.
+        Tasks that start where they had been promised room, and keep it whatever else is decided.
+    takes_back, takes_redeemed
+        Whether preempt and reclaim may take tasks that the cycle starts; and those among them that start on promised
+        room. The actions stop as soon as a plan does.
     retaken, taker
         Tasks (int64[K]) that the cycle started or made room for, and a plan would evict or leave without that room, and
         the row of the podgroup that the plan serves (NONE: no such plan). The actions stop there.
@@ -129,9 +131,12 @@ class Progress:
     more: bool = False
     lost: bool = False
     held: frozenset[int] = frozenset()
+    waiting: frozenset[int] = frozenset()
     late: frozenset[int] | None = None
+    given_up: frozenset[int] = frozenset()
     redeemed: Rows = field(default_factory=lambda: NO_ROWS)
     takes_back: bool = False
+    takes_redeemed: bool = False
     retaken: Rows = field(default_factory=lambda: NO_ROWS)
     taker: int = NONE
     places_first: bool = False
@@ -169,7 +174,7 @@ class Progress:
         """Rows of podgroups that may starve and were not asked: they were held back, or lost a promise to a plan."""
         plans = [plan.statement for plan in self.plans if plan.statement.purpose is not Purpose.ALLOCATE]
         withdrawn = _joined([made.nominated[made.nominated_node == NONE] for made in plans])
-        return self.held.union(self.snapshot.tasks.podgroup[withdrawn].tolist())
+        return self.held.union(self.snapshot.tasks.podgroup[withdrawn].tolist()) - self.waiting
 
     def _may_take_starts(self, purpose: Purpose) -> bool:
         return self.takes_back and purpose in (Purpose.PREEMPT, Purpose.RECLAIM)

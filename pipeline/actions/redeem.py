@@ -3,7 +3,8 @@
 Volcano forgets what it has pipelined from one session to the next, and kube-scheduler treats a nominated node as a
 hint. Here a promise is kept, so it must also be able to end. One that cannot be kept any more is given up at once, and
 the gang is placed anew in the same decision: its node does not take the task any more, its room was taken for good, the
-gang would be torn apart, or its queue may not take it.
+gang would be torn apart, or its queue may not take it. So is one whose room a podgroup would take that may evict its
+tasks (`holding_back`).
 """
 
 from itertools import chain
@@ -41,9 +42,13 @@ def redeem(progress: Progress) -> Progress:
         if broken[rows].any():  # another promise may take its room: looked at again, after those before it
             broken[rows] = _broken(progress, rows, host, besides=promised)[rows]
         promised[rows] = False
+        gives_up = not progress.given_up.isdisjoint(gang_group)
         if broken[rows].any():
-            progress = _anew(progress, gang_group, rows, rows[broken[rows]])
-        progress = _started(progress, gang_group, binding=host.binding)
+            lost = rows[broken[rows]]
+            progress = _given_up(progress, gang_group, lost) if gives_up else _anew(progress, gang_group, rows, lost)
+        there = _startable(progress, gang_group, binding=host.binding)
+        if len(there):
+            progress = (_given_up if gives_up else _started)(progress, gang_group, there)
     return progress
 
 
@@ -74,19 +79,28 @@ def _promised_among(snapshot: Snapshot, rows: Rows) -> Bools:
     return np.asarray((tasks.status[rows] == PENDING) & (tasks.nominated[rows] != NONE))
 
 
-def _started(progress: Progress, gang_group: GangGroup, *, binding: bool) -> Progress:
-    """Bind those whose room is idle; a gang waits until it can start with them."""
+def _startable(progress: Progress, gang_group: GangGroup, *, binding: bool) -> Rows:
+    """int64[K]: those whose room is idle; none where the gang cannot start with them yet."""
     snapshot = progress.snapshot
     promised = _promised_of(snapshot, gang_group)
     idle = _idle(snapshot, promised)
     rows, rest = promised[idle], promised[~idle]
     if len(rows) == 0 or (binding and not _may_start(progress, gang_group, rows)):
-        return progress
+        return NO_ROWS
     if len(rest) and not start_after(snapshot, progress.policy.match_policy, gang_group, rows, rest):
-        return progress
-    node = snapshot.tasks.nominated[rows].astype(np.int64)
-    card = snapshot.tasks.card[rows].astype(np.int64)
+        return NO_ROWS
+    return rows
+
+
+def _started(progress: Progress, gang_group: GangGroup, rows: Rows) -> Progress:
+    """Bind promised tasks where their room is."""
+    node, card = progress.snapshot.tasks.promised(rows)
     return progress.decided(statement("allocate", gang_group[0], bound=rows, bound_node=node, bound_card=card))
+
+
+def _given_up(progress: Progress, gang_group: GangGroup, rows: Rows) -> Progress:
+    """Withdraw promises."""
+    return progress.decided(taking_back(_nothing(gang_group), rows))
 
 
 def _may_start(progress: Progress, gang_group: GangGroup, rows: Rows) -> bool:
@@ -142,7 +156,7 @@ def _anew(progress: Progress, gang_group: GangGroup, rows: Rows, broken: Rows) -
         if made is None and not all(has_minimum(host.to_start, row, NONE, given_up[:0]) for row in gang_group):
             continue
         return progress.decided(taking_back(made or _nothing(gang_group), given_up))
-    return progress.decided(taking_back(_nothing(gang_group), broken))
+    return _given_up(progress, gang_group, broken)
 
 
 def _nothing(gang_group: GangGroup) -> Statement:
@@ -177,7 +191,7 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
         if whole[list(gang_group)].all():
             continue
         if not evicting or gang_group in without_plan or victims.intersection(gang_group):
-            progress = progress.decided(taking_back(_nothing(gang_group), _promised_of(snapshot, gang_group)))
+            progress = _given_up(progress, gang_group, _promised_of(snapshot, gang_group))
     return progress
 
 
