@@ -60,6 +60,7 @@ def _served(this: Pass, at: int) -> int:
             return 1
         this.take([outcome], [gang_group])
         this.give_another_turn(at)
+        this.give_turns_to_losers(at, outcome)
     else:
         this.progress = this.progress.without_plan(gang_group, this.action, outcome.explanation)
         if key is not None and outcome.explanation.reason not in _OWN:

@@ -12,7 +12,8 @@ from pipeline.actions.claims import closed_to
 from pipeline.actions.evicting.one_kind import MOST_TASKS, rigid_of_one_kind, rigid_of_one_rank
 from pipeline.actions.progress import Progress, unheard
 from pipeline.actions.searching import Outcome
-from pipeline.cluster.arrays import NO_ROWS, Bools, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, distinct
+from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation
@@ -166,10 +167,33 @@ class Pass:
     def give_another_turn(self, at: int) -> None:
         """Give the gang group that just got its plan another turn, if it asks for more, before those behind it."""
         gang_group, snapshot = self.gang_groups[at], self.progress.snapshot
-        if not snapshot.counts.pending[list(gang_group)].any() or not self.host.starving[list(gang_group)].all():
+        if snapshot.counts.pending[list(gang_group)].any() and self.host.starving[list(gang_group)].all():
+            self._insert(gang_group, at)
+
+    def give_turns_to_losers(self, at: int, plan: Plan) -> None:
+        """Give gang groups from which the plan at a position took a promise a turn, before those behind them.
+
+        Else what these evict for may go to them later, since they may take promises as well. Where the setup limits how
+        many are searched for, they wait.
+        """
+        made, snapshot, limit = plan.statement, self.progress.snapshot, self.progress.setup.gang_groups
+        given_up = made.nominated[made.nominated_node == NONE]
+        if len(given_up) == 0:  # as it mostly is
             return
-        wanted = np.zeros(len(snapshot.podgroups), bool)
-        wanted[[row for one in self.gang_groups[at:] for row in one]] = True
+        left = set(self.gang_groups[at + 1 :])
+        for podgroup in distinct(snapshot.tasks.podgroup[given_up]).tolist():
+            gang_group = together(snapshot, podgroup)
+            full = 0 < limit <= len(self.progress.searched)
+            if not full and gang_group not in left and (self.host.starving & self.host.valid)[list(gang_group)].all():
+                self._insert(gang_group, at)
+                left.add(gang_group)
+                searched = self.progress.searched | {gang_group}
+                self.progress = replace(self.progress, searched=searched).on_state_of(self.progress)
+
+    def _insert(self, gang_group: GangGroup, at: int) -> None:
+        """Put a gang group behind a position, before those that come after it in the policy's order."""
+        wanted = np.zeros(len(self.progress.snapshot.podgroups), bool)
+        wanted[[*gang_group, *(row for one in self.gang_groups[at:] for row in one)]] = True
         after = set(dropwhile(lambda one: one != gang_group, in_order(self.host, wanted)))
         last = len(self.gang_groups)
         place = next((n for n in range(at + 1, last) if self.gang_groups[n] in after), last)

@@ -6,6 +6,8 @@ earlier evictions left over.
 
 from typing import Any
 
+import pytest
+
 from actors.cli.simulate import Case, open_case
 from pipeline.cluster.arrays import NONE
 from pipeline.cycle import Cycle, cycle
@@ -96,4 +98,19 @@ def test_what_starts_only_in_the_room_of_a_start_that_is_held_back_is_held_back_
     case, first, second = twice("default", {"x": 3, "y": 2}, {"q": 3, "p": 2}, podgroups)
     assert evicted(case, first) == [("high", ["low-0"])]
     assert has_places(case, first, "high", "busy")
+    assert evicted(case, second) == []
+
+
+@pytest.mark.parametrize("profile", ["default", "kai", "koordinator"])
+def test_a_podgroup_whose_promise_a_plan_takes_comes_before_less_important_ones(profile: str) -> None:
+    """`high` takes the promise of `mid`; `less` then evicted for two nodes, and `mid` took one of them."""
+    ending = job("gone", "q", [3], 1, least=1, on="x", status="Terminating")
+    ending["tasks"][0]["gone_when_evicted"] = True
+    mid = job("mid", "q", [3], 5, least=1)
+    mid["tasks"][0]["nominated_node"] = "x"
+    running = [ending, job("low0", "q", [3], 1, least=1, on="y"), job("low1", "q", [1], 1, least=1, on="z")]
+    new = [mid, job("less", "q", [3, 1], 2, least=2), job("high", "q", [2], 9, least=1)]
+    case, first, second = twice(profile, {"x": 3, "y": 3, "z": 1}, {"q": 7}, [*running, *new])
+    assert evicted(case, first) == [("mid", ["low0-0"])]
+    assert has_places(case, first, "mid", "high")
     assert evicted(case, second) == []
