@@ -30,7 +30,7 @@ def outranked(attempt: Attempt, *, breaking: bool = False) -> Rows:
     """int64[K]: tasks of the same queue and strictly lower priority that are promised a node; none unless PREEMPT.
 
     Among them are victims that were to start again elsewhere, unless that keeps the rest of their podgroup whole or
-    ``breaking`` is true (see ``breaking_plan``).
+    ``breaking`` is true (see ``or_breaking``).
     """
     snapshot, rows = attempt.snapshot, list(attempt.podgroups)
     if attempt.purpose is not Purpose.PREEMPT:
@@ -71,7 +71,8 @@ def spares_work(taking: Price, leaving: Price) -> bool:
 def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: Rows) -> Plan:
     """The plan, found on ``freed``, as a plan of the attempt: it withdraws the promises that cannot be kept beside it.
 
-    Gang groups are looked at in the policy's order; each keeps all its promises or none.
+    Gang groups are looked at in the policy's order; each keeps all its promises or none. The plan has no lower bound,
+    since that holds on ``freed``.
     """
     snapshot, tasks = carried_out(plan.statement, freed.snapshot, attempt.now), attempt.snapshot.tasks
     holders = np.zeros(len(snapshot.podgroups), bool)
@@ -86,29 +87,34 @@ def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: 
         else:
             lost.append(mine)
     made = taking_back(plan.statement, np.concatenate(lost)) if lost else plan.statement
-    return replace(plan, statement=made, assumes=assumptions(attempt, made))
+    why = replace(plan.explanation, bound=None)
+    return replace(plan, statement=made, assumes=assumptions(attempt, made), explanation=why)
 
 
-def breaking_plan(attempt: Attempt, host: Host, searched: Callable[[Attempt, Host], Plan | NoPlan]) -> Plan | None:
-    """A plan that takes promises which keep podgroups whole, and evicts all that runs of these; None if there is none.
+def or_breaking(
+    attempt: Attempt, host: Host, found: Plan | NoPlan, searched: Callable[[Attempt, Host], Plan | NoPlan]
+) -> Plan | NoPlan:
+    """What was found; where that is no plan, one that takes promises which keep podgroups whole, if there is one.
 
-    Such a podgroup goes as a whole, with the room it was to start on. It is for gangs that have no plan beside it: they
-    would take that room one cycle later from tasks that have just started.
+    It evicts all that runs of such a podgroup, which goes as a whole, with the room it was to start on. A gang without
+    another plan would take that room one cycle later from tasks that have just started.
 
     Parameters
     ----------
     searched
         The search of the solver, on the attempt without these promises.
     """
+    if isinstance(found, Plan):
+        return found
     rows = outranked(attempt, breaking=True)
     if len(rows) == len(outranked(attempt)):
-        return None
+        return found
     freed = unpromised(attempt, rows)
-    found = searched(freed, made_anew(host, freed.snapshot))
-    if isinstance(found, NoPlan):
-        return None
-    plan = withdrawing(attempt, host, freed, found, rows)
-    return None if _leaves_a_rest(attempt.snapshot, plan.statement) else plan
+    other = searched(freed, made_anew(host, freed.snapshot))
+    if isinstance(other, NoPlan):
+        return found
+    plan = withdrawing(attempt, host, freed, other, rows)
+    return found if _leaves_a_rest(attempt.snapshot, plan.statement) else plan
 
 
 def _leaves_a_rest(snapshot: Snapshot, made: Statement) -> bool:

@@ -23,7 +23,7 @@ from pipeline.decision.statement import statement
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need, all_of, need_of, without_shapes
-from pipeline.placement.outranked import breaking_plan, made_anew, outranked, spares_work, unpromised, withdrawing
+from pipeline.placement.outranked import made_anew, or_breaking, outranked, spares_work, unpromised, withdrawing
 from pipeline.placement.refusal import refusal_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -46,9 +46,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     host
         The plugins on the attempt's snapshot, policy and clock.
     """
-    found = _with_promises(attempt, host)
-    broken = breaking_plan(attempt, host, _cheapest) if isinstance(found, NoPlan) else None
-    return found if broken is None else _unproved(broken)
+    return or_breaking(attempt, host, _with_promises(attempt, host), _cheapest)
 
 
 def _with_promises(attempt: Attempt, host: Host) -> Plan | NoPlan:
@@ -65,7 +63,7 @@ def _with_promises(attempt: Attempt, host: Host) -> Plan | NoPlan:
         kept, took = _comparable([(attempt, found), (freed, other)], host)
         if not spares_work(took, kept):
             return _unproved(found)
-    return _unproved(withdrawing(attempt, host, freed, other, rows))
+    return withdrawing(attempt, host, freed, other, rows)
 
 
 def divides(attempt: Attempt) -> bool:

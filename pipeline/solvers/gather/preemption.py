@@ -24,7 +24,7 @@ from pipeline.decision.plan import NoPlan, Plan, explained, plan_of
 from pipeline.decision.price import lost_work
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import Need
-from pipeline.placement.outranked import breaking_plan, made_anew, outranked, unpromised
+from pipeline.placement.outranked import made_anew, or_breaking, outranked, unpromised
 from pipeline.placement.refusal import refusal_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -42,9 +42,7 @@ from pipeline.solvers.gather.victims import ANY_PRIORITY, MadeRoom, cheapest_in,
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     """The least harmful room for all members of the attempt's podgroups, or why there is none."""
-    found = _made_room(attempt, host)
-    broken = breaking_plan(attempt, host, _made_room) if isinstance(found, NoPlan) else None
-    return found if broken is None else broken
+    return or_breaking(attempt, host, _made_room(attempt, host), _made_room)
 
 
 def _made_room(attempt: Attempt, host: Host) -> Plan | NoPlan:

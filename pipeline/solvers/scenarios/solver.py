@@ -21,7 +21,7 @@ from pipeline.decision.plan import NoPlan, Plan, explained, plan_of
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.need import Need
-from pipeline.placement.outranked import breaking_plan, made_anew, outranked, spares_work, unpromised, withdrawing
+from pipeline.placement.outranked import made_anew, or_breaking, outranked, spares_work, unpromised, withdrawing
 from pipeline.placement.promises import moving_alone
 from pipeline.placement.refusal import refusal_of
 from pipeline.placement.taken_again import taken_again
@@ -61,9 +61,8 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     promised.
     """
     found = _with_promises(attempt, host)
-    broken = breaking_plan(attempt, host, _withdrawing) if isinstance(found, NoPlan) else None
-    lasting = found if broken is None else _lasting(attempt, host, broken)
-    return found if isinstance(lasting, NoPlan) else lasting
+    other = or_breaking(attempt, host, found, _withdrawing)
+    return found if other is found or isinstance(_lasting(attempt, host, other), NoPlan) else other
 
 
 def _with_promises(attempt: Attempt, host: Host) -> Plan | NoPlan:
