@@ -174,7 +174,7 @@ def cheapest_sets(
     """
     begin, end = site.start[nodes[0]], site.start[nodes[1]]
     owner, start, local, shut = by_podgroup(begin, end, terms.entries, seats)
-    none = Sets(owner, start, local, np.zeros((0, len(local)), np.bool_), np.zeros((0, len(owner)), np.bool_), False)
+    none = Sets(owner, start, local, np.zeros((0, len(local)), np.bool_), np.zeros((0, len(owner)), np.bool_))
     if len(local) > MOST or len(local) == 0:
         return none
     may = np.zeros(len(owner), np.bool_)
@@ -196,7 +196,7 @@ def cheapest_sets(
             move(local[start[g] : start[g + 1]], 1, ground)
             walk.now[start[g] : start[g + 1]] = True
     if not enough(ground):
-        return Sets(owner, start, local, none.gone, none.breaks, True)
+        return none
     costs, found = np.empty((wanted, fields)), 0
     gone, breaks = np.zeros((wanted, len(local)), np.bool_), np.zeros((wanted, len(owner)), np.bool_)
     while depth >= 0 and steps > 0:
@@ -217,7 +217,7 @@ def cheapest_sets(
         hopeful = forward and enough(ground)
         if hopeful and (found < wanted or not _dearer(walk.cost[depth + 1], costs[wanted - 1])):
             depth += 1
-    return Sets(owner, start, local, gone[:found], breaks[:found], steps > 0)
+    return Sets(owner, start, local, gone[:found], breaks[:found])
 
 
 @linked

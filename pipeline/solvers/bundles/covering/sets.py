@@ -26,9 +26,6 @@ class Sets(NamedTuple):
         Which entries go.
     breaks: bool[K, P]
         Which podgroups break; all their entries go.
-    complete
-        Whether the steps sufficed: no set cheaper than the last is missing; if fewer sets than wanted are listed, there
-        are no others.
     """
 
     owner: Rows
@@ -36,7 +33,6 @@ class Sets(NamedTuple):
     entry: Rows
     gone: Bools
     breaks: Bools
-    complete: bool
 
 
 @linked

@@ -146,4 +146,4 @@ def cheaper_sets(
         if best.cost[-1] > 1.0 and _fewest(budget, slack, best, pool, state, ground, scratch):
             gone[kept], broken[kept] = best.gone, best.broken
             kept += 1
-    return Sets(pool.owner, pool.start, pool.entry, gone[:kept], broken[:kept], False)
+    return Sets(pool.owner, pool.start, pool.entry, gone[:kept], broken[:kept])

@@ -76,7 +76,7 @@ def _selection_of(here: DomainBundles, entry: Rows, found: Selection) -> Selecti
     owner = terms.entries.podgroup[entry].astype(np.int64)
     start = first_of(owner)[0]
     owner, gone = owner[start], np.ones((1, len(entry)), bool)
-    sets = Sets(owner, np.append(start, len(entry)), entry, gone, is_among(owner, found.broken)[None], complete=False)
+    sets = Sets(owner, np.append(start, len(entry)), entry, gone, is_among(owner, found.broken)[None])
     made = selected_of(here, outcome_of_set(sets, 0, terms, here.search.seats()), NO_ROWS)
     return None if made is None else replace(made, given_back=found.given_back)
 
