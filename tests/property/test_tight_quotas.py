@@ -228,7 +228,7 @@ def test_the_compiled_search_and_its_plain_twin_find_the_same(wanted: int, besid
         again = replace(snapshot)  # nothing is kept from one to the other
         one = attempt(again, len(ACROSS), Purpose.RECLAIM)
         search = search_of(one, host_of(one), need_of(again, one.podgroups, surplus=False))
-        return repr(out_of_order(DomainBundles(search, 0)))
+        return repr(out_of_order(DomainBundles(search, 0), 1))
 
     compiled = found()
     assert (compiled != "None") == lawful(ACROSS, wanted, wanted * DEVICES + beside)

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.rules.sparing import no_quota
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, Nodes, Roles, Shapes, Subgroups
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Constraint, Vocabulary
 from pipeline.placement.need import need_of
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
+from pipeline.solvers.bundles.bundling.budget_columns import NO_BUDGETS
+from pipeline.solvers.bundles.bundling.terms import EFFORT, BundleSearch
 from tests.support.small_states import column, podgroups_table, queues_table, small_state, tasks_table
 
 AXIS = ("cpu", "memory", "pods", "gpu")
@@ -127,8 +129,9 @@ def searching(snapshot: Snapshot, preemptor: int, **changed: Any) -> BundleSearc
         "allowed": frozen(np.ones((len(need.shapes), len(snapshot.nodes))), bool),
         "before": frozen(groups.priority, np.int64), "after": nothing, "queue_rank": nothing,
         "lost_work": frozen(np.ones(len(groups)), np.float64),
-        "quota_filter": None, "validate_set": None, "allow_whole": True,
-        "cluster_wide": True, "efficiency_step": 0.05,
+        "quota_filter": None, "validate_set": lambda _: True, "allow_whole": True,
+        "cluster_wide": True, "efficiency_step": 0.05, "by_node": False, "keep_order": False, "effort": EFFORT,
+        "by_priority": False, "quota": no_quota(), "budgets": NO_BUDGETS, "limits": None,
     }  # fmt: skip
     given = {name: frozen(one, one.dtype) if isinstance(one, np.ndarray) else one for name, one in changed.items()}
     return BundleSearch(**(usual | given))

@@ -1,14 +1,14 @@
 """One preemptor, one purpose: the input of the selection in every domain, as values and as records for kernels."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Floats, Ids, Longs, Rows, frozen, sealed
 from pipeline.cluster.counted.counting import runs
 from pipeline.cluster.rules.priorities import priority_ranks
-from pipeline.cluster.rules.sparing import Quota, no_quota
+from pipeline.cluster.rules.sparing import Quota
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets, Podgroups
 from pipeline.decision.headroom import LineLimits
@@ -18,7 +18,7 @@ from pipeline.kernels import in_halves, writing
 from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions, parts_in_regions, scarcest
 from pipeline.placement.need import Need
-from pipeline.solvers.bundles.bundling.budget_columns import NO_BUDGETS, Covered, covered_by, quota_with, with_budgets
+from pipeline.solvers.bundles.bundling.budget_columns import Covered, covered_by, quota_with, with_budgets
 from pipeline.solvers.bundles.bundling.card_columns import asks_for_cards, cards_scarcer, with_cards
 from pipeline.solvers.bundles.bundling.kinds import GroupKinds, kinds_of
 from pipeline.solvers.bundles.bundling.node_clearing import node_rank
@@ -87,17 +87,17 @@ class BundleSearch:
     queue_rank: Longs
     lost_work: Floats
     quota_filter: Callable[[Rows, Rows], Bools] | None
-    validate_set: Callable[[Rows], bool] | None
+    validate_set: Callable[[Rows], bool]
     allow_whole: bool
     cluster_wide: bool
     efficiency_step: float
-    by_node: bool = False
-    keep_order: bool = False
-    effort: int = EFFORT
-    by_priority: bool = False
-    quota: Quota = field(default_factory=no_quota)
-    budgets: Budgets = NO_BUDGETS
-    limits: Callable[[], LineLimits] | None = None
+    by_node: bool
+    keep_order: bool
+    effort: int
+    by_priority: bool
+    quota: Quota
+    budgets: Budgets
+    limits: Callable[[], LineLimits] | None
 
     def __post_init__(self) -> None:
         """Refuse columns that do not go together: kernels do not check their bounds."""

@@ -96,7 +96,7 @@ class Chosen:
 
     def lawful(self) -> bool:
         """Whether the victims may go together."""
-        return self.search.validate_set is None or self.search.validate_set(self.victims)
+        return self.search.validate_set(self.victims)
 
 
 def all_of(search: BundleSearch, domain: int, bundles: Bundles) -> Chosen:

@@ -10,7 +10,7 @@ from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
-from pipeline.solvers.bundles.bundling.terms import EFFORT, BundleSearch
+from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
 from pipeline.solvers.bundles.covering.cover import units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
@@ -21,7 +21,7 @@ from pipeline.solvers.bundles.covering.sets import outcome_of_set
 
 #: Up to this many units, every set is tried where slots leave a doubt.
 _FEW = 8
-#: How many sets of a small domain are tried where slots leave a doubt, and how many steps are spent on finding them.
+#: How many sets of a small domain are tried, and how many steps are spent on finding them.
 _SETS, _STEPS = 256, 8_000
 
 
@@ -31,9 +31,7 @@ def of_all_sets(here: DomainBundles, best: Selection | None) -> Selection | None
     if here.many_candidates > MOST:
         return None
     seats, free = search.seats(), FreeRoom(search, domain)
-    doubt = not free.exact or search.validate_set is not None or search.quota_filter is not None
-    wanted, steps = (_SETS, _STEPS) if doubt else (1, EFFORT)
-    sets = cheapest_sets(search.site, nodes, free.ground, terms, search.alike, seats, wanted, steps)
+    sets = cheapest_sets(search.site, nodes, free.ground, terms, search.alike, seats, _SETS, _STEPS)
     for at in range(len(sets.gone)):
         found = outcome_of_set(sets, at, terms, seats)
         price = price_of(search, domain, found.cost)

@@ -14,7 +14,7 @@ _LEAST, _MOST, _ALL = 2, 400, 40_000
 _WHATEVER = 1e9
 
 
-def out_of_order(here: DomainBundles, among: int = 1) -> Selection | None:
+def out_of_order(here: DomainBundles, among: int) -> Selection | None:
     """The cheapest lawful victims that a local search finds, whatever the order of bundles, or None.
 
     ``among``: how many domains share the steps of one search.
@@ -37,8 +37,6 @@ def out_of_order(here: DomainBundles, among: int = 1) -> Selection | None:
 def _could_suffice(here: DomainBundles) -> bool:
     """Whether there would be room if all bundles left, so that quotas or the law stand in the way."""
     search, free, everything = here.search, FreeRoom(here.search, here.domain), here.ordered
-    if not search.terms.quota.counted and search.validate_set is None:
-        return False
     if least_leading(search, everything) == NONE:
         return False
     free.leave(everything.entry)
