@@ -13,7 +13,7 @@ from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason, VictimBundle, victim_bundles
 from pipeline.decision.price import NO_VICTIMS, Price, lost_work, price_of
-from pipeline.decision.statement import Statement
+from pipeline.decision.statement import Statement, statement
 from pipeline.records import replace
 
 
@@ -78,6 +78,14 @@ class NoPlan:
 def plan_of(attempt: Attempt, made: Statement, price: Price, why: Explanation) -> Plan:
     """The plan of a statement that was found for an attempt."""
     return Plan(made, assumptions(attempt, made), price, attempt.now + attempt.policy.plan_ttl_s, why)
+
+
+def making_room(attempt: Attempt, evictions: Rows, rows: Rows, nodes: Rows, cards: Rows) -> Statement:
+    """The statement that evicts, and promises the tasks ``rows`` their nodes and cards, for an attempt's preemptor."""
+    return statement(
+        attempt.asked_by, attempt.podgroups[0], purpose=attempt.purpose, evictions=evictions, nominated=rows,
+        nominated_node=nodes, nominated_card=cards,
+    )  # fmt: skip
 
 
 def assumptions(attempt: Attempt, made: Statement) -> Assumptions:

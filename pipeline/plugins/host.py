@@ -7,7 +7,7 @@ What they say about victims is in `victim_host`.
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, sealed
-from pipeline.cluster.cards import fits_card
+from pipeline.cluster.cards import cards_for, fits_card
 from pipeline.cluster.counted.node_scores import ScoreTerms, summed
 from pipeline.cluster.orders import none_last, total_rank
 from pipeline.cluster.rules.match_policy import to_start
@@ -259,6 +259,11 @@ class Host(VictimHost):
     def spreads_cards(self) -> bool:
         """Whether a task gets the emptiest of a node's cards that fit, by the first plugin; else the fullest."""
         return next((plugin.spreads_cards() for plugin in self._asked(CARD_CHOICE)), False)
+
+    def cards_for(self, rows: Rows, nodes: Rows, leaving: Rows) -> Rows:
+        """int64[K]: a card for each of the tasks ``rows`` on its node once ``leaving`` have gone; see `cards`."""
+        state = self.context.snapshot
+        return cards_for(state.tasks, state.shapes, state.card_room, (rows, nodes), leaving, self.spreads_cards)
 
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
         """float64[M]: sum of all scores for a task of the shape on the nodes ``rows``; larger is better."""

@@ -15,13 +15,13 @@ import numpy as np
 
 from actors.cli.simulate import open_case
 from pipeline.cluster.arrays import NONE, Rows
-from pipeline.cluster.cards import cards_for
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import making_room
 from pipeline.decision.price import Price, lost_work, price_of
-from pipeline.decision.statement import Statement, statement
+from pipeline.decision.statement import Statement
 from pipeline.placement.domains import domains_of
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.filters import well_placed
@@ -315,10 +315,4 @@ def _statements(
 
     for chosen in assigned(0, []):
         node = np.array(chosen, np.int64)
-        card = cards_for(
-            snapshot.tasks, snapshot.shapes, snapshot.card_room, (tasks, node), victims, spread=host.spreads_cards
-        )
-        yield statement(
-            attempt.asked_by, attempt.podgroups[0], purpose=attempt.purpose, evictions=victims, nominated=tasks,
-            nominated_node=node, nominated_card=card,
-        )  # fmt: skip
+        yield making_room(attempt, victims, tasks, node, host.cards_for(tasks, node, victims))

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows, frozen
-from pipeline.cluster.cards import cards_for
 from pipeline.cluster.orders import total_rank
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.sparing import Quota, no_quota
@@ -17,9 +16,8 @@ from pipeline.cluster.tables import Budgets
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import CLOSEST, Explanation, Reason
 from pipeline.decision.headroom import limits_of
-from pipeline.decision.plan import NoPlan, Plan, explained, plan_of
+from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of
 from pipeline.decision.price import Price, lost_work, price_of
-from pipeline.decision.statement import statement
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need, all_of, need_of, without_shapes
@@ -254,19 +252,8 @@ def _plan(attempt: Attempt, host: Host, search: BundleSearch, best: Best) -> Pla
     selection, need = best.selection, search.need
     if selection is None:
         return NoPlan(_explained(attempt, need, _why_none(best), best))
-    snapshot, placed = attempt.snapshot, need.tasks[: need.minimum]
-    made = statement(
-        attempt.asked_by,
-        attempt.podgroups[0],
-        purpose=attempt.purpose,
-        evictions=selection.victims,
-        nominated=placed,
-        nominated_node=selection.node,
-        nominated_card=cards_for(
-            snapshot.tasks, snapshot.shapes, snapshot.card_room, (placed, selection.node), selection.victims,
-            spread=host.spreads_cards,
-        ),
-    )  # fmt: skip
+    placed = need.tasks[: need.minimum], selection.node
+    made = making_room(attempt, selection.victims, *placed, host.cards_for(*placed, selection.victims))
     explanation = replace(
         _explained(attempt, need, Reason.CHOSEN, best),
         domain=selection.price.domain,

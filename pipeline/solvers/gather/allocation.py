@@ -3,7 +3,6 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows, distinct
-from pipeline.cluster.cards import cards_for
 from pipeline.cluster.resources import fits
 from pipeline.cluster.rules.match_policy import keep_up
 from pipeline.cluster.rules.minimum import leaves_with, starts_with
@@ -141,10 +140,7 @@ def _alone_within_quota(host: Host, need: Need) -> Bools:
 def _committed(host: Host, podgroups: tuple[int, ...], found: Gathered, action: str, *, now: bool) -> Statement:
     """Bind tasks that have room now if the podgroups can start with them and leave none behind; else promise them."""
     snapshot, match_policy = host.context.snapshot, host.context.policy.match_policy
-    card = cards_for(
-        snapshot.tasks, snapshot.shapes, snapshot.card_room, (found.tasks, found.node), found.tasks[:0],
-        spread=host.spreads_cards,
-    )  # fmt: skip
+    card = host.cards_for(found.tasks, found.node, found.tasks[:0])
     starts = now and (
         not host.binding or all(starts_with(host.to_start, podgroup, found.tasks) for podgroup in podgroups)
     )

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
-from pipeline.cluster.cards import cards_for
 from pipeline.cluster.queue_tree import chain, in_common
 from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.rules.match_policy import to_make_room
@@ -20,9 +19,9 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import CLOSEST, DomainTried, Reason
 from pipeline.decision.headroom import takes as takes_all
 from pipeline.decision.headroom import takes_lasting
-from pipeline.decision.plan import NoPlan, Plan, explained, plan_of
+from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of
 from pipeline.decision.price import lost_work
-from pipeline.decision.statement import Statement, statement, taking_back
+from pipeline.decision.statement import Statement, taking_back
 from pipeline.placement.need import Need
 from pipeline.placement.outranked import made_anew, or_breaking, outranked, unpromised
 from pipeline.placement.refusal import refusal_of
@@ -209,25 +208,13 @@ def _best_of(search: GatherSearch, domains: Rows, limit: int, tried: list[Domain
 def _plan(
     attempt: Attempt, host: Host, need: Need, best: MadeRoom, outdone: Rows, tried: tuple[DomainTried, ...]
 ) -> Plan:
-    made = _statement(attempt, host, best)
+    placed = best.placed.tasks, best.placed.node
+    made = making_room(attempt, best.victims, *placed, host.cards_for(*placed, best.victims))
     if len(outdone):
         made = taking_back(made, _on_its_nodes(attempt.snapshot, outdone, made))
     fates = (replace(one, reason=Reason.CHOSEN) if one.domain == best.price.domain else one for one in tried)
     why = replace(explained(attempt, need.minimum, Reason.CHOSEN, best.price.domain), tried=tuple(fates))
     return plan_of(attempt, made, best.price, why)
-
-
-def _statement(attempt: Attempt, host: Host, room: MadeRoom) -> Statement:
-    """Evictions, and a nomination for every member."""
-    snapshot, placed = attempt.snapshot, room.placed
-    card = cards_for(
-        snapshot.tasks, snapshot.shapes, snapshot.card_room, (placed.tasks, placed.node), room.victims,
-        spread=host.spreads_cards,
-    )  # fmt: skip
-    return statement(
-        attempt.asked_by, attempt.podgroups[0], purpose=attempt.purpose, evictions=room.victims,
-        nominated=placed.tasks, nominated_node=placed.node, nominated_card=card,
-    )  # fmt: skip
 
 
 def _on_its_nodes(snapshot: Snapshot, outdone: Rows, made: Statement) -> Rows:

@@ -10,16 +10,15 @@ from collections.abc import Callable
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Rows
-from pipeline.cluster.cards import cards_for
 from pipeline.cluster.orders import first_of
 from pipeline.cluster.resources import fits
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.headroom import takes_after
 from pipeline.decision.law import lawful, passes, victim_point, why_not_taken
-from pipeline.decision.plan import NoPlan, Plan, explained, plan_of
+from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of
 from pipeline.decision.price import Price, lost_work, price_of
-from pipeline.decision.statement import Statement, statement, taking_back
+from pipeline.decision.statement import Statement, taking_back
 from pipeline.placement.need import Need
 from pipeline.placement.outranked import made_anew, or_breaking, outranked, spares_work, unpromised, withdrawing
 from pipeline.placement.promises import moving_alone
@@ -217,18 +216,7 @@ def _plan(attempt: Attempt, host: Host, need: Need, ground: NodeSlice, found: Wo
     snapshot, victims = attempt.snapshot, found.victims
     rows = np.concatenate([need.tasks[: need.minimum], victims.moved])
     nodes = np.concatenate([found.places, victims.node])
-    made = statement(
-        attempt.asked_by,
-        attempt.podgroups[0],
-        purpose=attempt.purpose,
-        evictions=victims.evicted,
-        nominated=rows,
-        nominated_node=nodes,
-        nominated_card=cards_for(
-            snapshot.tasks, snapshot.shapes, snapshot.card_room, (rows, nodes), victims.evicted,
-            spread=host.spreads_cards,
-        ),
-    )  # fmt: skip
+    made = making_room(attempt, victims.evicted, rows, nodes, host.cards_for(rows, nodes, victims.evicted))
     alone = moving_alone(snapshot, victims.lost)
     made = taking_back(made, alone) if len(alone) else made
     why = explained(attempt, need.minimum, Reason.CHOSEN, ground.domain)

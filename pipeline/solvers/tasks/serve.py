@@ -18,8 +18,8 @@ from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation, Reason
-from pipeline.decision.plan import explained
-from pipeline.decision.statement import Statement, statement
+from pipeline.decision.plan import explained, making_room
+from pipeline.decision.statement import Statement
 from pipeline.placement.feasibility import asked, feasible, leftover
 from pipeline.placement.refusal import refusal_of
 from pipeline.plugins.host import Host
@@ -115,7 +115,8 @@ def _places(host: Host, attempt: Attempt, rules: list[Rule], tasks: Rows, missin
         at = last
         if search.changes_candidates and (found := search.places()):
             places += found
-            host = host.on(_with(host, found), _joined([place.victims for place in found]))
+            made = _statement(attempt, found)  # evictions are charged to budgets as well
+            host = host.on(carried_out(made, host.context.snapshot, attempt.now), made.evictions)
             search = TaskSearch(host, attempt, rules, tasks, missing, withheld)
     return places + search.places()
 
@@ -150,27 +151,15 @@ def _spare(snapshot: Snapshot, made: Statement) -> Bools:
     return np.asarray(((left.room[at] >= held) | (left.placed[at] == 0)).all(axis=1))
 
 
-def _with(host: Host, places: list[Place]) -> Snapshot:
-    """The snapshot with places made and promised, and the budgets charged for them."""
-    made = _statement_of("", Purpose.ALLOCATE, NONE, places)
-    return carried_out(made, host.context.snapshot, host.context.now)
-
-
 def _statement(attempt: Attempt, places: list[Place]) -> Statement:
-    return _statement_of(attempt.asked_by, attempt.purpose, attempt.podgroups[0], places)
-
-
-def _statement_of(action: str, purpose: Purpose, preemptor: int, places: list[Place]) -> Statement:
     """Evictions, nominations and withdrawn nominations of all places together."""
     released = _joined([place.released for place in places])
-    return statement(
-        action,
-        preemptor,
-        purpose=purpose,
-        evictions=_joined([place.victims for place in places]),
-        nominated=np.concatenate([np.array([place.task for place in places], np.int64), released]),
-        nominated_node=np.array([place.node for place in places] + [NONE] * len(released), np.int64),
-        nominated_card=np.array([place.card for place in places] + [NONE] * len(released), np.int64),
+    return making_room(
+        attempt,
+        _joined([place.victims for place in places]),
+        np.concatenate([np.array([place.task for place in places], np.int64), released]),
+        np.array([place.node for place in places] + [NONE] * len(released), np.int64),
+        np.array([place.card for place in places] + [NONE] * len(released), np.int64),
     )
 
 
