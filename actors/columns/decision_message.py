@@ -6,7 +6,7 @@ import numpy as np
 
 from actors.columns.card_names import card_names
 from actors.columns.explanation_message import explained
-from actors.columns.naming import Naming
+from actors.columns.name_directory import Directory
 from actors.protocol.bodies import Binding, Eviction, JudgedOn, Nomination, PlanCommitted, PlannedOn, VictimCondition
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
@@ -33,7 +33,7 @@ def decision(
     plan: Plan,
     made: Statement,
     snapshot: Snapshot,
-    naming: Naming,
+    naming: Directory,
     expires_at: float,
     *,
     planned_on: PlannedOn | None = None,
@@ -97,7 +97,7 @@ def _lives(made: Statement, snapshot: Snapshot) -> list[int | None]:
     return [life if named else None for life, named in zip(lives.tolist(), waits.tolist(), strict=True)]
 
 
-def _evictions(made: Statement, snapshot: Snapshot, naming: Naming) -> tuple[Eviction, ...]:
+def _evictions(made: Statement, snapshot: Snapshot, naming: Directory) -> tuple[Eviction, ...]:
     """Every victim, with its podgroup and the node that it runs on."""
     tasks, victims = snapshot.tasks, made.evictions
     told = zip(
@@ -110,7 +110,7 @@ def _evictions(made: Statement, snapshot: Snapshot, naming: Naming) -> tuple[Evi
     return tuple(Eviction(task=t, incarnation=i, podgroup=p, node=n) for t, i, p, n in told)
 
 
-def _condition(made: Statement, snapshot: Snapshot, naming: Naming) -> VictimCondition | None:
+def _condition(made: Statement, snapshot: Snapshot, naming: Directory) -> VictimCondition | None:
     """The condition for the status of the victims, with the podgroups and a task that they make room for."""
     if not len(made.evictions):
         return None
@@ -150,7 +150,7 @@ def cards(snapshot: Snapshot, nodes: Rows, on: Rows) -> list[str | None]:
     return [None if card == NONE else card_names(snapshot, node)[card] for node, card in places]
 
 
-def _places(nodes: Rows, naming: Naming) -> list[str | None]:
+def _places(nodes: Rows, naming: Directory) -> list[str | None]:
     """Names of nodes; None for NONE, which takes a nomination back."""
     known = nodes[nodes != NONE]
     names = iter(naming.nodes(known.tolist()))

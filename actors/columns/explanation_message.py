@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from actors.columns.naming import Naming
+from actors.columns.name_directory import Directory
 from pipeline.cluster.arrays import NONE
 from pipeline.decision.explanation import DomainTried, Explanation, Reason, Ruled, decisive
 from pipeline.decision.obstacle import Cause, Obstacle
@@ -25,7 +25,7 @@ _LEVELS = (Cause.LEVEL, Cause.CLUSTER, Cause.WIDTH, Cause.TORN)
 _COUNTED = (Cause.QUOTA, Cause.TOGETHER)
 
 
-def explained(why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str, Any]:
+def explained(why: Explanation, naming: Directory, shown: int = SHOWN) -> dict[str, Any]:
     """An explanation in names, with at most ``shown`` domains; plain data for the wire."""
     tried = why.tried[:shown]
     tried = (*tried, *_closest(why.ruled, shown - len(tried)))
@@ -73,12 +73,12 @@ def _bound(why: Explanation, chosen: Price | None) -> dict[str, Any] | None:
     return said | {"queue_rank": why.bound.queue_rank, "excess": None if excess is None else round(excess, 4)}
 
 
-def unplaced(action: str, why: Explanation, naming: Naming, shown: int = SHOWN) -> dict[str, Any]:
+def unplaced(action: str, why: Explanation, naming: Directory, shown: int = SHOWN) -> dict[str, Any]:
     """Why an action found no plan, in names."""
     return {"action": action} | explained(why, naming, shown)
 
 
-def condition(found: Condition, held: Sequence[Obstacle], naming: Naming) -> dict[str, Any]:
+def condition(found: Condition, held: Sequence[Obstacle], naming: Directory) -> dict[str, Any]:
     """Why a podgroup is not scheduled, without its name, and what holds it back; plain data for the wire."""
     said: dict[str, Any] = {"condition": "Unschedulable", "reason": found.reason.value}
     counts = ("minimum", "tasks", "schedulable", "promised", "gated", "ending", "unready", "retried")
@@ -116,7 +116,7 @@ def _slots(tried: DomainTried) -> dict[str, int]:
     return {"wanted": tried.wanted, "room": tried.room, "reachable": tried.reachable}
 
 
-def _obstacle(one: Obstacle, naming: Naming) -> dict[str, Any]:
+def _obstacle(one: Obstacle, naming: Directory) -> dict[str, Any]:
     """An obstacle in names, without fields that do not apply."""
     said: dict[str, Any] = {"cause": one.cause.value}
     for key, row, named in (

@@ -41,7 +41,7 @@ class Additions:
 
 
 class Directory:
-    """Implements `naming.Naming` by the names that were sent so far."""
+    """The names of the rows of one epoch, those that were sent so far."""
 
     def __init__(self) -> None:
         self.epoch = -1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors.columns.naming import Naming
+from actors.columns.name_directory import Directory
 from actors.protocol.bodies import DomainReleased, DomainReserved
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
@@ -24,7 +24,7 @@ class ClaimBook:
         return tuple(self._active.values())
 
     def refused(
-        self, plan: Plan, reason: str, snapshot: Snapshot, policy: Policy, naming: Naming, *, epoch: int, now: float
+        self, plan: Plan, reason: str, snapshot: Snapshot, policy: Policy, naming: Directory, *, epoch: int, now: float
     ) -> DomainReserved | None:
         """Count a refused plan; returns the claim to record if its gang was refused too often in a row.
 
@@ -55,14 +55,14 @@ class ClaimBook:
         else:
             self._active.pop(body.podgroup, None)
 
-    def over(self, snapshot: Snapshot, naming: Naming, now: float) -> list[tuple[DomainReserved, str]]:
+    def over(self, snapshot: Snapshot, naming: Directory, now: float) -> list[tuple[DomainReserved, str]]:
         """Claims that are to end now, and why."""
         self._forget_podgroups_that_are_gone(snapshot, naming)
         rows = naming.podgroup_rows([one.podgroup for one in self.active]).tolist()
         ends = ((one, why_over(row, one.expires_at, snapshot, now)) for one, row in zip(self.active, rows, strict=True))
         return [(one, why) for one, why in ends if why is not None]
 
-    def _forget_podgroups_that_are_gone(self, snapshot: Snapshot, naming: Naming) -> None:
+    def _forget_podgroups_that_are_gone(self, snapshot: Snapshot, naming: Directory) -> None:
         names = list(self._refusals)
         for name, row in zip(names, naming.podgroup_rows(names).tolist(), strict=True):
             if row == NONE or not snapshot.podgroups.alive[row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from actors.broker.ledger import Lease
-from actors.columns.naming import Naming
+from actors.columns.name_directory import Directory
 from actors.commit.decision_book import DecisionBook
 from actors.commit.judged import Judged
 from actors.commit.record_writer import RecordWriter
@@ -25,7 +25,7 @@ class ClaimRecords:
         Its claims are begun and ended here.
     """
 
-    def __init__(self, book: DecisionBook, writer: RecordWriter, policy: Policy, naming: Naming) -> None:
+    def __init__(self, book: DecisionBook, writer: RecordWriter, policy: Policy, naming: Directory) -> None:
         self._book, self._writer, self._policy, self._naming = book, writer, policy, naming
 
     def refused(self, judged: Judged, lease: Lease, now: float) -> None:

@@ -16,7 +16,7 @@ import msgpack
 from actors.broker.bus import Bus
 from actors.broker.ledger import Duplicate, Fenced, Lease, Ledger, Record, Recorded, RecordOutcome
 from actors.columns.decision_message import decision
-from actors.columns.naming import Naming
+from actors.columns.name_directory import Directory
 from actors.commit.claim_records import ClaimRecords
 from actors.commit.decision_book import DecisionBook
 from actors.commit.decision_metrics import count_decision, count_from_zero
@@ -80,7 +80,7 @@ class Committer:
         ledger: Ledger,
         bus: Bus,
         policy: Policy,
-        naming: Naming,
+        naming: Directory,
         telemetry: Telemetry,
         *,
         owner: str,

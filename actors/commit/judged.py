@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from actors.broker.ledger import Record
-from actors.columns.naming import Naming
+from actors.columns.name_directory import Directory
 from actors.contracts import Offer
 from actors.observability.traces import Work
 from actors.protocol.bodies import JudgedOn, PlanCommitted, PlannedOn
@@ -51,7 +51,7 @@ class Recordable:
     work: Work
 
 
-def named(offer: Offer, snapshot: Snapshot, naming: Naming) -> dict[str, str | None]:
+def named(offer: Offer, snapshot: Snapshot, naming: Directory) -> dict[str, str | None]:
     """Whose plan an offer is, as attributes of a span; without names if its rows are those of another epoch."""
     made = offer.plan.statement
     if made.preemptor == NONE or offer.plan.assumes.epoch != snapshot.epoch:
@@ -61,7 +61,7 @@ def named(offer: Offer, snapshot: Snapshot, naming: Naming) -> dict[str, str | N
     return {"action": made.action, "preemptor": preemptor, "queue": queue}
 
 
-def planned_on(offer: Offer, snapshot: Snapshot, naming: Naming) -> PlannedOn:
+def planned_on(offer: Offer, snapshot: Snapshot, naming: Directory) -> PlannedOn:
     """What an accepted plan follows from. What paused is not named if it is too much, or newer than our own state."""
     assumes, began = offer.plan.assumes, offer.began
     told = len(began.paused) <= _PAUSED and max(began.paused, default=0) < len(snapshot.podgroups)

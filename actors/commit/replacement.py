@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from actors.columns.decision_message import decision
-from actors.columns.naming import Naming
+from actors.columns.name_directory import Directory
 from actors.commit.reservations import HeldReservation
 from actors.protocol.bodies import JudgedOn, Overdue, PlanCommitted, PlanWithdrawn
 from pipeline.actions.substitution import substitute
@@ -52,7 +52,7 @@ class Moment:
 
     snapshot: Snapshot
     policy: Policy
-    naming: Naming
+    naming: Directory
     epoch: int
     on: JudgedOn
 

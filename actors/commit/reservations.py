@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from actors.columns.naming import Naming
+from actors.columns.name_directory import Directory
 from actors.protocol.bodies import PlanCommitted
 from pipeline.cluster.arrays import frozen
 from pipeline.decision import reservation
@@ -45,7 +45,7 @@ class HeldReservation:
     expires_at: float
     deadline: float
 
-    def in_rows(self, naming: Naming) -> reservation.Reservation:
+    def in_rows(self, naming: Directory) -> reservation.Reservation:
         """The reservation in rows of the epoch of ``naming``."""
         return reservation.Reservation(
             naming.task_rows(self.tasks),
