@@ -80,7 +80,7 @@ def keep_up(snapshot: Snapshot, otherwise: str, podgroups: Sequence[int], begun:
     promised = [podgroup for podgroup in podgroups if snapshot.counts.waiting[podgroup]]
     if not promised:
         return True
-    tasks, rows = snapshot.tasks, np.concatenate([snapshot.tasks_of(podgroup) for podgroup in promised])
+    tasks, (rows, _) = snapshot.tasks, snapshot.tasks_of_all(np.array(promised))
     rest = rows[(tasks.status[rows] == PENDING) & (tasks.nominated[rows] != NONE) & ~is_among(rows, begun)]
     return len(rest) == 0 or start_after(snapshot, otherwise, promised, begun, rest)
 

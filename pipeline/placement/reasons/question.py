@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, sealed
+from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows, sealed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.keeping import cached_property
+from pipeline.placement.domains import required_domains
 from pipeline.placement.need import Need, need_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -117,7 +118,7 @@ class Question:
     def room_at_most(self) -> Longs:
         """int64[N, R]: what nodes would have without any work but that of the podgroups themselves."""
         snapshot, tasks = self.snapshot, self.snapshot.tasks
-        mine = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in self.attempt.podgroups])
+        mine, _ = snapshot.tasks_of_all(np.array(self.attempt.podgroups))
         mine = mine[tasks.runs(mine)]
         held = np.zeros_like(snapshot.nodes.allocatable)
         snapshot.add_requests(mine, held, tasks.node[mine])
@@ -126,10 +127,5 @@ class Question:
     @cached_property
     def domains(self) -> Rows:
         """int64[D]: domains in which the podgroups may lie, beside their tasks that have a node; there may be none."""
-        offered, topology = self.host.domains(self.attempt.podgroups, self.purpose), self.snapshot.topology
-        levels = self.snapshot.podgroups.required_level[list(self.attempt.podgroups)]
-        if offered is not None or (levels == NONE).all():
-            return np.zeros(1, np.int64) if offered is None else offered
-        nodes = [self.snapshot.place_of(self.snapshot.tasks_of(podgroup)) for podgroup in self.attempt.podgroups]
-        held = np.concatenate(nodes).astype(np.int64)
-        return topology.holding(topology.at_level(int(levels.max())), held[held != NONE])
+        offered = self.host.domains(self.attempt.podgroups, self.purpose)
+        return required_domains(self.snapshot, self.attempt.podgroups) if offered is None else offered

@@ -9,12 +9,13 @@ from pipeline.cluster.rules.minimum import leaves_with, starts_with
 from pipeline.cluster.rules.reaching import in_whole_subgroups
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.statement import Statement, statement
+from pipeline.placement.domains import required_domains
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.layout import gang_allocation
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.records import replace
-from pipeline.solvers.gather.bounds import gathers, must
+from pipeline.solvers.gather.bounds import gathers
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, first_of, gathered, most, numbers_of, of_some
 from pipeline.solvers.gather.multiples import steps_of
 from pipeline.solvers.gather.needs import of_each_subgroup, other_ways, served, within_reach
@@ -42,17 +43,17 @@ def allocate(
         return made
     others = of_each_subgroup(host.to_start, need)
     if need.minimum > 0:
-        others = other_ways(host, host.to_start, need, must(snapshot, podgroups), lambda: snapshot.room.future)
+        outer = required_domains(snapshot, podgroups)
+        others = other_ways(host, host.to_start, need, outer, lambda: snapshot.room.future)
     return next((made for one in others if (made := _placed(host, one, action, surplus_limit)) is not None), None)
 
 
 def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> Statement | None:
     """Place one way to make up the minimum, and then the surplus."""
     snapshot, podgroups = host.context.snapshot, need.podgroups
+    outer = required_domains(snapshot, podgroups)
     if need.minimum == 0:  # each task starts by itself: one that could not does not keep the others waiting
-        takes = served(
-            need, host.allowed(need.shapes) & _inside(snapshot, must(snapshot, podgroups)), snapshot.room.future
-        )
+        takes = served(need, host.allowed(need.shapes) & _inside(snapshot, outer), snapshot.room.future)
         need = of_some(need, takes[need.shape] & _alone_within_quota(host, need))
     many = _within_quota(host, need, surplus_limit)
     if many == 0 or many < need.minimum:
@@ -65,7 +66,7 @@ def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> S
         site = GatherSite(
             snapshot, need, np.array(room), allowed, existing, need.tasks[:0], snapshot.once(tree_of), steps=steps
         )
-        found = _gathered(site, must(snapshot, podgroups))
+        found = _gathered(site, outer)
         if found is not None and host.binding:
             found = _whole_parts(site, found)
         if found is not None:

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.topology import ROOT
+from pipeline.placement.domains import held_nodes, required_domains
 
 
 def gathers(snapshot: Snapshot, podgroups: Sequence[int]) -> bool:
@@ -16,22 +14,11 @@ def gathers(snapshot: Snapshot, podgroups: Sequence[int]) -> bool:
     return any(bool((one != NONE).any()) for one in said)
 
 
-def must(snapshot: Snapshot, podgroups: Sequence[int]) -> Rows:
-    """int64[D]: domains of the deepest layer that any podgroup requires; all must lie together in one of them.
-
-    If some of their tasks run or are promised nodes already, only domains that hold those.
-    """
-    level = int(snapshot.podgroups.required_level[list(podgroups)].max())
-    if level == NONE:
-        return np.array([ROOT], np.int64)
-    return snapshot.topology.holding(snapshot.topology.at_level(level), _held(snapshot, podgroups))
-
-
 def layers(snapshot: Snapshot, podgroups: Sequence[int]) -> Iterator[Rows]:
-    """Domains by layer: of each layer that any of them prefers, the narrowest first, then ``must``."""
+    """Domains by layer: of each layer that any of them prefers, the narrowest first, then ``required_domains``."""
     groups, rows, topology = snapshot.podgroups, list(podgroups), snapshot.topology
-    required, outer = int(groups.required_level[rows].max()), must(snapshot, podgroups)
-    held = _held(snapshot, podgroups)
+    required, outer = int(groups.required_level[rows].max()), required_domains(snapshot, podgroups)
+    held = held_nodes(snapshot, podgroups)
     wanted = {level for row in rows for level in _preferred(snapshot, row) if level > required}
     for level in sorted(wanted, reverse=True):
         domains = topology.holding(topology.at_level(level), held)
@@ -49,9 +36,3 @@ def _preferred(snapshot: Snapshot, podgroup: int) -> list[int]:
     if listed:
         return [names.index(name) for name in listed if name in names]
     return list(range(int(snapshot.podgroups.preferred_level[podgroup]) + 1))
-
-
-def _held(snapshot: Snapshot, podgroups: Sequence[int]) -> Rows:
-    """Nodes that tasks of the podgroups hold or are promised."""
-    nodes = np.concatenate([snapshot.place_of(snapshot.tasks_of(podgroup)) for podgroup in podgroups])
-    return np.asarray(nodes[nodes != NONE], np.int64)

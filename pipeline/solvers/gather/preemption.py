@@ -22,6 +22,7 @@ from pipeline.decision.headroom import takes_lasting
 from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of
 from pipeline.decision.price import lost_work
 from pipeline.decision.statement import Statement, taking_back
+from pipeline.placement.domains import required_domains
 from pipeline.placement.need import Need
 from pipeline.placement.outranked import made_anew, or_breaking, outranked, unpromised
 from pipeline.placement.refusal import refusal_of
@@ -29,7 +30,7 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.records import replace
-from pipeline.solvers.gather.bounds import layers, must
+from pipeline.solvers.gather.bounds import layers
 from pipeline.solvers.gather.leaving.out_of_order import differs_by_order
 from pipeline.solvers.gather.leaving.search import GatherSearch
 from pipeline.solvers.gather.multiples import steps_of
@@ -57,7 +58,7 @@ def _made_room(attempt: Attempt, host: Host) -> Plan | NoPlan:
     found = _for_need(attempt, host, need)
     if isinstance(found, Plan) or steps_of(attempt.snapshot, attempt.podgroups, need.tasks) is not None:
         return found
-    outer = must(attempt.snapshot, attempt.podgroups)
+    outer = required_domains(attempt.snapshot, attempt.podgroups)
     others = other_ways(host, asked, need, outer, lambda: _at_most(attempt, host, need))
     return next((one for other in others if isinstance(one := _for_need(attempt, host, other), Plan)), found)
 
@@ -135,7 +136,7 @@ def _first_of(search: GatherSearch, attempt: Attempt) -> tuple[MadeRoom | None, 
 def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> Reason | None:
     """Why the job may not evict any task, or None: the preemption policy of any member counts for all."""
     snapshot, groups = attempt.snapshot, list(attempt.podgroups)
-    members = np.concatenate([snapshot.tasks_of(podgroup) for podgroup in groups])
+    members, _ = snapshot.tasks_of_all(np.array(groups))
     waiting = members[snapshot.tasks.status[members] == PENDING]
     may = snapshot.podgroups.may_preempt[groups].all() and snapshot.tasks.may_preempt[waiting].all()
     short = need.short > 0 or need.minimum == 0
