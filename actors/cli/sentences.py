@@ -133,17 +133,13 @@ def decision_lines(
         yield f"  {end}"
 
 
-def condition_words(condition: Mapping[str, Any]) -> str:
-    """Why a podgroup is not scheduled, in numbers."""
+def condition_lines(condition: Mapping[str, Any], before: str = "  ", after: str = "") -> Iterator[str]:
+    """Why a podgroup is not scheduled, in numbers, with some words around; and what holds it back before any search."""
     counts = f"{condition['schedulable']} of {condition['tasks']} tasks ready"
     more = "".join(f", {condition[name]} {name}" for name in ("promised", "gated", "ending") if condition[name])
     lacks = f"; its minimum of {condition['minimum']} lacks {condition['unready']}"
     again = "" if condition["retried"] or condition["ending"] else "; nothing of it waits any more"
-    return f"{condition['condition']} ({condition['reason']}): {counts}{more}{lacks}{again}"
-
-
-def condition_lines(condition: Mapping[str, Any]) -> Iterator[str]:
-    """What holds a podgroup back that is not even searched for."""
+    yield f"{before}{condition['condition']} ({condition['reason']}): {counts}{more}{lacks}{again}{after}"
     yield from _obstacle_lines(condition.get("obstacles", ()))
 
 

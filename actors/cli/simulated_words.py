@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from actors.cli.sentences import attempt_lines, condition_lines, condition_words, decision_lines
+from actors.cli.sentences import attempt_lines, condition_lines, decision_lines
 
 
 def in_words(result: Mapping[str, Any]) -> str:
@@ -27,8 +27,7 @@ def _why(told: Mapping[str, Any]) -> Iterator[str]:
     for number, made in enumerate(told["decisions"], 1):
         yield from decision_lines(made, f"{number} in cycle {made['cycle']}")
     for name, condition in told["podgroups"].items():
-        yield f"{name} is {condition_words(condition)}"
-        yield from condition_lines(condition)
+        yield from condition_lines(condition, f"{name} is ")
         for attempt in condition["attempts"]:
             yield from attempt_lines(attempt)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from actors.broker.bus import DECISIONS, Bus, Entry, id_order
 from actors.cli.live.reading import at, reading
-from actors.cli.sentences import attempt_lines, condition_lines, condition_words, decision_lines, listed, many, told
+from actors.cli.sentences import attempt_lines, condition_lines, decision_lines, listed, many, told
 from actors.configuration.settings import Settings
 from actors.documents.results import say
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
@@ -188,12 +188,10 @@ def still(waits: PendingReasons) -> Iterator[str]:
         place = f", {waits.place[0]} of {waits.place[1]} in order" if waits.place is not None else ""
         yield f"{waits.podgroup} starves{began}{place}; nothing was found for it at {since}"
         if waits.condition is not None:
-            yield f"  {condition_words(waits.condition)}"
             yield from condition_lines(waits.condition)
     elif waits.condition is not None:
         began = at(waits.since) if waits.since is not None else since
-        yield f"{waits.podgroup} is {condition_words(waits.condition)} since {began}"
-        yield from condition_lines(waits.condition)
+        yield from condition_lines(waits.condition, f"{waits.podgroup} is ", f" since {began}")
     for one in waits.attempts:
         yield from attempt_lines(one)
 

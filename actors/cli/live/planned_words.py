@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from actors.cli.sentences import NAMED, attempt_lines, condition_lines, condition_words, decision_lines, many
+from actors.cli.sentences import NAMED, attempt_lines, condition_lines, decision_lines, many
 
 #: When a gang starts.
 AT_ONCE, LATER, NO = "at once", "after evictions", "no"
@@ -55,7 +55,6 @@ def _waits(condition: Mapping[str, Any] | None, waiting: int) -> Iterator[str]:
         yield "  it has no task that waits for a node"
     if condition is None:
         return
-    yield f"  {condition_words(condition)}"
     yield from condition_lines(condition)
     for attempt in condition["attempts"]:
         yield from attempt_lines(attempt)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actors.cli.sentences import condition_lines, decision_lines
+from actors.cli.sentences import attempt_lines, decision_lines
 from pipeline.decision.obstacle import Cause
 
 MADE = {
@@ -32,5 +32,6 @@ def test_a_proof_says_how_much_breaks_whichever_way_room_is_made(excess: float, 
 def test_memory_is_told_with_a_suffix_and_amounts_that_differ_read_otherwise(
     obstacle: dict[str, Any], said: str
 ) -> None:
-    (line,) = condition_lines({"obstacles": [obstacle | {"what": "memory"}]})
+    told = {"action": "preempt", "reason": "quota", "minimum": 1, "obstacles": [obstacle | {"what": "memory"}]}
+    _, line = attempt_lines(told)
     assert said in line
