@@ -35,7 +35,7 @@ from actors.observability.telemetry import start as start_telemetry
 from actors.observability.traces import SPAN_ATTEMPT, SPAN_CYCLE, SPAN_INGEST, SPAN_JUDGE, SPAN_RECORD, SpanRecord
 from actors.processes.service_process import ServiceProcess
 from actors.protocol.bodies import PlanCommitted
-from actors.protocol.envelopes import Message, Outgoing, decode_decisions
+from actors.protocol.envelopes import Outgoing, decisions_in
 
 _FLEET = "live"
 #: Nodes of eight devices in racks, ten tasks on each: eight of one device, two of none.
@@ -123,8 +123,8 @@ def _recorded(bus: RedisBus) -> dict[str, float]:
 
 def _placed(entry: Entry) -> Iterator[str]:
     """Gangs that a decision gives their room."""
-    for message in decode_decisions(entry):
-        body = message.body if isinstance(message, Message) else None
+    for message in decisions_in([entry]):
+        body = message.body
         if isinstance(body, PlanCommitted) and body.preemptor is not None and body.preemptor.startswith(_ARRIVALS):
             yield body.preemptor
 

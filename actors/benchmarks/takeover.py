@@ -23,7 +23,7 @@ from actors.fleets.process import FleetLoop, FleetPace, simulated
 from actors.observability.telemetry import start as start_telemetry
 from actors.processes.service_process import ServiceProcess
 from actors.protocol.bodies import PlanCommitted
-from actors.protocol.envelopes import Message, decode_decisions
+from actors.protocol.envelopes import decisions_in
 
 RUNS = 5
 _FLEET, _SEED = "takeover", 7
@@ -98,8 +98,7 @@ def _once(bus: RedisBus, services: list[ServiceProcess]) -> _Takeover:
 
 def _epochs(entries: Sequence[Entry]) -> list[int]:
     """The epoch of the lease of each plan among the entries."""
-    read = [one for entry in entries for one in decode_decisions(entry)]
-    return [one.body.epoch for one in read if isinstance(one, Message) and isinstance(one.body, PlanCommitted)]
+    return [one.body.epoch for one in decisions_in(entries) if isinstance(one.body, PlanCommitted)]
 
 
 @contextmanager

@@ -155,6 +155,11 @@ def decode_decisions(entry: Entry) -> list[Message | RefusedMessage]:
     return list(_decode(entry, DECISION_KINDS, DECISION_LIMITS))
 
 
+def decisions_in(entries: Iterable[Entry]) -> Iterator[Message]:
+    """What some entries of the decisions stream say, without messages that are refused."""
+    return (one for entry in entries for one in decode_decisions(entry) if isinstance(one, Message))
+
+
 def _decode(
     entry: Entry, kinds: Mapping[str, type[BaseModel]], limits: WireLimits
 ) -> Iterator[Message | RefusedMessage]:

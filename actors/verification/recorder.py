@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from actors.broker.bus import DECISIONS, EVENTS, Bus, Entry
-from actors.protocol.envelopes import Message, decode_decisions
+from actors.protocol.envelopes import Message, decisions_in
 
 GROUP = "history"
 _BLOCK_MS = 100
@@ -40,10 +40,8 @@ class Recorder:
         for stream, entries, kept in ((DECISIONS, decisions, self.decisions), (EVENTS, events, self.events)):
             kept.extend(entries)
             self._bus.acknowledge(stream, GROUP, [entry.id for entry in entries])
-        for entry in decisions:
-            for message in decode_decisions(entry):
-                if isinstance(message, Message):
-                    self._heard(message)
+        for message in decisions_in(decisions):
+            self._heard(message)
         return bool(decisions or events)
 
     def run(self, stop: threading.Event) -> None:

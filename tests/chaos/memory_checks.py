@@ -16,7 +16,7 @@ from actors.broker.memory_bus import MemoryBus
 from actors.fleets.fleet_tasks import OVER
 from actors.ingestion.ingestor import Ingestor
 from actors.protocol.bodies import PlanCommitted
-from actors.protocol.envelopes import Message, decode_decisions
+from actors.protocol.envelopes import decisions_in
 from actors.verification.audit import audited
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
@@ -138,10 +138,9 @@ def rested(world: World) -> list[str]:
 def _answers(world: World) -> Iterator[str]:
     """A plan has one verdict; who was told that it is accepted finds it in the stream, once."""
     recorded: Counter[tuple[str, int]] = Counter()
-    for entry in world.bus.history.get(DECISIONS, ()):
-        for message in decode_decisions(entry):
-            if isinstance(message, Message) and isinstance(message.body, PlanCommitted):
-                recorded[message.body.plan_id, message.revision] += 1
+    for message in decisions_in(world.bus.history.get(DECISIONS, ())):
+        if isinstance(message.body, PlanCommitted):
+            recorded[message.body.plan_id, message.revision] += 1
     for plan, said in world.noted.verdicts.items():
         if len(set(said)) > 1:
             yield f"plan {plan} was answered {said}"

@@ -16,7 +16,7 @@ from actors.broker.stream_order import merged
 from actors.ingestion.interpreter import Interpreter
 from actors.ingestion.known.state import SCHEMA
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
-from actors.protocol.envelopes import Message, RefusedMessage, decode_decisions, decode_events
+from actors.protocol.envelopes import Message, RefusedMessage, decisions_in, decode_decisions, decode_events
 from actors.verification.audit import audited
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING
@@ -113,7 +113,7 @@ def _ended_alone(world: World) -> list[str]:
 
 def _one_writer(decisions: Sequence[Entry]) -> list[str]:
     """Who lost the lease writes nothing after its successor (14)."""
-    messages = [one for entry in decisions for one in decode_decisions(entry) if isinstance(one, Message)]
+    messages = decisions_in(decisions)
     plans = [(one, one.body.epoch) for one in messages if isinstance(one.body, PlanCommitted | PlanWithdrawn)]
     return [
         f"decision {late.entry} was recorded under epoch {epoch}, after one under epoch {before}"

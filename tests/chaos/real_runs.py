@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from actors.broker.bus import DECISIONS, EVENTS, BrokerUnreachable
 from actors.protocol.bodies import PlanCommitted
-from actors.protocol.envelopes import Message, decode_decisions
+from actors.protocol.envelopes import decisions_in
 from actors.ray_runtime.cluster import RayRefused
 from actors.verification.history import in_order
 from pipeline.policy import Policy
@@ -99,8 +99,7 @@ def told_in_order(here: World) -> list[str]:
 
 def _evicted(here: World, task: str) -> bool:
     """Whether a decision evicts the task."""
-    messages = (one for entry in here.history.of(DECISIONS) for one in decode_decisions(entry))
-    plans = (one.body for one in messages if isinstance(one, Message) and isinstance(one.body, PlanCommitted))
+    plans = (one.body for one in decisions_in(here.history.of(DECISIONS)) if isinstance(one.body, PlanCommitted))
     return any(eviction.task == task for plan in plans for eviction in plan.evictions)
 
 

@@ -19,7 +19,7 @@ from actors.fleets.background import Background
 from actors.fleets.simulated import SimulatedFleet
 from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
-from actors.protocol.envelopes import Message, decode_decisions
+from actors.protocol.envelopes import decisions_in
 from actors.ray_runtime.cluster import RayRefused, ray_cluster
 from actors.ray_runtime.pipeline import START_LIMIT_S, Pipeline
 from actors.ray_runtime.process import Wiring
@@ -139,8 +139,7 @@ class World:
 
     def newest_epoch(self) -> int:
         """The epoch of the newest decision, 0 before the first."""
-        messages = [one for entry in self.bus.newest(DECISIONS, count=50) for one in decode_decisions(entry)]
-        bodies = [one.body for one in messages if isinstance(one, Message)]
+        bodies = [one.body for one in decisions_in(self.bus.newest(DECISIONS, count=50))]
         return max((one.epoch for one in bodies if isinstance(one, PlanCommitted | PlanWithdrawn)), default=0)
 
     # -- the broker --------------------------------------------------------------------------------------------

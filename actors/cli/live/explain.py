@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
-from actors.broker.bus import DECISIONS, Bus, Entry, id_order
+from actors.broker.bus import DECISIONS, Bus, id_order
 from actors.cli.live.reading import at, reading
 from actors.cli.sentences import attempt_lines, condition_lines, decision_lines, listed, many, told
 from actors.configuration.settings import Settings
 from actors.documents.results import say
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
-from actors.protocol.envelopes import Message, decode_decisions
+from actors.protocol.envelopes import Message, decisions_in
 from actors.protocol.outcomes import fulfilled
 from actors.search.pending_reasons import PendingReasons, newest
 
@@ -146,7 +146,7 @@ def decided(bus: Bus) -> Iterator[Made]:
         plan: f"fulfilled at {at(one.at)}: each of its tasks has started, or is gone"
         for plan, one in fulfilled(bus).items()
     }
-    for entry, message in _messages(bus):
+    for message in _messages(bus):
         made = message.body
         if isinstance(made, PlanWithdrawn):
             ended[made.plan_id] = f"withdrawn: {made.reason}"
@@ -154,19 +154,16 @@ def decided(bus: Bus) -> Iterator[Made]:
             if made.replaces is not None:
                 late = listed([one.task for one in made.overdue])
                 ended[made.replaces] = f"replaced by decision {message.revision}: {late} did not end in time"
-            at_s = id_order(entry.id)[0] / 1000
+            at_s = id_order(message.entry)[0] / 1000
             yield Made(made, message.revision, at_s, _trace_id(message), ended.pop(made.plan_id, None))
 
 
-def _messages(bus: Bus) -> Iterator[tuple[Entry, Message]]:
+def _messages(bus: Bus) -> Iterator[Message]:
     """What was decided, newest first."""
     before: str | None = None
     while entries := bus.newest(DECISIONS, count=_PAGE, before=before):
         before = entries[-1].id
-        for entry in entries:
-            for message in decode_decisions(entry):
-                if isinstance(message, Message):
-                    yield entry, message
+        yield from decisions_in(entries)
 
 
 def _trace_id(message: Message) -> str:
@@ -199,7 +196,7 @@ def still(waits: PendingReasons) -> Iterator[str]:
 def claims(bus: Bus, podgroup: str | None) -> Iterator[DomainReserved]:
     """Domains that are kept for a podgroup (None: for all), the newest first."""
     seen: set[str] = set()
-    for _, message in _messages(bus):
+    for message in _messages(bus):
         body = message.body
         if not isinstance(body, DomainReserved | DomainReleased) or body.podgroup in seen:
             continue
