@@ -12,11 +12,12 @@ Volcano it counts towards the minimum as it is ("Gang Plugin", section 3.2), so 
 stays below its minimum.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Rows, is_among, sealed
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Rows, is_among, sealed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import MATCH_POLICY_NAMES, ONCE_SATISFIED, ONLY_WAITING, PENDING, PHASE_RUNNING, UNSTATED
 from pipeline.policy import Policy
@@ -90,33 +91,27 @@ def stated_policy(policy: Bytes, otherwise: str) -> Bytes:
     return np.where(policy == UNSTATED, MATCH_POLICY_NAMES.index(otherwise), policy).astype(np.uint8)
 
 
-def _view(otherwise: str, *, room: bool) -> Callable[[Snapshot], Snapshot]:
-    """The minima to start with, or those for which ``room`` is made.
+def _view(snapshot: Snapshot, otherwise: str, *, room: bool) -> Snapshot:
+    """The snapshot with the minima to start with, or with those for which ``room`` is made.
 
     Where any podgroup starts with others, those without a waiting task count too: the others ask about them.
     """
-
-    def view(snapshot: Snapshot) -> Snapshot:
-        groups, counts, least = snapshot.podgroups, snapshot.counts, snapshot.podgroups.min_available
-        policies = ONCE_SATISFIED, ONLY_WAITING
-        if MATCH_POLICY_NAMES.index(otherwise) not in policies and groups.match_policy.max(initial=0) < min(policies):
-            return snapshot  # as it mostly is: no podgroup has one of these policies
-        stated, asked = stated_policy(groups.match_policy, otherwise), groups.alive
-        if not (groups.gang_group != NONE).any():
-            asked = asked & ((counts.pending > 0) | (counts.waiting > 0))
-        once = asked & (stated == ONCE_SATISFIED) & ((counts.valid if room else counts.ready) < least)
-        if once.any():
-            once &= has_run(snapshot)
-        only = asked & (stated == ONLY_WAITING) & (counts.ready > 0)
-        if not (once | only).any():
-            return snapshot
-        enough = np.where(once, counts.valid if room else 0, least)
-        needed = np.where(only, least + counts.ready, enough).astype(np.int32)
-        return replace(snapshot, podgroups=replace(groups, min_available=sealed(needed))).following(
-            snapshot, np.zeros(0, np.int64)
-        )
-
-    return view
+    groups, counts, least = snapshot.podgroups, snapshot.counts, snapshot.podgroups.min_available
+    policies = ONCE_SATISFIED, ONLY_WAITING
+    if MATCH_POLICY_NAMES.index(otherwise) not in policies and groups.match_policy.max(initial=0) < min(policies):
+        return snapshot  # as it mostly is: no podgroup has one of these policies
+    stated, asked = stated_policy(groups.match_policy, otherwise), groups.alive
+    if not (groups.gang_group != NONE).any():
+        asked = asked & ((counts.pending > 0) | (counts.waiting > 0))
+    once = asked & (stated == ONCE_SATISFIED) & ((counts.valid if room else counts.ready) < least)
+    if once.any():
+        once &= has_run(snapshot)
+    only = asked & (stated == ONLY_WAITING) & (counts.ready > 0)
+    if not (once | only).any():
+        return snapshot
+    enough = np.where(once, counts.valid if room else 0, least)
+    needed = np.where(only, least + counts.ready, enough).astype(np.int32)
+    return replace(snapshot, podgroups=replace(groups, min_available=sealed(needed))).following(snapshot, NO_ROWS)
 
 
 def has_run(snapshot: Snapshot) -> Bools:
@@ -128,5 +123,6 @@ def has_run(snapshot: Snapshot) -> Bools:
     return np.asarray(run | together)
 
 
-_TO_START = {one: _view(one, room=False) for one in MATCH_POLICY_NAMES[1:]}
-_TO_MAKE_ROOM = {one: _view(one, room=True) for one in MATCH_POLICY_NAMES[1:]}
+#: What is asked of a snapshot ``once``, by the policy of podgroups that state none.
+_TO_START = {one: partial(_view, otherwise=one, room=False) for one in MATCH_POLICY_NAMES[1:]}
+_TO_MAKE_ROOM = {one: partial(_view, otherwise=one, room=True) for one in MATCH_POLICY_NAMES[1:]}
