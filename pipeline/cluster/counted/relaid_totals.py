@@ -5,9 +5,9 @@ from dataclasses import fields
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Ids, Longs, sealed
+from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.counted.totals import Sums, Totals, Usage
 from pipeline.cluster.tables import Nodes
-from pipeline.kernels import writing
 from pipeline.records import replace
 
 
@@ -45,18 +45,12 @@ def on_nodes(totals: Totals, node_of: Ids, card_of: Ids, nodes: Nodes) -> Totals
 
 def on_queues(totals: Totals, queue: Ids, queues: int) -> Totals:
     """``totals`` on another table of queues: ``queue`` int32[G] is that of each podgroup."""
+    owner, every = queue.astype(np.int64), np.arange(len(queue), dtype=np.int32)
 
     def summed(column: Longs) -> Longs:
         result = np.zeros((queues, column.shape[1]), np.int64)
-        _sum_rows(result, queue, column)
+        add_requests(result, owner, every, column, 1)
         return sealed(result)
 
     sums = totals.podgroup_sums
     return replace(totals, queue_sums=Sums(*(summed(getattr(sums, one.name)) for one in fields(Sums))))
-
-
-@writing("total")
-def _sum_rows(total: Longs, owner: Ids, amount: Longs) -> None:
-    for at in range(len(owner)):
-        for r in range(total.shape[1]):
-            total[owner[at], r] += amount[at, r]
