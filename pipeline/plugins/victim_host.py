@@ -78,14 +78,11 @@ class VictimHost(AskedPlugins):
         """
         asked = _known_by(preemptor)
         if self._last_candidates is None or self._last_candidates[0] != asked:
-            self._last_candidates = asked, sealed(self._candidates(preemptor))
+            self._last_candidates = asked, sealed(self.may_go(preemptor))
         return self._last_candidates[1]
 
-    def may_go(self, preemptor: Preemptor, rows: Rows) -> Bools:
-        """bool[K]: which of some tasks are ``candidates``, without judging all others."""
-        return self._candidates(preemptor, rows)
-
-    def _candidates(self, preemptor: Preemptor, rows: Rows | None = None) -> Bools:
+    def may_go(self, preemptor: Preemptor, rows: Rows | None = None) -> Bools:
+        """bool[K]: which of some tasks are ``candidates``, without judging all others; without rows bool[T]."""
         snapshot = self.context.snapshot
         groups = snapshot.podgroups
         clears = preemptor.purpose is Purpose.CLEAR
