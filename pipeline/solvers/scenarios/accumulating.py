@@ -29,10 +29,6 @@ class Scenario:
         rows = self.tasks(count)
         return self.law.takes(rows) and self.ground.fits(rows)
 
-    def leading(self, count: int) -> VictimUnits:
-        """The leading units."""
-        return self.units.first(count)
-
     def tasks(self, count: int) -> Rows:
         """int64[V]: the tasks of the leading units."""
         return self.units.rows[: self.units.start[count]]

@@ -97,7 +97,7 @@ def _exchanged(scenario: Scenario, count: int, best: _Way) -> list[_Way]:
     tried in turn if others of their priority go.
     """
     snapshot = scenario.law.host.context.snapshot
-    groups = together(scenario.leading(min(max(count, _EXCHANGED), len(scenario.units))))
+    groups = together(scenario.units.first(min(max(count, _EXCHANGED), len(scenario.units))))
     if len(groups) > _EXCHANGED:
         return []
     priority = snapshot.podgroups.priority[groups.podgroup]
@@ -140,7 +140,7 @@ def _ways(scenario: Scenario, count: int) -> list[_Way]:
 
 def _left_by(scenario: Scenario, counts: Longs) -> list[Rows]:
     """The victims that several orders of return leave, int64[V] each, for each of some ascending numbers of units."""
-    units = scenario.leading(int(counts[-1]))
+    units = scenario.units.first(int(counts[-1]))
     if len(counts) > 1 and not units.whole.all():  # what goes together is not the same in all of them
         return [rows for at in range(len(counts)) for rows in _left_by(scenario, counts[at : at + 1])]
     groups = together(units)

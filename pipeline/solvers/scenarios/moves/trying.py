@@ -95,7 +95,7 @@ def _scenarios(scenario: Scenario) -> Iterator[VictimUnits]:
     count, step = scenario.ground.reached(scenario.units), 0
     last = len(scenario.units)
     while count != NONE and count <= last:
-        yield scenario.leading(count)
+        yield scenario.units.first(count)
         step += 1
         following = count + 1 if step < _ONE_BY_ONE else max(count + 1, int(count * _GROWTH))
         count = last if count < last < following else following

@@ -219,5 +219,5 @@ def test_each_refusal_is_paid_from_the_budget() -> None:
     scenario = Scenario(NodeSlice(state, need, host.allowed(need.shapes), NONE, 0, 1), law, units)
     found = accumulated(scenario, 3, Budget(1))
     assert found is not None
-    assert found.scenario.leading(found.count).rows.tolist() == [1, 2]
+    assert found.scenario.units.first(found.count).rows.tolist() == [1, 2]
     assert accumulated(scenario, 3, Budget(0)) is None
