@@ -115,6 +115,9 @@ def run(
 
     told = {"redis_url": redis_url, "ray_address": ray_address, "fleet": fleet, "profile": profile}
     chosen = load_settings(settings, **told, shadow=shadow, log_format=log_format, log_level=log_level)
+    from actors.ray_runtime import collect_seldom
+
+    collect_seldom()
     from actors.ray_runtime import service  # takes a second: only now, so that settings are refused at once
 
     raise typer.Exit(service.run(chosen))
