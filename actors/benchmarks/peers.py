@@ -27,9 +27,10 @@ from actors.cluster_file.reader import read_cluster
 from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
 from actors.configuration.profiles import load_profile
-from pipeline.cluster.arrays import NONE, frozen
+from actors.fleets.prompt import news_of
+from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.updates.events import CURRENT, Changes, TaskNews
+from pipeline.cluster.updates.events import Changes
 from pipeline.cluster.updates.fold import fold
 from pipeline.cycle import Cycle, cycle
 from pipeline.policy import Policy
@@ -139,16 +140,8 @@ def told_again(snapshot: Snapshot) -> Changes:
     """Events that say of 1,000 running tasks what they said before."""
     tasks = snapshot.tasks
     rows = np.random.default_rng(1).permutation(np.flatnonzero(tasks.node != NONE))[:_NEWS]
-    news = TaskNews(
-        row=frozen(rows, np.int64),
-        status=tasks.status[rows],
-        node=tasks.node[rows],
-        card=tasks.card[rows],
-        incarnation=frozen(np.full(len(rows), CURRENT), np.int64),
-        revision=frozen(tasks.revision[rows] + 1, np.int64),
-        at=frozen(tasks.created[rows], np.float64),
-    )
-    return Changes(tasks=news)
+    said = tasks.status[rows], tasks.node[rows], tasks.card[rows]
+    return Changes(tasks=news_of(snapshot, rows, *said, tasks.created[rows]))
 
 
 def decided(case: Opened, clock: Callable[[], float], runs: int) -> tuple[Cycle, list[float]]:

@@ -12,13 +12,14 @@ import numpy as np
 from actors.benchmarks.figures import FEW, RUNS, Figure, NotAvailable, attempt_on, digits, generated_fleet, timed
 from actors.configuration.profiles import load_profile
 from actors.fleets.generated import NOW, GangSpec
+from actors.fleets.prompt import news_of
 from pipeline.cluster.arrays import NONE, Rows, frozen
 from pipeline.cluster.checkpoint import decode, encode
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING, SUCCEEDED
 from pipeline.cluster.updates.copy_on_write import picked
-from pipeline.cluster.updates.events import CURRENT, EVICTED, Changes, NodesRelaid, TaskNews
+from pipeline.cluster.updates.events import EVICTED, Changes, NodesRelaid, TaskNews
 from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.plan import Plan
@@ -34,16 +35,9 @@ _FETCH_LIMIT_S = 30.0
 
 def ends_of(snapshot: Snapshot, rows: Rows) -> TaskNews:
     """News that half of some tasks (rows, on nodes) ended and half were evicted."""
-    half = len(rows) // 2
-    return TaskNews(
-        row=frozen(rows, np.int64),
-        status=frozen([SUCCEEDED] * half + [EVICTED] * (len(rows) - half), np.uint8),
-        node=frozen(np.full(len(rows), NONE), np.int32),
-        card=frozen(np.full(len(rows), NONE), np.int32),
-        incarnation=frozen(np.full(len(rows), CURRENT), np.int64),
-        revision=frozen(snapshot.tasks.revision[rows] + 1, np.int64),
-        at=frozen(np.full(len(rows), NOW), np.float64),
-    )
+    nowhere, status = np.full(len(rows), NONE), np.full(len(rows), EVICTED)
+    status[: len(rows) // 2] = SUCCEEDED
+    return news_of(snapshot, rows, status, nowhere, nowhere, NOW)
 
 
 def _fold_10k() -> Figure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING, TERMINATING
 from pipeline.cluster.updates.events import CURRENT, EVICTED, Changes, TaskNews
@@ -34,13 +34,19 @@ def victims_gone(snapshot: Snapshot, now: float, due: Bools | None = None) -> Sn
 def _told(snapshot: Snapshot, rows: Rows, status: int, node: Ids | Longs, card: Ids | Longs, now: float) -> Snapshot:
     if len(rows) == 0:
         return snapshot
-    news = TaskNews(
+    return fold(snapshot, Changes(tasks=news_of(snapshot, rows, np.full(len(rows), status), node, card, now)))
+
+
+def news_of(
+    snapshot: Snapshot, rows: Rows, status: Longs | Bytes, node: Ids | Longs, card: Ids | Longs, at: float | Floats
+) -> TaskNews:
+    """News of tasks (int64[K]) at their next revision, each in the incarnation that is known; columns are of K."""
+    return TaskNews(
         row=frozen(rows, np.int64),
-        status=frozen(np.full(len(rows), status), np.uint8),
+        status=frozen(status, np.uint8),
         node=frozen(node, np.int32),
         card=frozen(card, np.int32),
         incarnation=frozen(np.full(len(rows), CURRENT), np.int64),
         revision=frozen(snapshot.tasks.revision[rows] + 1, np.int64),
-        at=frozen(np.full(len(rows), now), np.float64),
+        at=frozen(np.full(len(rows), at), np.float64),
     )
-    return fold(snapshot, Changes(tasks=news))
