@@ -19,7 +19,7 @@ from pipeline.propose import propose
 from pipeline.solvers.gather.allocation import allocate
 from pipeline.solvers.gather.tree import Tree, tree_of
 from tests.support.depth import sampled
-from tests.support.gathering import cluster_file, running, spines, waiting
+from tests.support.gathering import children_of, cluster_file, running, spines, waiting
 
 LAYERS = st.sampled_from([{"preferred": "block"}, {"preferred": "spine"}, {"required": "block"}, {"required": "spine"}])
 
@@ -48,10 +48,6 @@ def test_the_place_of_a_gang_of_equal_tasks_is_the_best_there_is(
     assert _climb(tree, slots, chosen) == min(ranked)
     assert len(set(_child(tree, chosen, nodes))) == _fewest(tree, slots, chosen, tasks)
     assert (np.bincount(nodes, minlength=len(cores)) <= cores).all()
-
-
-def children_of(tree: Tree, vertex: int) -> list[int]:
-    return [int(row) for row in tree.child[tree.child_start[vertex] : tree.child_start[vertex + 1]]]
 
 
 def _slots(tree: Tree, slots: np.ndarray, vertex: int) -> int:

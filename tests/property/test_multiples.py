@@ -13,7 +13,7 @@ from pipeline.plugins.plugin import Context
 from pipeline.solvers.gather.allocation import allocate
 from pipeline.solvers.gather.tree import Tree, tree_of
 from tests.support.depth import sampled
-from tests.support.gathering import cluster_file, spines, waiting
+from tests.support.gathering import children_of, cluster_file, spines, waiting
 
 MULTIPLES = st.fixed_dictionaries({"block": st.integers(1, 4), "spine": st.integers(1, 6)})
 LAYERS = st.sampled_from([{"preferred": "block"}, {"preferred": "spine"}, {"required": "block"}, {"required": "spine"}])
@@ -94,10 +94,6 @@ def inside(tree: Tree, vertex: int, top: int) -> bool:
     while vertex not in (0, top):
         vertex = int(tree.parent[vertex])
     return vertex == top
-
-
-def children_of(tree: Tree, vertex: int) -> list[int]:
-    return [int(row) for row in tree.child[tree.child_start[vertex] : tree.child_start[vertex + 1]]]
 
 
 def every_number(tree: Tree, slots: list[int], own: list[int], held: list[int]) -> Takes:

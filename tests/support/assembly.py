@@ -134,6 +134,12 @@ class Assembly:
         """A podgroup arrives in the fleet."""
         self.say(self.fleet.submit(podgroup))
 
+    def give_up(self, podgroup: str = "default/big") -> None:
+        """All tasks of a podgroup end, and it is removed."""
+        tasks = [self.fleet._tasks[name] for name in self.fleet._podgroups[podgroup].tasks]
+        self.say([self.fleet._end(task, "Failed", replaced=False) for task in tasks])
+        self.say(list(self.fleet._gone(podgroup)))
+
     def hear(self) -> bool:
         """Fold what has come and tell everybody; whether the fleet is known."""
         told = self.ingest.turn(block_ms=0)

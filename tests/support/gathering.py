@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from actors.cli.simulate import simulate
+from pipeline.solvers.gather.tree import Tree
 
 #: By spine, by block: the nodes. Two spines of two blocks of two nodes, as in "Network-Topology Aware".
 TWO_BY_TWO = {"s1": {"b1": ["n1", "n2"], "b2": ["n3", "n4"]}, "s2": {"b3": ["n5", "n6"], "b4": ["n7", "n8"]}}
@@ -92,6 +93,10 @@ class Outcome:
     @property
     def bound(self) -> dict[str, str]:
         return {_plain(one["task"]): one["node"] for cycle in self.cycles for one in cycle["bindings"]}
+
+
+def children_of(tree: Tree, vertex: int) -> list[int]:
+    return tree.child[tree.child_start[vertex] : tree.child_start[vertex + 1]].tolist()
 
 
 def _plain(task: str) -> str:

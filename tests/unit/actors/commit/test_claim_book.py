@@ -42,12 +42,6 @@ class Contested(Assembly):
         )  # a plan that was refused stays refused: the next is another
         self.hear()
 
-    def give_up(self) -> None:
-        """The gang is removed."""
-        group = self.fleet._podgroups["default/big"]
-        self.say([self.fleet._end(self.fleet._tasks[name], "Failed", replaced=False) for name in group.tasks])
-        self.say(list(self.fleet._gone("default/big")))
-
     def claims(self) -> list[Any]:
         return [one for one in decisions(self) if isinstance(one, DomainReserved | DomainReleased)]
 

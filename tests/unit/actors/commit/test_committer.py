@@ -184,9 +184,7 @@ def test_victims_that_do_not_end_are_named(held: HeldBack) -> None:
 def test_a_need_that_vanishes_ends_the_reservation(held: HeldBack) -> None:
     held.committer.commit(held.offers)
     held.hear()
-    group = held.fleet._podgroups["default/big"]
-    held.say([held.fleet._end(held.fleet._tasks[name], "Failed", replaced=False) for name in group.tasks])
-    held.say(list(held.fleet._gone("default/big")))
+    held.give_up()
     held.hear()
     assert held.committer.reservations == ()
 

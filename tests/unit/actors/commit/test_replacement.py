@@ -156,9 +156,7 @@ def test_victims_that_were_not_told_to_end_are_spared_when_the_need_is_gone(watc
     """The fleet has not carried anything out yet: the withdrawal cancels the evictions."""
     watched.submit(gang("big", 3, 8, priority=5))
     watched.cycle()
-    group = watched.fleet._podgroups["default/big"]
-    watched.say([watched.fleet._end(watched.fleet._tasks[name], "Failed", replaced=False) for name in group.tasks])
-    watched.say(list(watched.fleet._gone("default/big")))
+    watched.give_up()
     watched.hear()
     cancelled = decisions(watched)[-1]
     assert isinstance(cancelled, PlanWithdrawn)

@@ -14,10 +14,16 @@ def queue(name: str, least: float | None = None, **more: Any) -> dict[str, Any]:
     return {"name": name, **({} if least is None else {"deserved": {"cpu": least}}), **more}
 
 
-def shares(total: int, queues: list[dict[str, Any]], asks: dict[str, float]) -> dict[str, float]:
+def shares(
+    total: int, queues: list[dict[str, Any]], asks: dict[str, float], *, scaled: bool = False
+) -> dict[str, float]:
+    """The runtime quota of each queue; ``scaled``: minima that do not all fit shrink."""
     groups = [waiting(name, [cpu], queue=name) for name, cpu in asks.items() if cpu]
     document = cluster_file(ONE, total, groups, queues=queues)
     document["policy"]["actions"] = []
+    if scaled:
+        setting = {"name": "elasticquota", "enabled": {"*": True}, "arguments": {"scale_minima": True}}
+        document["policy"]["tiers"] = [[setting]]
     return {name: share["cpu"] for name, share in Outcome(document).fair_share.items()}
 
 
@@ -116,22 +122,13 @@ def test_minima_that_do_not_all_fit_shrink_in_proportion_where_the_policy_says_s
     queues = [queue("a", 60), queue("b", 90)]
     asks = {"a": 100.0, "b": 100.0}
     assert shares(100, queues, asks) == {"a": 60, "b": 90}
-    assert scaled(100, queues, asks) == {"a": 40, "b": 60}
-
-
-def scaled(total: int, queues: list[dict[str, Any]], asks: dict[str, float]) -> dict[str, float]:
-    """The same as ``shares`` where minima that do not all fit shrink."""
-    groups = [waiting(name, [cpu], queue=name) for name, cpu in asks.items()]
-    document = cluster_file(ONE, total, groups, queues=queues)
-    setting = {"name": "elasticquota", "enabled": {"*": True}, "arguments": {"scale_minima": True}}
-    document["policy"] |= {"actions": [], "tiers": [[setting]]}
-    return {name: share["cpu"] for name, share in Outcome(document).fair_share.items()}
+    assert shares(100, queues, asks, scaled=True) == {"a": 40, "b": 60}
 
 
 def test_one_minimum_beyond_the_cluster_stands_too_or_shrinks_in_proportion() -> None:
     queues, asks = [queue("a", 300), queue("b", 100)], {"a": 400.0, "b": 100.0}
     assert shares(200, queues, asks) == {"a": 300, "b": 100}
-    assert scaled(200, queues, asks) == {"a": 150, "b": 50}
+    assert shares(200, queues, asks, scaled=True) == {"a": 150, "b": 50}
     children = [queue("p", 300), queue("c", 100, parent="p"), queue("d", 100, parent="p")]
     assert shares(200, children, {"c": 200, "d": 200}) == {"p": 300, "c": 150, "d": 150}
 
