@@ -47,10 +47,6 @@ class Law:
         """Whether the plugins accept the victims as a set; then they accept every part of it too."""
         return self.host.validate_set(self.preemptor, victims)
 
-    def keeps_pace(self, evicted: Rows) -> bool:
-        """Whether all that is evicted, to move or for good, may be evicted now."""
-        return self.host.keeps_pace(evicted)
-
     def takes(self, victims: Rows) -> bool:
         """Whether the queue may take the request once the victims have gone."""
         request, first = self.preemptor.request, self.preemptor.podgroups[0]

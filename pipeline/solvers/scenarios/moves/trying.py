@@ -80,7 +80,7 @@ def _is_lawful(scenario: Scenario, found: Settled) -> bool:
         lawful = len(lost) == 0 and law.takes(NO_ROWS) and _worth(scenario, found)
     else:
         lawful = law.takes(lost) and law.allows(lost if law.moves_are_free else found.evicted)
-    return lawful and law.keeps_pace(found.evicted)
+    return lawful and law.host.keeps_pace(found.evicted)
 
 
 def _some_fit(snapshot: Snapshot, need: Need, victims: Rows) -> bool:
