@@ -117,7 +117,7 @@ def _without_withdrawn(host: Host, made: Statement) -> Host:
 
 def _preemptor(made: Statement, snapshot: Snapshot) -> Preemptor:
     """The preemptor for which the statement evicts; a gang group as a whole."""
-    request = snapshot.shapes.request[snapshot.tasks.shape[made.placed]].sum(axis=0)
+    request = snapshot.request_of(made.placed).sum(axis=0)
     others = distinct(snapshot.tasks.podgroup[made.placed]).tolist()
     unit = (made.preemptor, *(podgroup for podgroup in others if podgroup != made.preemptor))
     return Preemptor(unit, request, made.purpose)

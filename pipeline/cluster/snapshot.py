@@ -95,6 +95,10 @@ class Snapshot(CarriedTables, Keeping):
         """int32[K]: the queue of each of some tasks."""
         return self.podgroups.queue[self.tasks.podgroup[rows]]
 
+    def request_of(self, rows: Rows) -> Longs:
+        """int64[K, R]: what each of some tasks asks for."""
+        return self.shapes.request[self.tasks.shape[rows]]
+
     @cached_property
     def allocated_here(self) -> Longs:
         """int64[Q, R]: what the tasks of each queue hold or are promised, without its descendants."""

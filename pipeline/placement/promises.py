@@ -30,7 +30,7 @@ def kept(host: Host, rows: Rows, node: Rows, card: Rows) -> Bools:
 
 def within_headroom(snapshot: Snapshot, rows: Rows, headroom: Longs) -> Bools:
     """bool[K]: tasks that their queues may take, in order, each after those before it."""
-    queue, request = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]]
+    queue, request = snapshot.queue_of(rows), snapshot.request_of(rows)
     result = np.ones(len(rows), bool)
     for owner in distinct(queue).tolist():
         mine = np.flatnonzero(queue == owner)

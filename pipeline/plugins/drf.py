@@ -110,7 +110,7 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
         tasks = self._base.tasks
         mine = float(self._share(self._state.held_of(np.array(preemptor.podgroups[:1]))[0] + preemptor.request))
         owners, owner = kinds_of(tasks.podgroup[rows])
-        left, request = self._state.held_of(owners), self._base.shapes.request[tasks.shape[rows]]
+        left, request = self._state.held_of(owners), self._base.request_of(rows)
         result = np.zeros(len(rows), bool)
         for position, at in enumerate(owner.tolist()):
             theirs = float(self._share(left[at] - request[position]))

@@ -140,7 +140,7 @@ class Proportion(
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
         """bool[C]: candidates in order while their queue holds more than it deserves of some resource."""
-        held = self._base.shapes.request[self._base.tasks.shape[rows]]
+        held = self._base.request_of(rows)
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
         return _above(self._base.queue_of(rows), held, unit, self._allocated, self._deserved)
 

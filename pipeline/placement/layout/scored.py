@@ -240,7 +240,7 @@ class ScoredPlacement:
         return Laid(self.node.copy(), self.card.copy(), self.now.copy())
 
     def _request(self, task: int) -> Longs:
-        return np.asarray(self._snapshot.shapes.request[self._snapshot.tasks.shape[self.tasks[task]]])
+        return np.asarray(self._snapshot.request_of(self.tasks[task]))
 
     def _on_card(self, shape: int) -> int:
         return int(self._snapshot.shapes.on_card[shape])

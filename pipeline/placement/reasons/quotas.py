@@ -61,7 +61,7 @@ def _elsewhere(asked: Question) -> Iterator[Obstacle]:
         mine = snapshot.queue_of(rows) == queue
         for name, room, lasts in _rooms(asked.host, queue, lasts=bool(stays[mine].any())):
             some = rows[mine & stays] if lasts else rows[mine]
-            total = snapshot.shapes.request[snapshot.tasks.shape[some]].sum(axis=0)
+            total = snapshot.request_of(some).sum(axis=0)
             for row in np.flatnonzero((total > room) & (total > 0)).tolist():
                 cause, whose = _limit(snapshot, queue, snapshot.allocated, row, int(room[row]), lasts=lasts)
                 what, found = snapshot.vocabulary.resources[row], float(max(room[row], 0))

@@ -188,7 +188,7 @@ class Capacity(
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
         """bool[C]: candidates in order while their queues are above what they deserve."""
         snapshot, asking = self._base, self._asking(preemptor)
-        held = snapshot.shapes.request[snapshot.tasks.shape[rows]]
+        held = snapshot.request_of(rows)
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
         return spared(snapshot.queue_of(rows), held, unit, *self._protected(preemptor), asking, self._strict)
 

@@ -123,7 +123,7 @@ class ElasticQuota(
         runtime, used = self._runtime, self._state.allocated
         queues = Held(terms.parent, used, runtime, self._floor, terms.bound, own, preemptor.request > 0)
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
-        return overused(snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]], unit, queues)
+        return overused(snapshot.queue_of(rows), snapshot.request_of(rows), unit, queues)
 
     def may_lose(self, preemptor: Preemptor) -> Bools:
         """bool[Q]: in reclaim, queues that hold more than their runtime quota of anything that is asked for."""

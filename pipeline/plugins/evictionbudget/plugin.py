@@ -87,9 +87,8 @@ class EvictionBudget(Plugin, ShieldsTasks, ShieldsAnew, FiltersTasks, ValidatesV
     def _in_proportion(self, preemptor: Preemptor, rows: Rows) -> bool:
         if self._ratio == NO_BOUND:
             return True
-        axis, shape = self._base.vocabulary.resources, self._base.tasks.shape
-        counted = (preemptor.request > 0) & np.array([name != _NOT_COUNTED for name in axis])
-        evicted = self._base.shapes.request[shape[rows]].sum(axis=0)
+        counted = (preemptor.request > 0) & np.array([name != _NOT_COUNTED for name in self._base.vocabulary.resources])
+        evicted = self._base.request_of(rows).sum(axis=0)
         return bool((evicted <= np.floor(preemptor.request * self._ratio))[counted].all())
 
     def _breaks_few(self, rows: Rows) -> bool:

@@ -187,7 +187,7 @@ class FairShare(
     def _held_by(self, rows: Rows) -> Floats:
         """float64[Q, R]: what some tasks of each queue hold, descendants included."""
         tasks, held = self._base.tasks, np.zeros(self._base.queues.guarantee.shape, np.int64)
-        np.add.at(held, self._base.podgroups.queue[tasks.podgroup[rows]], self._base.shapes.request[tasks.shape[rows]])
+        np.add.at(held, self._base.podgroups.queue[tasks.podgroup[rows]], self._base.request_of(rows))
         return with_descendants(self._queues.parent, held).astype(np.float64)
 
     def _asker(self, preemptor: Preemptor) -> tuple[int, bool]:

@@ -21,7 +21,7 @@ def turn_of(snapshot: Snapshot, podgroup: int) -> Longs:
     rows = rows[np.lexsort((tasks.order[rows], tasks.created[rows], index, -tasks.priority[rows].astype(np.int64)))]
     asked = _lacking(snapshot, podgroup, rows)
     chosen = asked if len(asked) else rows[:1]
-    return np.asarray(snapshot.shapes.request[tasks.shape[chosen]].sum(axis=0))
+    return np.asarray(snapshot.request_of(chosen).sum(axis=0))
 
 
 def _lacking(snapshot: Snapshot, podgroup: int, rows: Rows) -> Rows:

@@ -119,7 +119,7 @@ def _inside(snapshot: Snapshot, domains: Rows) -> Bools:
 def _within_quota(host: Host, need: Need, surplus_limit: int | None) -> int:
     """How many leading tasks are within their queues' headroom, and within the limit of tasks beyond the minimum."""
     snapshot = host.context.snapshot
-    queue, asks = snapshot.queue_of(need.tasks), snapshot.shapes.request[snapshot.tasks.shape[need.tasks]]
+    queue, asks = snapshot.queue_of(need.tasks), snapshot.request_of(need.tasks)
     lasts = ~snapshot.podgroups.preemptible[snapshot.tasks.podgroup[need.tasks]]
     within = len(queue) if surplus_limit is None else min(len(queue), need.minimum + surplus_limit)
     for owner in distinct(queue).tolist():
@@ -133,7 +133,7 @@ def _within_quota(host: Host, need: Need, surplus_limit: int | None) -> int:
 def _alone_within_quota(host: Host, need: Need) -> Bools:
     """bool[K]: tasks that are within their queues' headroom, each looked at by itself."""
     snapshot = host.context.snapshot
-    queue, asks = snapshot.queue_of(need.tasks), snapshot.shapes.request[snapshot.tasks.shape[need.tasks]]
+    queue, asks = snapshot.queue_of(need.tasks), snapshot.request_of(need.tasks)
     may_go = snapshot.podgroups.preemptible[snapshot.tasks.podgroup[need.tasks]]
     return np.asarray(fits(asks, host.headroom[queue]) & (may_go | fits(asks, host.lasting_headroom[queue])))
 

@@ -120,7 +120,7 @@ def _without(scenario: Scenario, refused: int) -> VictimUnits:
     kept = np.arange(len(units)) != refused
     alone = units.only(~kept)
     if scenario.law.allows(alone.rows):
-        held = np.add.reduceat(snapshot.shapes.request[snapshot.tasks.shape[units.rows]], units.start[:-1])
+        held = np.add.reduceat(snapshot.request_of(units.rows), units.start[:-1])
         queue = snapshot.podgroups.queue[units.podgroup]
         behind = np.arange(len(units)) > refused
         kept &= ~(behind & (queue == queue[refused]) & (held >= held[refused]).all(axis=1))

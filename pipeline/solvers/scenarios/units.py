@@ -93,7 +93,7 @@ def _interleaved(host: Host, units: VictimUnits) -> VictimUnits:
     queue = snapshot.podgroups.queue[units.podgroup].astype(np.int64)
     if (queue == queue[:1]).all():
         return units
-    held = np.add.reduceat(snapshot.shapes.request[snapshot.tasks.shape[units.rows]], units.start[:-1], axis=0)
+    held = np.add.reduceat(snapshot.request_of(units.rows), units.start[:-1], axis=0)
     at = np.argsort(units.podgroup, kind="stable")
     owner, upto = units.podgroup[at], np.cumsum(held[at], axis=0) - held[at]
     before = np.empty_like(held)

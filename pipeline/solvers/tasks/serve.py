@@ -70,14 +70,14 @@ def _made(host: Host, attempt: Attempt, rules: list[Rule], tasks: Rows, missing:
 
 def _of_several_sizes(snapshot: Snapshot, tasks: Rows) -> bool:
     """Whether the tasks do not all ask for the same."""
-    request = snapshot.shapes.request[snapshot.tasks.shape[tasks]]
+    request = snapshot.request_of(tasks)
     return bool((request != request[:1]).any())
 
 
 def _largest_first(snapshot: Snapshot, tasks: Rows, missing: int) -> Rows:
     """The same tasks (int64[K]), those that the minima need by size: the largest part of a node that each takes."""
     largest = np.maximum(snapshot.nodes.allocatable.max(axis=0, initial=1), 1)
-    size = (snapshot.shapes.request[snapshot.tasks.shape[tasks[:missing]]] / largest).max(axis=1)
+    size = (snapshot.request_of(tasks[:missing]) / largest).max(axis=1)
     return np.concatenate([tasks[:missing][np.argsort(-size, kind="stable")], tasks[missing:]])
 
 
@@ -132,7 +132,7 @@ def _minimal(host: Host, attempt: Attempt, made: Statement) -> Statement:
     spare = made.evictions[_spare(snapshot, made)]
     if len(spare) == 0:
         return made
-    request = snapshot.shapes.request[snapshot.tasks.shape[placed]].sum(axis=0)
+    request = snapshot.request_of(placed).sum(axis=0)
     preemptor = Preemptor(attempt.podgroups, request, attempt.purpose)
     roomy = queue_takes(host, preemptor, NO_ROWS)
     rank = host.job_rank[snapshot.tasks.podgroup[spare]], host.task_ranks(spare)

@@ -35,7 +35,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
 
 def _price(attempt: Attempt, host: Host, made: Statement) -> Price:
     snapshot, rank = attempt.snapshot, host.price_rank(attempt.purpose, attempt.podgroups[0])
-    requested = snapshot.shapes.request[snapshot.tasks.shape[made.placed]].sum(axis=0)
+    requested = snapshot.request_of(made.placed).sum(axis=0)
     domain = snapshot.topology.lowest_common(made.nominated_node[made.nominated_node != NONE])
     return price_of(snapshot, made.evictions, requested, lost_work(snapshot, attempt.now), rank, domain)
 
@@ -70,6 +70,6 @@ def _may_go(host: Host, preemptor: Preemptor, made: Statement) -> bool:
             rows = candidates(host, int(placed[first]), replace(rule, within_podgroup=within_podgroup), made.evictions)
             order = np.concatenate([order, rows[free[rows]]])
             free[rows] = False
-    largest = snapshot.shapes.request[tasks.shape[placed]].max(axis=0)
+    largest = snapshot.request_of(placed).max(axis=0)
     counted = host.task_victims(replace(preemptor, request=largest, task=int(placed[0])), order, rule.point)
     return len(order) == len(made.evictions) and bool(counted.all())

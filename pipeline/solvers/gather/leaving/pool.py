@@ -68,7 +68,7 @@ def pool_of(snapshot: Snapshot, rows: Rows, gang: Preemptor) -> Pool:
     part, unit = _parts(snapshot, rows)
     top = _highest(snapshot, rows, _whole(unit))
     return Pool(
-        rows, tasks.node[rows].astype(np.int64), snapshot.shapes.request[tasks.shape[rows]], unit, part, top,
+        rows, tasks.node[rows].astype(np.int64), snapshot.request_of(rows), unit, part, top,
         _orders(snapshot, rows, part, unit, top, gang.request),
     )  # fmt: skip
 

@@ -49,7 +49,7 @@ def _held_up(snapshot: Snapshot, podgroups: Rows, otherwise: str) -> Rows:
 def _within_queues(host: Host, rows: Rows) -> Bools:
     """bool[M]: which tasks their queues would take again once all of them have left."""
     snapshot = host.context.snapshot
-    queue, asks = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]] > 0
+    queue, asks = snapshot.queue_of(rows), snapshot.request_of(rows) > 0
     if ((host.headroom[queue] > 0) | ~asks).all():  # mostly: then what they hold now fits as well
         return np.ones(len(rows), bool)
     left: Longs = host.on(WhatIf.of(snapshot).evicting(rows), rows).headroom

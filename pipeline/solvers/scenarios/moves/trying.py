@@ -85,7 +85,7 @@ def _is_lawful(scenario: Scenario, found: Settled) -> bool:
 
 def _some_fit(snapshot: Snapshot, need: Need, victims: Rows) -> bool:
     """Whether what all nodes together have left beside the preemptor is enough for at least one of the victims."""
-    held = snapshot.shapes.request[snapshot.tasks.shape[victims]]
+    held = snapshot.request_of(victims)
     left = snapshot.room.free + held.sum(axis=0) - need.total
     return bool(((held <= left) | (held == 0)).all(axis=1).any())
 
@@ -127,6 +127,6 @@ def _worth(scenario: Scenario, found: Settled) -> bool:
         return False
     if policy.consolidation_cost_limit <= 0:
         return True
-    held = in_units(snapshot.shapes.request[snapshot.tasks.shape[found.moved]], needed_by(law.preemptor.request))
+    held = in_units(snapshot.request_of(found.moved), needed_by(law.preemptor.request))
     lost = float((held * lost_work(snapshot, law.host.context.now)[owner]).sum())
     return lost <= policy.consolidation_cost_limit
