@@ -179,7 +179,7 @@ def test_trimming_keeps_what_no_checkpoint_covers(bus: Bus) -> None:
     assert bus.trim(DEAD, covered=ids[1]) == 0
 
 
-def test_what_is_covered_is_nobodys_to_acknowledge_any_more_whoever_was_handed_it(bus: Bus) -> None:
+def test_what_is_covered_is_not_to_be_acknowledged_any_more_by_any_consumer_that_was_handed_it(bus: Bus) -> None:
     bus.join(EVENTS, "g")
     ids = publish(bus, b"a", b"b", b"c", b"d")
     for member in ("gone", "here", "here"):

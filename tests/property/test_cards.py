@@ -101,7 +101,7 @@ def test_no_card_is_promised_more_than_it_will_have(document: dict[str, Any]) ->
 
 @some
 @given(clusters(sizes=1))
-def test_who_goes_is_needed_and_whoever_could_be_placed_is(document: dict[str, Any]) -> None:
+def test_each_task_that_goes_is_needed_and_each_that_could_be_placed_is(document: dict[str, Any]) -> None:
     """Invariant 8: nobody of equal parts waits in vain, and no victim could have stayed."""
     before = next(iter(run(document)))[1]
     tasks = before.tasks

@@ -46,7 +46,7 @@ def test_nobody_gets_less_than_it_deserves_or_more_than_it_asks_for(queues: Sibl
 
 @many
 @given(siblings(), AMOUNT)
-def test_nothing_is_left_while_anybody_with_a_weight_wants_more(queues: Siblings, total: int) -> None:
+def test_nothing_is_left_while_any_queue_with_a_weight_wants_more(queues: Siblings, total: int) -> None:
     share = divided(float(total), 0.0, queues)
     wants = (share < queues.requestable) & (queues.weight > 0)
     assert share.sum() >= total - 1e-9 or not wants.any()

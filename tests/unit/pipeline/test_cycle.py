@@ -85,7 +85,7 @@ def test_no_plan_is_settled_before_an_action_that_may_start_tasks():
     assert settled_first(state, actions("preempt", "allocate", "reclaim")) == (0, 1)
 
 
-def test_no_plan_is_settled_while_a_start_is_held_back_perhaps_in_vain():
+def test_no_plan_is_settled_while_a_start_is_held_back_perhaps_for_nothing():
     """The first one that waits does not start, for the sake of one that then gets nothing: so it starts after all."""
     running = [gang(1, [0], gpu=1, priority=2), gang(1, [0], gpu=2), gang(1, [1], gpu=2, priority=3)]
     sizes = [(1, 1, 1), (2, 2, 5), (1, 2, 3), (1, 3, 4)]

@@ -98,7 +98,7 @@ def test_a_queue_whose_ceiling_no_eviction_lowers_evicts_nobody():
 # -- who is taken ------------------------------------------------------------------------------------------------------
 
 
-def test_room_that_is_idle_or_coming_free_is_used_before_anybody_goes():
+def test_room_that_is_idle_or_coming_free_is_used_before_any_task_goes():
     state = full(gang(1, 0, gpu=4), gang(1, 1, gpu=4, status=TERMINATING), gang(1, gpu=4, priority=1))
     made = plan(state, 2)
     assert victims(made) == []

@@ -156,7 +156,7 @@ def test_claims_never_overlap(claimed: Contested) -> None:
     assert [(one.podgroup, one.domain) for one in claimed.claims()] == [("default/big", "r0")]
 
 
-def test_a_claim_survives_restarts_of_everybody(claimed: Contested) -> None:
+def test_a_claim_survives_restarts_of_all_roles(claimed: Contested) -> None:
     before = claimed.news.turn.closed
     claimed.ingest.close()
     claimed.restart_ingestor()

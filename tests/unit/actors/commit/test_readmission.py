@@ -39,7 +39,7 @@ def test_a_victim_that_starts_over_does_not_get_the_room_that_it_made() -> None:
     assert (assembly.report().broken, assembly.report().victims) == ([], 4)
 
 
-def test_what_the_gang_leaves_of_the_room_is_anybodys() -> None:
+def test_what_the_gang_leaves_of_the_room_is_open_to_all() -> None:
     assembly = crowded(nodes=1)
     assembly.submit(gang("big", 1, 6, priority=5))
     assembly.submit(gang("small", 1, 2))

@@ -114,7 +114,7 @@ def test_nobody_counts_on_an_overdue_victim_until_its_time_is_over() -> None:
     assert watched.report().broken == []
 
 
-def test_an_overdue_victim_that_ends_after_all_leaves_its_node_to_everybody(watched: Watched) -> None:
+def test_an_overdue_victim_that_ends_after_all_leaves_its_node_to_all_podgroups(watched: Watched) -> None:
     watched.fleet.deaf = ("n1",)
     watched.overdue()
     watched.pass_time(2.0)
@@ -138,7 +138,7 @@ def test_a_successor_reserves_what_was_put_in_the_place_of_another(watched: Watc
     assert [one.plan_id for one in held] == [f"{decisions(watched)[0].plan_id}:instead"]
 
 
-def test_a_replaced_decision_leaves_the_same_state_whoever_folds_it(watched: Watched) -> None:
+def test_a_replaced_decision_leaves_the_same_state_in_every_reader_that_folds_it(watched: Watched) -> None:
     watched.fleet.deaf = ("n1",)
     watched.overdue()
     watched.pass_time(2.0)

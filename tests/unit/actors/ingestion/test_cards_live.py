@@ -119,7 +119,7 @@ def test_podgroups_and_tasks_that_come_later_name_their_cards(world: World) -> N
     assert ingestor.snapshot.card_room.idle.tolist() == [[0, 4 << 30]]
 
 
-def test_cards_in_another_order_are_still_held_by_whom_they_were(world: World) -> None:
+def test_cards_in_another_order_are_held_by_the_same_tasks_as_before(world: World) -> None:
     ingestor = world.ingestor()
     world.decide("p", nominations=(Nomination(task="default/c-0", node="n0", card="gpu-1"),))
     drained(ingestor)

@@ -54,7 +54,7 @@ def test_a_pause_is_a_value_and_changes_none_before_it() -> None:
     assert not before.holds((2,), AT_FIRST, 0.0)
 
 
-def test_new_row_numbers_make_everybody_new() -> None:
+def test_new_row_numbers_make_every_gang_group_new() -> None:
     backoff = Backoff().unplaced(UNIT, 8, AT_FIRST, 0.0)
     renumbered = replace(LATER, epoch=AT_FIRST.epoch + 1)
     assert not backoff.holds(UNIT, renumbered, 0.0)
@@ -80,7 +80,7 @@ def test_news_ends_the_pause_after_a_first_refusal_and_no_later_one() -> None:
     assert second.holds(UNIT, replace(LATER, revision=LATER.revision + 1), 1.0)
 
 
-def test_all_pauses_end_when_a_node_that_was_closed_to_everybody_opens() -> None:
+def test_all_pauses_end_when_a_node_that_was_closed_to_all_opens() -> None:
     backoff = Backoff().with_closed([(3, 50.0)]).unplaced(UNIT, 8, AT_FIRST, 0.0)
     assert backoff.next_at(AT_FIRST) == 50.0
     assert backoff.with_closed([(3, 50.0), (4, 60.0)]).holds(UNIT, AT_FIRST, 0.0)

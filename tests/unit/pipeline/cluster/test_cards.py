@@ -73,7 +73,7 @@ def test_half_of_each_card_is_no_whole_card_so_nobody_goes(policy: str) -> None:
 
 
 @every_policy
-def test_whoever_shares_a_card_with_protected_work_does_not_go_for_nothing(policy: str) -> None:
+def test_a_task_that_shares_a_card_with_protected_work_does_not_go_for_nothing(policy: str) -> None:
     mixed = [*APART, ("x", "4Gi", "gpu-0", 100), ("y", "4Gi", "gpu-1", 3)]
     assert first_cycle(carded(mixed, waiting("c", "8Gi"), policy=policy)) == ({"b", "y"}, {"c-0": "gpu-1"})
 

@@ -107,7 +107,7 @@ def test_who_is_on_the_way_out_counts_against_the_budget():
     assert not plugin.validate_set(asking(1), np.array([1, 2]))
 
 
-def test_a_budget_that_is_overdrawn_already_forbids_only_whom_it_covers():
+def test_a_budget_that_is_overdrawn_already_forbids_only_the_tasks_that_it_covers():
     state = with_budget(cluster([{}], [gang(3, 0, cpu=1), gang(1, cpu=1)]), [0, 1], 0)
     state = WhatIf.of(state).evicting(np.array([0])).whole
     plugin = made(DisruptionBudgets, state)

@@ -52,7 +52,7 @@ def test_the_first_tier_that_answers_says_who_starves(tiers, starves):
     assert host_on(state, in_tiers(*tiers)).starving.tolist() == [starves]
 
 
-def test_of_victims_everybody_is_asked():
+def test_of_victims_all_plugins_are_asked():
     """The gang plugin in the second tier protects a gang that priority in the first would give up."""
     running, waiting = gang(1, 0, gpu=1), gang(1, gpu=1, priority=9)
     priority, protecting = PluginSetting("priority"), PluginSetting("gang", (("preemptable", True),))

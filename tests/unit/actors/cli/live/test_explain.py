@@ -117,7 +117,7 @@ def test_a_successor_goes_on_where_the_one_before_stopped() -> None:
     assert pending(assembly) == []
 
 
-def test_who_writes_after_somebody_else_did_reads_first() -> None:
+def test_a_writer_reads_first_where_another_has_written_since() -> None:
     assembly = full()
     assembly.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"}))
     assembly.cycle()

@@ -203,7 +203,7 @@ def test_a_node_without_the_hostname_label_is_a_domain_of_its_own():
     assert len(set(domains_by(labelled, HOSTNAME).tolist())) == 2
 
 
-def test_what_is_denied_on_some_nodes_is_what_is_denied_there_of_all_whoever_leaves_first():
+def test_what_is_denied_on_some_nodes_is_what_is_denied_there_of_all_whichever_tasks_leave_first():
     zones = [{"zone": "a"}, {"zone": "a"}, {"zone": "b"}, {}, {"zone": "b"}]
     work = [
         Work(0, constraint=apart("zone", app="x")),

@@ -180,7 +180,7 @@ def test_tasks_that_repel_each_other_get_a_zone_each():
     assert arranged(placed([4, 4, 4], work, groups=[{"min_available": 2}], labels=zones)) == [0, 2]
 
 
-def test_a_running_task_keeps_those_away_whom_it_repels_until_it_leaves():
+def test_a_running_task_keeps_those_away_that_it_repels_until_it_leaves():
     work = [Work(1, node=0, constraint=apart(app="x")), Work(0, labels=(("app", "x"),))]
     snapshot = placed([4, 1], work, groups=[{}, {}])
     assert arranged(snapshot) == [1]

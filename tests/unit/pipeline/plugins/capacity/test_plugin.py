@@ -43,7 +43,7 @@ def test_a_queue_deserves_what_it_states_and_at_least_what_it_is_guaranteed():
     assert plugin.fair_share()[:, GPU].tolist() == [5, 1]
 
 
-def test_share_is_the_largest_used_fraction_and_whoever_deserves_nothing_is_full():
+def test_share_is_the_largest_used_fraction_and_a_queue_that_deserves_nothing_is_full():
     assert capacity(shared(3, 1, deserved={0: {"gpu": 6}})).queue_order(NO_ROWS)[1].tolist() == [0.5, 1.0]
 
 

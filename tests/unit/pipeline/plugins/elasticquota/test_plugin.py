@@ -152,7 +152,7 @@ def test_no_room_is_made_for_work_that_may_not_stay() -> None:
     assert Outcome(cluster_file(PAIR, 8, [low, {**lasting, "preemptible": True}], queues=queues)).evicted != []
 
 
-def test_a_gang_that_its_quota_keeps_out_evicts_no_task_in_vain() -> None:
+def test_a_gang_that_its_quota_keeps_out_evicts_no_task_for_nothing() -> None:
     # Of 16 cores b may use 4 at most and uses 2 of them: a gang of 8 of b stays out, whatever else there is to evict.
     queues = [queue("a", 8), queue("b", 4, capability={"cpu": 4})]
     groups = [running("a", ["n1", "n2"], 7, queue="a"), running("b", ["n1"], 2, queue="b")]

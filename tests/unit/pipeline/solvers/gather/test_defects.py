@@ -49,7 +49,7 @@ def test_victims_of_the_lowest_priority_are_not_free_and_are_counted() -> None:
     assert found.evicted == ["xn4-0"]
 
 
-def test_a_job_is_a_podgroup_without_anybody_labelling_it() -> None:
+def test_a_job_is_a_podgroup_without_any_label() -> None:
     # Twelve cores are held by three jobs on one node and by one job of three tasks on the other: one job is to break.
     spines = {"s1": {"b1": ["n1"], "b2": ["n2"]}}
     jobs = [running(f"job{at}", ["n1"], 4, priority=5) for at in range(3)]

@@ -110,7 +110,7 @@ def test_consolidation_moves_one_task_so_that_scattered_room_comes_together() ->
     assert done(asked(cluster([{"gpu": 4}] * 2, SCATTERED), "consolidation")) == ([1], {1: 0, 2: 1})
 
 
-def test_consolidation_leaves_everybody_where_all_room_together_is_too_little() -> None:
+def test_consolidation_leaves_all_tasks_where_all_room_together_is_too_little() -> None:
     assert isinstance(asked(cluster([{"gpu": 3}] * 2, SCATTERED), "consolidation"), NoPlan)
 
 

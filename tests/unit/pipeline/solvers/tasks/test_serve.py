@@ -48,14 +48,14 @@ def test_of_equal_tasks_the_newest_goes() -> None:
     assert victims(preempted(state)) == [0]
 
 
-def test_free_room_is_used_before_anybody_goes() -> None:
+def test_free_room_is_used_before_any_task_goes() -> None:
     state = cluster([{"cpu": 1}, {"cpu": 1}], [gang(1, 0, cpu=1, minimum=0), gang(1, cpu=1, priority=1)])
     made = preempted(state)
     assert victims(made) == []
     assert promised(made) == {1: 1}
 
 
-def test_tasks_of_several_sizes_use_free_room_before_anybody_goes() -> None:
+def test_tasks_of_several_sizes_use_free_room_before_any_task_goes() -> None:
     # The small task scores best where only the large one fits.
     waits = Gang([Task(cpu=2), Task(cpu=3)], 2, priority=1)
     state = cluster([{"cpu": 3, "memory": 9}] * 2, [gang(1, 0, cpu=1, minimum=0), waits])

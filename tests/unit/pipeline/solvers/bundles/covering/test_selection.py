@@ -41,7 +41,7 @@ def test_nobody_goes_where_there_is_room():
     assert (found.price.gangs_broken, found.price.highest_priority, found.price.lost_work) == (0, NO_PRIORITY, 0.0)
 
 
-def test_room_that_is_coming_free_is_used_before_anybody_goes():
+def test_room_that_is_coming_free_is_used_before_any_task_goes():
     leaving = Gang([Task(0, gpu=4, status=3)], 1)
     assert victims([leaving, wanted(1, 4)]) == []
 
