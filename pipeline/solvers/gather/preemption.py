@@ -91,13 +91,15 @@ def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
     if refused is not None:
         return NoPlan(explained(attempt, need.minimum, refused))
     outdone = outranked(attempt)
-    freed = unpromised(attempt, outdone) if len(outdone) else attempt
-    search = _search_of(freed, made_anew(host, freed.snapshot) if len(outdone) else host, need, preemptor)
-    if not search.allowed.any(axis=1).all():
+    searches = [_search_of(attempt, host, need, preemptor)]
+    if len(outdone):
+        freed = unpromised(attempt, outdone)
+        searches.append(_search_of(freed, made_anew(host, freed.snapshot), need, preemptor))
+    if not searches[-1].allowed.any(axis=1).all():
         return NoPlan(explained(attempt, need.minimum, Reason.CONSTRAINTS))
-    best, tried = _first_of(search, attempt)
-    for other in _otherwise(search, tried) if best is None and tried else ():
-        best, otherwise = _first_of(other, attempt)
+    best, tried = _first_of(searches, attempt)
+    for others in _otherwise(searches, tried) if best is None and tried else ():
+        best, otherwise = _first_of(others, attempt)
         if best is not None:
             tried = otherwise
             break
@@ -108,26 +110,38 @@ def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
     return NoPlan(replace(explained(attempt, need.minimum, reason), tried=tuple(tried)))
 
 
-def _otherwise(search: GatherSearch, tried: Sequence[DomainTried]) -> Iterator[GatherSearch]:
+def _otherwise(searches: Sequence[GatherSearch], tried: Sequence[DomainTried]) -> Iterator[Sequence[GatherSearch]]:
     """Other searches where none has been found: with quota freed anywhere below an ancestor, and in other orders.
 
     In other orders only where queues may lose enough in any of the domains that were ``tried``.
     """
+    search = searches[-1]
     parent = search.snapshot.queues.parent
     line = chain(parent, int(search.snapshot.podgroups.queue[search.need.podgroups[0]]))
     wider = range(len(line) - 1, 0, -1) if (search.short > 0).any() else range(0)
     common = in_common(parent, line[0])
-    searches = [search, *(replace(search, frees=common >= many) for many in wider)]
-    yield from searches[1:]
+    ways = [searches, *([replace(one, frees=common >= many) for one in searches] for many in wider)]
+    yield from ways[1:]
     if any(search.lawful[one.domain] for one in tried) and differs_by_order(search):
-        yield from (replace(one, out_of_order=True) for one in searches)
+        yield from ([replace(one, out_of_order=True) for one in way] for way in ways)
 
 
-def _first_of(search: GatherSearch, attempt: Attempt) -> tuple[MadeRoom | None, list[DomainTried]]:
-    """The cheapest room of the first layer that has any, and the outcome of each domain that was tried."""
+def _first_of(searches: Sequence[GatherSearch], attempt: Attempt) -> tuple[MadeRoom | None, list[DomainTried]]:
+    """The cheapest room of the first layer that has any, and the outcome of each domain that was tried.
+
+    Where there are two searches, the second is without the promises that may be withdrawn. Its room is taken if in that
+    layer the first has none, or none that harms as little.
+    """
     tried: list[DomainTried] = []
+    so_far: list[list[DomainTried]] = [[] for _ in searches]
     for domains in layers(attempt.snapshot, attempt.podgroups):
-        best = _best_of(search, domains, attempt.policy.max_domains, tried)
+        best: MadeRoom | None = None
+        for search, outcomes in zip(searches, so_far, strict=True):
+            if best is not None and best.price.victims == 0:
+                break
+            found = _best_of(search, domains, attempt.policy.max_domains, outcomes, best)
+            if best is None or found is not best:
+                best, tried = found, outcomes
         if best is not None:
             return best, tried
     return None, tried
@@ -183,13 +197,14 @@ def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -
     )
 
 
-def _best_of(search: GatherSearch, domains: Rows, limit: int, tried: list[DomainTried]) -> MadeRoom | None:
-    """The cheapest room of the domains; notes the outcome of each.
+def _best_of(
+    search: GatherSearch, domains: Rows, limit: int, tried: list[DomainTried], best: MadeRoom | None
+) -> MadeRoom | None:
+    """The cheapest room of the domains, or ``best`` if none of them has a cheaper one; notes the outcome of each.
 
     Those in which less important podgroups alone must leave come first, then the tightest. Where only priorities are
     compared before the rest, one in which more important ones must leave need not be searched any more.
     """
-    best: MadeRoom | None = None
     for domain, slots, highest, lawful in hopeful(search, domains, limit):
         by_priority = search.queue_rank is None and (best is None or best.price.budgets_violated == 0)
         if best is not None and by_priority and highest > best.price.highest_priority:
