@@ -31,6 +31,7 @@ from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.records import replace
 from pipeline.solvers.gather.bounds import layers
+from pipeline.solvers.gather.leaving.elsewhere import with_elsewhere
 from pipeline.solvers.gather.leaving.out_of_order import differs_by_order
 from pipeline.solvers.gather.leaving.search import GatherSearch
 from pipeline.solvers.gather.multiples import steps_of
@@ -120,7 +121,7 @@ def _otherwise(searches: Sequence[GatherSearch], tried: Sequence[DomainTried]) -
     line = chain(parent, int(search.snapshot.podgroups.queue[search.need.podgroups[0]]))
     wider = range(len(line) - 1, 0, -1) if (search.short > 0).any() else range(0)
     common = in_common(parent, line[0])
-    ways = [searches, *([replace(one, frees=common >= many) for one in searches] for many in wider)]
+    ways = [searches, *([with_elsewhere(replace(one, frees=common >= many)) for one in searches] for many in wider)]
     yield from ways[1:]
     if any(search.lawful[one.domain] for one in tried) and differs_by_order(search):
         yield from ([replace(one, out_of_order=True) for one in way] for way in ways)
@@ -182,18 +183,20 @@ def _still_ending(snapshot: Snapshot, waiting: Rows) -> bool:
 def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> GatherSearch:
     snapshot = attempt.snapshot
     gang_group, queue = attempt.podgroups, int(snapshot.podgroups.queue[attempt.podgroups[0]])
-    return GatherSearch(
-        host=host,
-        need=need,
-        preemptor=preemptor,
-        allowed=host.allowed(need.shapes),
-        existing=existing_of(snapshot, gang_group, need.tasks[: need.minimum]),
-        candidate=_candidates(host, preemptor),
-        short=np.maximum(preemptor.request - host.headroom[queue], 0),
-        frees=np.arange(len(snapshot.queues)) == queue,
-        steps=steps_of(snapshot, gang_group, need.tasks[: need.minimum]),
-        lost=lost_work(snapshot, attempt.now),
-        queue_rank=host.price_rank(attempt.purpose, gang_group[0]),
+    return with_elsewhere(
+        GatherSearch(
+            host=host,
+            need=need,
+            preemptor=preemptor,
+            allowed=host.allowed(need.shapes),
+            existing=existing_of(snapshot, gang_group, need.tasks[: need.minimum]),
+            candidate=_candidates(host, preemptor),
+            short=np.maximum(preemptor.request - host.headroom[queue], 0),
+            frees=np.arange(len(snapshot.queues)) == queue,
+            steps=steps_of(snapshot, gang_group, need.tasks[: need.minimum]),
+            lost=lost_work(snapshot, attempt.now),
+            queue_rank=host.price_rank(attempt.purpose, gang_group[0]),
+        )
     )
 
 

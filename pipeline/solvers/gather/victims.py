@@ -69,12 +69,22 @@ def cheapest_in(search: GatherSearch, domain: int, highest: int, best: Harm | No
     """
     area, tried = area_of(search, domain), -1
     for limit in (highest, ANY_PRIORITY):
-        rows = rows_in(search.snapshot, search.candidate, area.start, area.stop, limit)
+        rows = _leavers(search, area, limit)
         found = _cheapest(search, area, rows, best) if len(rows) > tried else None
         if found is not None:
             return found
         tried = len(rows)
     return None
+
+
+def _leavers(search: GatherSearch, area: GatherArea, limit: int) -> Rows:
+    """Candidates up to a priority: those in the domain, and those outside that may leave."""
+    snapshot = search.snapshot
+    rows = rows_in(snapshot, search.candidate, area.start, area.stop, limit)
+    if len(area.outside) == 0:
+        return rows
+    priority = snapshot.podgroups.priority[snapshot.tasks.podgroup[area.outside]]
+    return np.sort(np.concatenate([rows, area.outside[priority <= limit]]))
 
 
 def _cheapest(search: GatherSearch, area: GatherArea, rows: Rows, best: Harm | None) -> MadeRoom | Price | None:
@@ -188,11 +198,10 @@ def _gathered_without(search: GatherSearch, area: GatherArea, rows: Rows, node: 
     """Where the gang goes without the tasks ``rows``, which run on ``node`` (int64[V] each)."""
     snapshot, need, here = search.snapshot, search.need, slice(area.start, area.stop)
     room = snapshot.room.future[here].copy()
-    snapshot.add_requests(rows, room, node - area.start)
+    inside, allowed = area.holds(node), np.ascontiguousarray(area.wanted.allowed[:, : len(room)])
+    snapshot.add_requests(rows[inside], room, node[inside] - area.start)
     steps = search.steps.on(area.start, area.stop) if search.steps is not None else None
-    site = GatherSite(
-        snapshot, need, room, area.wanted.allowed, search.existing[here], rows, area.tree, area.start, steps
-    )
+    site = GatherSite(snapshot, need, room, allowed, search.existing[here], rows, area.tree, area.start, steps)
     anywhere = np.ones(len(area.tree.parent), bool)
     return gathered_in(site, need.tasks[: need.minimum], area.kinds, anywhere, entangled=area.entangled)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats, Longs
+from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.placement.need import Need
@@ -42,6 +42,8 @@ class GatherSearch:
         In reclaim, the rank of each podgroup's queue, fairest to take from first; None in preempt.
     out_of_order
         Whether what quotas permit is counted off along other orders than the usual one: see ``permitted_otherwise``.
+    elsewhere: int64[K]
+        Candidates that free the quota wherever they run: see ``with_elsewhere``.
     """
 
     host: Host
@@ -56,6 +58,7 @@ class GatherSearch:
     lost: Floats
     queue_rank: Longs | None
     out_of_order: bool = False
+    elsewhere: Rows = field(default_factory=lambda: NO_ROWS)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -102,7 +105,9 @@ class GatherArea:
     kinds
         The gang's tasks, in rank order.
     wanted
-        What must remain possible.
+        What must remain possible. A last node that admits no task stands for the nodes of candidates ``outside``.
+    outside: int64[K]
+        Candidates that run outside and may leave to free quota.
     entangled
         Whether anything besides slots decides where its tasks fit.
     known
@@ -115,17 +120,31 @@ class GatherArea:
     tree: Tree
     kinds: Kinds
     wanted: Wanted
+    outside: Rows
     entangled: bool
     known: dict[bytes, Gathered | None] = field(default_factory=dict)
+
+    def holds(self, node: Rows) -> Bools:
+        """bool[K]: which of the nodes lie in the domain."""
+        return np.asarray((self.start <= node) & (node < self.stop))
+
+    def numbers(self, node: Rows) -> Rows:
+        """int64[K]: the nodes as the kernels number them."""
+        own = node - self.start
+        return np.where(self.holds(node), own, self.stop - self.start) if len(self.outside) else own
 
 
 def area_of(search: GatherSearch, domain: int) -> GatherArea:
     """A domain as the kernels know it."""
     need, (start, stop) = search.need, search.snapshot.topology.slice_of(domain)
     allowed = np.ascontiguousarray(search.allowed[:, start:stop])
+    place = search.snapshot.tasks.node[search.elsewhere]
+    outside = search.elsewhere[(place < start) | (place >= stop)]
+    if len(outside):
+        allowed = np.pad(allowed, ((0, 0), (0, 1)))
     return GatherArea(
         domain, start, stop, below(search.snapshot.once(tree_of), domain), search.kinds.on(start, stop),
-        Wanted(need.request, need.count, allowed, search.short), search.entangled,
+        Wanted(need.request, need.count, allowed, search.short), outside, search.entangled,
     )  # fmt: skip
 
 
@@ -133,7 +152,7 @@ def leaving(search: GatherSearch, area: GatherArea, pool: Pool, order: Longs) ->
     """bool[C]: the candidates that leave if only those in ``order`` (int64[K]) may return."""
     left, order = _room(search, area), np.ascontiguousarray(order)
     freed = quota_freed(search, pool)
-    return reprieved(area.wanted, left, pool.node - area.start, pool.held, freed, pool.unit, order)
+    return reprieved(area.wanted, left, area.numbers(pool.node), pool.held, freed, pool.unit, order)
 
 
 def quota_freed(search: GatherSearch, pool: Pool) -> Longs:
@@ -143,15 +162,16 @@ def quota_freed(search: GatherSearch, pool: Pool) -> Longs:
 
 def slots_suffice(search: GatherSearch, area: GatherArea, pool: Pool, leaves: Bools) -> bool:
     """Whether the domain has slots for each kind of the gang's tasks once ``leaves`` (bool[C]) of the pool are gone."""
-    return suffices(area.wanted, _room(search, area), pool.node - area.start, pool.held, leaves)
+    return suffices(area.wanted, _room(search, area), area.numbers(pool.node), pool.held, leaves)
 
 
 def slots_brought(search: GatherSearch, area: GatherArea, pool: Pool) -> Brought:
     """The slots that each unit of the candidates brings if it alone leaves, and how many are missing."""
     left, order = _room(search, area), np.ascontiguousarray(pool.usual)
-    return brought(area.wanted, left, pool.node - area.start, pool.held, pool.unit, order)
+    return brought(area.wanted, left, area.numbers(pool.node), pool.held, pool.unit, order)
 
 
 def _room(search: GatherSearch, area: GatherArea) -> Longs:
     """int64[n, R]: the room of the domain's nodes beside candidates, a copy."""
-    return search.snapshot.room.future[area.start : area.stop].copy()
+    room = search.snapshot.room.future[area.start : area.stop]
+    return np.pad(room, ((0, 1), (0, 0))) if len(area.outside) else room.copy()
