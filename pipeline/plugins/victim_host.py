@@ -191,7 +191,11 @@ class VictimHost(AskedPlugins):
         others = sum(at not in budgets and plugin.has_quota(preemptor) for at, plugin in several)
         told = (plugin.bundle_quota(preemptor) for plugin in self._asked(QUOTA_COLUMNS) if others == 1)
         quota = next(told, None) if others else no_quota()
-        return None if quota is None else (quota, [plugin.budgets_left() for plugin in self._asked(BUDGET_COLUMNS)])
+        return None if quota is None else (quota, self.budgets_left())
+
+    def budgets_left(self) -> Sequence[Budgets]:
+        """The disruption budgets of all plugins, with what they still allow."""
+        return [plugin.budgets_left() for plugin in self._asked(BUDGET_COLUMNS)]
 
     @cached_property
     def _quotas(self) -> dict[tuple[object, ...], tuple[Quota, Sequence[Budgets]] | None]:

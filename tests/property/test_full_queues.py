@@ -1,4 +1,4 @@
-"""Room and quota made for a gang in one block, against every set of victims on small clusters."""
+"""Room and quota made for a gang in one block, within budgets, against every set of victims on small clusters."""
 
 from collections.abc import Iterator
 from itertools import combinations
@@ -19,12 +19,14 @@ RUNNING = st.lists(
     min_size=1, max_size=8,
 )  # fmt: skip
 Task = tuple[str, int, str, int]
+#: How many tasks may go of those that have each label.
+BUDGETS = st.fixed_dictionaries({"x": st.integers(0, 3), "y": st.integers(0, 3)})
 
 
-@given(RUNNING, st.integers(1, 4), st.integers(1, 3), st.integers(0, 12), st.sampled_from(["block", None]))
+@given(RUNNING, st.integers(1, 4), st.integers(1, 3), st.integers(0, 24), st.sampled_from(["block", None]), BUDGETS)
 @settings(max_examples=sampled(150), deadline=None)
 def test_a_gang_gets_room_and_quota_where_any_set_of_victims_gives_both(
-    runs: list[Task], tasks: int, cores: int, most: int, level: str | None
+    runs: list[Task], tasks: int, cores: int, most: int, level: str | None, budgets: dict[str, int]
 ) -> None:
     free = dict.fromkeys(NODES, CORES)
     kept: list[Task] = []
@@ -33,14 +35,21 @@ def test_a_gang_gets_room_and_quota_where_any_set_of_victims_gives_both(
             free[node] -= held
             kept.append((node, held, queue, priority))
     groups = [running(f"v{at}", [node], cpu, priority=pri, queue=of) for at, (node, cpu, of, pri) in enumerate(kept)]
+    for at, group in enumerate(groups):
+        group["tasks"][0]["labels"] = {"app": "xy"[at % 2]}
     job = waiting("job", [cores] * tasks, priority=10, queue="a", topology={"required": level} if level else {})
     queues = [{"name": "a", "deserved": {"cpu": most}, "capability": {"cpu": most}}, {"name": "b"}]
-    file = cluster_file({"s": BLOCKS}, CORES, [*groups, job], queues=queues)
+    limits = [
+        {"name": name, "namespace": "default", "match_labels": {"app": name}, "disruptions_allowed": allowed}
+        for name, allowed in budgets.items()
+    ]
+    file = cluster_file({"s": BLOCKS}, CORES, [*groups, job], queues=queues, disruption_budgets=limits)
     file["policy"]["actions"] = ["allocate", "preempt"]
     found = Outcome(file)
     gone = {int(name.removeprefix("v").partition("-")[0]) for name in found.evicted}
     domains = list(BLOCKS.values()) if level else [NODES]
-    working = [some for some in _sets(kept) if _works(kept, some, free, domains, tasks, cores, found, most)]
+    lawful = [some for some in _sets(kept) if all(sum("xy"[at % 2] == of for at in some) <= budgets[of] for of in "xy")]
+    working = [some for some in lawful if _works(kept, some, free, domains, tasks, cores, found, most)]
     assert bool(working) == bool(found.nominated or found.bound)
     if working:
         assert gone in working

@@ -9,6 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Rows, is_among
 from pipeline.decision.price import Price, Work, price_of
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, gathered_in
+from pipeline.solvers.gather.leaving.budgets import permitted_by_budgets
 from pipeline.solvers.gather.leaving.out_of_order import permitted, permitted_otherwise
 from pipeline.solvers.gather.leaving.pool import Pool, levelled, of_some, pool_of, rows_in
 from pipeline.solvers.gather.leaving.search import (
@@ -91,15 +92,21 @@ def _cheapest(search: GatherSearch, area: GatherArea, rows: Rows, best: Harm | N
     """The same among the candidates ``rows``."""
     pool = pool_of(search.snapshot, rows, search.preemptor)
     may = permitted(search, pool)
-    if not search.out_of_order:
-        return _cheapest_of(search, area, of_some(pool, may), best) if _hopeful(search, area, pool, may) else None
     found: MadeRoom | Price | None = None
-    for some in () if may.all() else permitted_otherwise(search, area, pool):
+    for some in _lawful_sets(search, area, pool, may):
         one = _cheapest_of(search, area, of_some(pool, some), best)
         if isinstance(one, MadeRoom):
             best = harm_of(one.price)
         found = one if isinstance(one, MadeRoom) or found is None else found
     return found
+
+
+def _lawful_sets(search: GatherSearch, area: GatherArea, pool: Pool, may: Bools) -> Iterable[Bools]:
+    """What may leave: all that is permitted in the usual order, and what else budgets let go; or other orders."""
+    if search.out_of_order:
+        return () if may.all() else permitted_otherwise(search, area, pool)
+    usual = [may] if _hopeful(search, area, pool, may) else []
+    return usual if may.all() else [*usual, *permitted_by_budgets(search, area, pool)]
 
 
 def _hopeful(search: GatherSearch, area: GatherArea, pool: Pool, may: Bools) -> bool:

@@ -50,6 +50,11 @@ class Pool:
     orders: tuple[Rows, ...]
 
     @property
+    def whole(self) -> Longs:
+        """int64[C]: the unit of each; one that is by itself has a number of its own."""
+        return _whole(self.unit)
+
+    @property
     def usual(self) -> Rows:
         """int64[C]: the first of the orders, the usual one."""
         return self.orders[0]
@@ -81,7 +86,7 @@ def levelled(pool: Pool, level: int, slots: Longs) -> Iterator[Rows]:
     place = np.empty(len(pool.rows), np.int64)
     place[pool.usual] = np.arange(len(place))
     for keys in ((place,), (place, slots)):
-        yield _together(np.lexsort((*keys, pool.part, -np.maximum(pool.top, level))), _whole(pool.unit))
+        yield in_pieces(np.lexsort((*keys, pool.part, -np.maximum(pool.top, level))), _whole(pool.unit))
 
 
 def of_some(pool: Pool, some: Bools) -> Pool:
@@ -151,10 +156,10 @@ def _orders(snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, top: Longs
         (*last, -dense_rank(cost), part, -highest[node]),
     )
     first, second, third = (np.lexsort(key) for key in keys)
-    return first, second, _together(third, whole)  # what the first two go by is the same for all of a unit
+    return first, second, in_pieces(third, whole)  # what the first two go by is the same for all of a unit
 
 
-def _together(order: Rows, whole: Longs) -> Rows:
+def in_pieces(order: Rows, whole: Longs) -> Rows:
     """The order with each unit in one piece, at the place of its first candidate."""
     _, inverse = np.unique(whole, return_inverse=True)
     place = np.empty(len(order), np.int64)

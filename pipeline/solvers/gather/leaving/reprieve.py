@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.rules.quota import run_end
 from pipeline.kernels import linked, writing
 from pipeline.placement.layout.packing import node_slots, slots_at
 
@@ -101,17 +102,64 @@ def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, frees: Longs
                 stop += 1
             # What did not fit by itself before fits even less now.
             if leaves[order[first]] and not (alone and unit[order[first]] == NONE):
-                fits, tried = True, first
-                while fits and tried < stop:
-                    fits = _returned(wanted, left, slots, total, freed, node, held, frees, order[tried], 1)
-                    tried += 1
-                for at in range(first, tried):
-                    if fits:
-                        leaves[order[at]] = False
-                    else:
-                        _returned(wanted, left, slots, total, freed, node, held, frees, order[at], -1)
+                fits = _all_returned(wanted, left, slots, total, freed, node, held, frees, order[first:stop])
+                leaves[order[first:stop]] = not fits
             first = stop
     return leaves
+
+
+@writing("left")
+def within(
+    wanted: Wanted, left: Longs, node: Rows, held: Longs, frees: Longs, unit: Longs, order: Rows,
+    covered: Bools, beyond: Longs,
+) -> Bools:  # fmt: skip
+    """bool[C]: which candidates leave if in order only those return, whole units, that exceed budgets.
+
+    Parameters
+    ----------
+    covered: bool[P, C]
+        Which budgets cover which candidates.
+    beyond: int64[P]
+        How many too many leave by each budget; a unit returns while it is covered by one that is exceeded.
+
+    The others are those of `reprieved`.
+    """
+    leaves, over = np.ones(len(node), np.bool_), beyond.copy()
+    freed = np.zeros(left.shape[1], np.int64)
+    for c in range(len(node)):
+        for r in range(len(freed)):
+            left[node[c], r] += held[c, r]
+            freed[r] += frees[c, r]
+    slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
+    arranged, first = unit[order], 0
+    while first < len(order):
+        stop = run_end(arranged, first)
+        exceeds = False
+        for p in range(len(over)):
+            for at in range(first, stop):
+                exceeds |= over[p] > 0 and covered[p, order[at]]
+        if exceeds and _all_returned(wanted, left, slots, total, freed, node, held, frees, order[first:stop]):
+            leaves[order[first:stop]] = False
+            for p in range(len(over)):
+                for at in range(first, stop):
+                    over[p] -= covered[p, order[at]]
+        first = stop
+    return leaves
+
+
+@linked
+def _all_returned(
+    wanted: Wanted, left: Longs, slots: Longs, total: Longs, freed: Longs,
+    node: Rows, held: Longs, frees: Longs, some: Rows,
+) -> bool:  # fmt: skip
+    """Let some candidates return, all if there are enough slots and quota then, else none; returns whether they did."""
+    fits, tried = True, 0
+    while fits and tried < len(some):
+        fits = _returned(wanted, left, slots, total, freed, node, held, frees, some[tried], 1)
+        tried += 1
+    for at in range(tried if not fits else 0):
+        _returned(wanted, left, slots, total, freed, node, held, frees, some[at], -1)
+    return fits
 
 
 @linked

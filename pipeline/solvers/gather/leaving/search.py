@@ -7,12 +7,13 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
+from pipeline.placement.layout.packing import node_slots
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.solvers.gather.gathering import Gathered, in_rank_order, is_entangled
 from pipeline.solvers.gather.leaving.pool import Pool
-from pipeline.solvers.gather.leaving.reprieve import Brought, Wanted, brought, reprieved, suffices
+from pipeline.solvers.gather.leaving.reprieve import Brought, Wanted, brought, reprieved, suffices, within
 from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.offers import Kinds, kinds_of, offers_of
 from pipeline.solvers.gather.tree import Tree, below, tree_of
@@ -153,6 +154,24 @@ def leaving(search: GatherSearch, area: GatherArea, pool: Pool, order: Longs) ->
     left, order = _room(search, area), np.ascontiguousarray(order)
     freed = quota_freed(search, pool)
     return reprieved(area.wanted, left, area.numbers(pool.node), pool.held, freed, pool.unit, order)
+
+
+def leaving_within(
+    search: GatherSearch, area: GatherArea, pool: Pool, order: Longs, unit: Longs, budgets: tuple[Bools, Longs]
+) -> Bools:
+    """bool[C]: the candidates that leave if in order only those return that exceed ``budgets``, see `within`."""
+    left, order = _room(search, area), np.ascontiguousarray(order)
+    freed = quota_freed(search, pool)
+    return within(area.wanted, left, area.numbers(pool.node), pool.held, freed, unit, order, *budgets)
+
+
+def slots_of_nodes(search: GatherSearch, area: GatherArea, pool: Pool) -> Longs:
+    """int64[C]: how many slots the node of each candidate gains if all on it leave, for all kinds together."""
+    asked, node, room = area.wanted, area.numbers(pool.node), _room(search, area)
+    before, _ = node_slots(asked.request, asked.many, asked.allowed, 0, room)
+    search.snapshot.add_requests(pool.rows, room, node)
+    after, _ = node_slots(asked.request, asked.many, asked.allowed, 0, room)
+    return np.asarray((after - before).sum(axis=0)[node])
 
 
 def quota_freed(search: GatherSearch, pool: Pool) -> Longs:

@@ -1,0 +1,76 @@
+"""What may leave where disruption budgets bind: candidates return until no budget is exceeded, then as usual.
+
+Counted off along an order a budget may be used up by what makes no room. So here all leave at first, and of those that
+exceed a budget such return first whose node would gain few slots for them.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.solvers.gather.leaving.pool import Pool, in_pieces
+from pipeline.solvers.gather.leaving.search import (
+    GatherArea,
+    GatherSearch,
+    leaving_within,
+    slots_brought,
+    slots_of_nodes,
+    slots_suffice,
+)
+
+#: Slots for a candidate are compared in parts of one.
+_PARTS = 1024
+
+
+def permitted_by_budgets(search: GatherSearch, area: GatherArea, pool: Pool) -> list[Bools]:
+    """Sets of candidates (bool[C]) that leave slots enough and exceed no quota; each once."""
+    covered, beyond = _exceeded(search, pool)
+    if len(beyond) == 0 or not slots_suffice(search, area, pool, np.ones(len(pool.rows), bool)):
+        return []
+    sets: dict[bytes, Bools] = {}
+    apart = np.full(len(pool.rows), NONE, np.int64)
+    units = (pool.unit, apart) if (pool.unit != NONE).any() else (apart,)
+    for order, unit in product(_orders(search, area, pool, covered), units):
+        some = leaving_within(search, area, pool, order, unit, (covered, beyond))
+        if ((covered & some).sum(axis=1) <= covered.sum(axis=1) - beyond).all() and _lawful(search, pool, some):
+            sets[some.tobytes()] = some
+    return list(sets.values())
+
+
+def _exceeded(search: GatherSearch, pool: Pool) -> tuple[Bools, Longs]:
+    """Of budgets that do not let all go: what each covers (bool[P, C]), and how many are too many (int64[P])."""
+    groups, tasks = search.snapshot.podgroups, search.snapshot.tasks
+    where = groups.namespace[tasks.podgroup[pool.rows]], tasks.label_set[pool.rows]
+    several = search.host.budgets_left()
+    covered = [np.zeros((0, len(pool.rows)), bool), *(budgets.covering(*where) for budgets in several)]
+    allowed = [np.zeros(0, np.int64), *(budgets.allowed.astype(np.int64) for budgets in several)]
+    covers = np.concatenate(covered)
+    beyond = covers.sum(axis=1) - np.concatenate(allowed)
+    return np.ascontiguousarray(covers[beyond > 0]), beyond[beyond > 0]
+
+
+def _lawful(search: GatherSearch, pool: Pool, some: Bools) -> bool:
+    """Whether all quotas permit the set along the usual order."""
+    order = pool.usual[::-1]
+    order = order[some[order]]
+    return bool(search.host.bundle_quota_filter(search.preemptor, pool.rows[order], pool.unit[order]).all())
+
+
+def _orders(search: GatherSearch, area: GatherArea, pool: Pool, covered: Bools) -> Iterator[Rows]:
+    """Orders of return: the usual ones, and those in which what brings the fewest slots comes first."""
+    yield from pool.orders
+    place = np.empty(len(pool.rows), np.int64)
+    place[pool.usual] = np.arange(len(place))
+    unit = pool.whole
+    for gain in (slots_brought(search, area, pool).slots, _by_node(search, area, pool, covered)):
+        for keys in ((place, gain), (place, gain, -pool.top)):
+            yield in_pieces(np.lexsort(keys), unit)
+
+
+def _by_node(search: GatherSearch, area: GatherArea, pool: Pool, covered: Bools) -> Longs:
+    """int64[C]: slots that the node of each gains if all leave, for each candidate there that a budget covers."""
+    _, at = np.unique(pool.node, return_inverse=True)
+    taken = np.bincount(at, weights=covered.any(axis=0))[at]
+    return np.asarray(_PARTS * slots_of_nodes(search, area, pool) // np.maximum(taken, 1), np.int64)
