@@ -24,7 +24,7 @@ from pipeline.decision.price import lost_work
 from pipeline.decision.statement import Statement, taking_back
 from pipeline.placement.domains import required_domains
 from pipeline.placement.need import Need
-from pipeline.placement.outranked import made_anew, or_breaking, outranked, unpromised
+from pipeline.placement.outranked import made_anew, or_breaking, outranked, unpromised, withdrawing
 from pipeline.placement.refusal import refusal_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -130,22 +130,29 @@ def _otherwise(searches: Sequence[GatherSearch], tried: Sequence[DomainTried]) -
 def _first_of(searches: Sequence[GatherSearch], attempt: Attempt) -> tuple[MadeRoom | None, list[DomainTried]]:
     """The cheapest room of the first layer that has any, and the outcome of each domain that was tried.
 
-    Where there are two searches, the second is without the promises that may be withdrawn. Its room is taken if in that
-    layer the first has none, or none that harms as little.
+    Where there are two searches, the last is without the promises that may be withdrawn. If its room takes any of them,
+    room beside them is taken instead that harms as little, if that layer has such.
     """
+    limit = attempt.policy.max_domains
     tried: list[DomainTried] = []
-    so_far: list[list[DomainTried]] = [[] for _ in searches]
+    beside: list[DomainTried] = []
     for domains in layers(attempt.snapshot, attempt.podgroups):
-        best: MadeRoom | None = None
-        for search, outcomes in zip(searches, so_far, strict=True):
-            if best is not None and best.price.victims == 0:
-                break
-            found = _best_of(search, domains, attempt.policy.max_domains, outcomes, best)
-            if best is None or found is not best:
-                best, tried = found, outcomes
+        best = _best_of(searches[-1], domains, limit, tried)
+        if best is not None and len(searches) > 1 and _takes_promises(searches, best):
+            found = _best_of(searches[0], domains, limit, beside)
+            if found is not None and harm_of(found.price) <= harm_of(best.price):
+                return found, beside
         if best is not None:
             return best, tried
     return None, tried
+
+
+def _takes_promises(searches: Sequence[GatherSearch], room: MadeRoom) -> bool:
+    """Whether room may rest on what only the last of the searches has: quota, or promises on its nodes."""
+    beside, without = searches[0].snapshot.tasks, searches[-1].snapshot.tasks
+    taken = beside.nominated[beside.nominated != without.nominated]
+    nodes = np.concatenate([room.placed.node, beside.node[room.victims]])
+    return bool((searches[0].short > searches[-1].short).any() or is_among(nodes, taken).any())
 
 
 def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> Reason | None:
@@ -200,14 +207,13 @@ def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -
     )
 
 
-def _best_of(
-    search: GatherSearch, domains: Rows, limit: int, tried: list[DomainTried], best: MadeRoom | None
-) -> MadeRoom | None:
-    """The cheapest room of the domains, or ``best`` if none of them has a cheaper one; notes the outcome of each.
+def _best_of(search: GatherSearch, domains: Rows, limit: int, tried: list[DomainTried]) -> MadeRoom | None:
+    """The cheapest room of the domains; notes the outcome of each.
 
     Those in which less important podgroups alone must leave come first, then the tightest. Where only priorities are
     compared before the rest, one in which more important ones must leave need not be searched any more.
     """
+    best: MadeRoom | None = None
     for domain, slots, highest, lawful in hopeful(search, domains, limit):
         by_priority = search.queue_rank is None and (best is None or best.price.budgets_violated == 0)
         if best is not None and by_priority and highest > best.price.highest_priority:
@@ -229,11 +235,14 @@ def _plan(
 ) -> Plan:
     placed = best.placed.tasks, best.placed.node
     made = making_room(attempt, best.victims, *placed, host.cards_for(*placed, best.victims))
-    if len(outdone):
-        made = taking_back(made, _on_its_nodes(attempt.snapshot, outdone, made))
+    given_up = _on_its_nodes(attempt.snapshot, outdone, made) if len(outdone) else outdone
+    made = taking_back(made, given_up) if len(outdone) else made
     fates = (replace(one, reason=Reason.CHOSEN) if one.domain == best.price.domain else one for one in tried)
     why = replace(explained(attempt, need.minimum, Reason.CHOSEN, best.price.domain), tried=tuple(fates))
-    return plan_of(attempt, made, best.price, why)
+    plan, left = plan_of(attempt, made, best.price, why), outdone[~is_among(outdone, given_up)]
+    if len(left) == 0 or (need.total <= host.headroom[attempt.snapshot.podgroups.queue[attempt.podgroups[0]]]).all():
+        return plan
+    return withdrawing(attempt, host, unpromised(attempt, outdone), plan, left)  # they may hold the quota
 
 
 def _on_its_nodes(snapshot: Snapshot, outdone: Rows, made: Statement) -> Rows:

@@ -45,3 +45,11 @@ def test_a_promise_is_taken_where_no_other_block_could_hold_the_job() -> None:
     closer = waiting("hp", [8, 8], topology={"preferred": "block"})
     found = Outcome(cluster_file(spines, 8, [*promised("mid", "n1", 8), *low, closer]))
     assert (found.evicted, found.nominated) == (["low2-0"], {"hp-0": "n1", "hp-1": "n2"})
+
+
+def test_a_promise_elsewhere_is_withdrawn_with_the_quota_that_it_holds() -> None:
+    """The queue has quota for one of the two: the node is free, the quota is promised."""
+    queues = [{"name": "default", "deserved": {"cpu": 4}, "capability": {"cpu": 4}}, {"name": "other"}]
+    ending, mid = promised("mid", "n2", 4)
+    found = Outcome(cluster_file(APART, 4, [ending | {"queue": "other"}, mid, waiting("hp", [4])], queues=queues))
+    assert (found.evicted, found.nominated) == ([], {"hp-0": "n1"})
