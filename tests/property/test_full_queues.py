@@ -1,6 +1,5 @@
-"""Room and quota made for a gang in one block, within budgets, against every set of victims on small clusters."""
+"""Room and quota made for a gang in one block, against every set of victims on small clusters; and within budgets."""
 
-from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -28,54 +27,81 @@ BUDGETS = st.fixed_dictionaries({"x": st.integers(0, 3), "y": st.integers(0, 3)}
 def test_a_gang_gets_room_and_quota_where_any_set_of_victims_gives_both(
     runs: list[Task], tasks: int, cores: int, most: int, level: str | None, budgets: dict[str, int]
 ) -> None:
-    free = dict.fromkeys(NODES, CORES)
-    kept: list[Task] = []
-    for node, held, queue, priority in runs:
-        if free[node] >= held:
-            free[node] -= held
-            kept.append((node, held, queue, priority))
-    groups = [running(f"v{at}", [node], cpu, priority=pri, queue=of) for at, (node, cpu, of, pri) in enumerate(kept)]
-    for at, group in enumerate(groups):
+    case = _Case(runs, tasks, cores, most, level)
+    for at, group in enumerate(case.groups):
         group["tasks"][0]["labels"] = {"app": "xy"[at % 2]}
-    job = waiting("job", [cores] * tasks, priority=10, queue="a", topology={"required": level} if level else {})
-    queues = [{"name": "a", "deserved": {"cpu": most}, "capability": {"cpu": most}}, {"name": "b"}]
     limits = [
         {"name": name, "namespace": "default", "match_labels": {"app": name}, "disruptions_allowed": allowed}
         for name, allowed in budgets.items()
     ]
-    file = cluster_file({"s": BLOCKS}, CORES, [*groups, job], queues=queues, disruption_budgets=limits)
-    file["policy"]["actions"] = ["allocate", "preempt"]
-    found = Outcome(file)
-    gone = {int(name.removeprefix("v").partition("-")[0]) for name in found.evicted}
-    domains = list(BLOCKS.values()) if level else [NODES]
-    lawful = [some for some in _sets(kept) if all(sum("xy"[at % 2] == of for at in some) <= budgets[of] for of in "xy")]
-    working = [some for some in lawful if _works(kept, some, free, domains, tasks, cores, found, most)]
-    assert bool(working) == bool(found.nominated or found.bound)
-    if working:
-        assert gone in working
-        assert not any(some < gone for some in working)
-        assert _highest(kept, gone) == min(_highest(kept, some) for some in working)
+    found = case.decided(disruption_budgets=limits)
+    lawful = [some for some in case.sets if all(sum("xy"[at % 2] == of for at in some) <= budgets[of] for of in "xy")]
+    case.check(found, lawful, min(most, found.fair_share["a"]["cpu"]))
 
 
-def _sets(kept: list[Task]) -> Iterator[set[int]]:
-    may = [at for at, (_, _, queue, priority) in enumerate(kept) if queue == "a" and priority < 10]
-    return (set(some) for many in range(len(may) + 1) for some in combinations(may, many))
+@given(RUNNING, st.integers(1, 4), st.integers(1, 3), st.integers(1, 4))
+@settings(max_examples=sampled(400), deadline=None)
+def test_the_same_holds_for_whole_gangs_whose_queue_is_full(
+    runs: list[Task], tasks: int, cores: int, missing: int
+) -> None:
+    most = sum(held for _, held, queue, _ in runs if queue == "a") + max(0, tasks * cores - missing)
+    case = _Case(runs, tasks, cores, most, "block")
+    case.check(case.decided(profile="default"), case.sets, most)
 
 
-def _highest(kept: list[Task], some: set[int]) -> int:
-    return max((kept[at][3] for at in some), default=0)
+class _Case:
+    """Work that runs, each task a podgroup of its own, and a gang ``job`` that waits."""
 
+    def __init__(self, runs: list[Task], tasks: int, cores: int, most: int, level: str | None) -> None:
+        self._free, self._tasks, self._cores, self._level, self._most = (
+            dict.fromkeys(NODES, CORES),
+            tasks,
+            cores,
+            level,
+            most,
+        )
+        self._kept: list[Task] = []
+        for node, held, queue, priority in runs:
+            if self._free[node] >= held:
+                self._free[node] -= held
+                self._kept.append((node, held, queue, priority))
+        self.groups = [
+            running(f"v{at}", [node], held, priority=priority, queue=queue)
+            for at, (node, held, queue, priority) in enumerate(self._kept)
+        ]
+        may = [at for at, (_, _, queue, priority) in enumerate(self._kept) if queue == "a" and priority < 10]
+        self.sets = [set(some) for many in range(len(may) + 1) for some in combinations(may, many)]
 
-def _works(
-    kept: list[Task], gone: set[int], free: dict[str, int], domains: list[list[str]], tasks: int, cores: int,
-    found: Any, most: int,
-) -> bool:  # fmt: skip
-    """Whether the queue is within its quota without some tasks, and one of the domains takes the gang."""
-    limit = min(most, found.fair_share["a"]["cpu"])
-    used = sum(held for at, (_, held, queue, _) in enumerate(kept) if queue == "a" and at not in gone)
-    room = dict(free)
-    for at in gone:
-        room[kept[at][0]] += kept[at][1]
-    return used + tasks * cores <= limit and any(
-        sum(room[node] // cores for node in domain) >= tasks for domain in domains
-    )
+    def decided(self, profile: str = "koordinator", **more: Any) -> Outcome:
+        """What a cycle decides."""
+        topology = {"required": self._level} if self._level else {}
+        job = waiting("job", [self._cores] * self._tasks, priority=10, queue="a", topology=topology)
+        limit = {"cpu": self._most}
+        queues = [{"name": "a", "deserved": limit, "capability": limit}, {"name": "b"}]
+        file = cluster_file({"s": BLOCKS}, CORES, [*self.groups, job], queues=queues, **more)
+        file["policy"] = {"profile": profile, "actions": ["allocate", "preempt"]}
+        return Outcome(file)
+
+    def check(self, found: Outcome, lawful: list[set[int]], limit: float) -> None:
+        """The job gets room if a lawful set gives it, by one that needs all of its tasks and no higher priority."""
+        gone = {int(name.removeprefix("v").partition("-")[0]) for name in found.evicted}
+        working = [some for some in lawful if self._works(some, limit)]
+        assert bool(working) == bool(found.nominated or found.bound)
+        if working:
+            assert gone in working
+            assert not any(some < gone for some in working)
+            assert self._highest(gone) == min(self._highest(some) for some in working)
+
+    def _highest(self, some: set[int]) -> int:
+        return max((self._kept[at][3] for at in some), default=0)
+
+    def _works(self, gone: set[int], limit: float) -> bool:
+        """Whether the queue is within its quota without some tasks, and one of the domains takes the gang."""
+        held = sum(held for at, (_, held, queue, _) in enumerate(self._kept) if queue == "a" and at not in gone)
+        room = dict(self._free)
+        for at in gone:
+            room[self._kept[at][0]] += self._kept[at][1]
+        domains = list(BLOCKS.values()) if self._level else [NODES]
+        return held + self._tasks * self._cores <= limit and any(
+            sum(room[node] // self._cores for node in domain) >= self._tasks for domain in domains
+        )

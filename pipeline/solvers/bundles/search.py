@@ -31,6 +31,7 @@ from pipeline.solvers.bundles.bundling.budget_columns import MOST_BUDGETS, NO_BU
 from pipeline.solvers.bundles.bundling.node_clearing import takes_whole_nodes
 from pipeline.solvers.bundles.bundling.terms import EFFORT, BundleSearch
 from pipeline.solvers.bundles.covering.chosen import told_bundles
+from pipeline.solvers.bundles.elsewhere import or_elsewhere
 from pipeline.solvers.bundles.lower_bounds import slot_bounds
 from pipeline.solvers.bundles.over_domains import Best, best_of
 from pipeline.solvers.bundles.surveying import slots_decide, survey_of
@@ -44,7 +45,8 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     host
         The plugins on the attempt's snapshot, policy and clock.
     """
-    return or_breaking(attempt, host, _with_promises(attempt, host), _cheapest)
+    found = or_breaking(attempt, host, _with_promises(attempt, host), _cheapest)
+    return or_elsewhere(attempt, host, found, _cheapest)
 
 
 def _with_promises(attempt: Attempt, host: Host) -> Plan | NoPlan:

@@ -1,0 +1,91 @@
+"""Victims outside the domain: they bring the gang no room, but free quota that it lacks.
+
+A gang that must stay in one domain may find room there while its queue is full. Volcano looks for victims in one domain
+at a time ("Gang-Aware Preemption and Reclaim", section 3.4.1), so it finds none that free the quota, or takes more of
+those in the domain than it needs. Here work that frees quota may go wherever it runs.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, is_among
+from pipeline.cluster.topology import ROOT
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.decided import carried_out
+from pipeline.decision.headroom import limits_of
+from pipeline.decision.plan import NoPlan, Plan, making_room, plan_of
+from pipeline.decision.price import lost_work, price_of
+from pipeline.decision.statement import Statement, statement
+from pipeline.placement.feasibility import feasible
+from pipeline.placement.need import need_of
+from pipeline.placement.outranked import spares_work
+from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Preemptor
+from pipeline.records import replace
+
+Searched = Callable[[Attempt, Host], Plan | NoPlan]
+
+
+def or_elsewhere(attempt: Attempt, host: Host, found: Plan | NoPlan, searched: Searched) -> Plan | NoPlan:
+    """What was found, or a plan with victims outside the domain where that is cheaper and the queue lacks quota.
+
+    First room for the gang is sought anywhere, with the quota. Then it is sought in the gang's domains as if the
+    victims had gone, and those return that are not needed. The plan has no lower bound.
+
+    Parameters
+    ----------
+    searched
+        The search in the attempt's domains.
+    """
+    if not attempt.policy.cheapest_set or not _confined(attempt) or not _lacks_quota(attempt, host):
+        return found
+    anywhere = searched(replace(attempt, domains=np.array([ROOT], np.int64), survey=None), host)
+    if isinstance(anywhere, NoPlan):
+        return found
+    gone = anywhere.statement.evictions
+    after = carried_out(statement(attempt.asked_by, evictions=gone), attempt.snapshot, attempt.now)
+    inside = searched(replace(attempt, snapshot=after, survey=None), host.on(after, gone))
+    if isinstance(inside, NoPlan):
+        return found
+    other = _of_both(attempt, host, inside, gone)
+    return found if other is None or (isinstance(found, Plan) and not spares_work(other.price, found.price)) else other
+
+
+def _confined(attempt: Attempt) -> bool:
+    """Whether the gang must lie in one domain."""
+    return bool((attempt.snapshot.podgroups.required_level[list(attempt.podgroups)] != NONE).any())
+
+
+def _lacks_quota(attempt: Attempt, host: Host) -> bool:
+    limits = limits_of(host, attempt.podgroups[0])
+    wanted = need_of(attempt.snapshot, attempt.podgroups, surplus=False).total
+    return limits.counted and not limits.take(wanted, attempt.snapshot, NO_ROWS)
+
+
+def _of_both(attempt: Attempt, host: Host, inside: Plan, gone: Rows) -> Plan | None:
+    """The plan ``inside``, made as if ``gone`` had gone, with those of them that it needs; None if not lawful."""
+    snapshot, made = attempt.snapshot, inside.statement
+    wanted = snapshot.request_of(made.nominated).sum(axis=0)
+    preemptor, limits = Preemptor(attempt.podgroups, wanted, attempt.purpose), limits_of(host, attempt.podgroups[0])
+
+    def of(victims: Rows) -> Statement:
+        return making_room(attempt, victims, made.nominated, made.nominated_node, made.nominated_card)
+
+    def works(victims: Rows) -> bool:
+        enough = limits.take(wanted, snapshot, victims) and feasible(snapshot, of(victims))
+        return enough and host.validate_set(preemptor, victims)
+
+    victims = distinct(np.concatenate([gone, made.evictions]))
+    owner = snapshot.tasks.podgroup
+    mine = distinct(owner[gone])
+    mine = mine[~is_among(mine, owner[made.evictions])]
+    for podgroup in mine[np.argsort(host.job_rank[mine], kind="stable")].tolist():
+        left = victims[owner[victims] != podgroup]
+        victims = left if works(left) else victims
+    if not works(victims) or not host.keeps_pace(victims):
+        return None
+    rank = host.price_rank(attempt.purpose, attempt.podgroups[0])
+    price = price_of(snapshot, victims, wanted, lost_work(snapshot, attempt.now), rank, inside.domain)
+    why = replace(inside.explanation, tried=(), bound=None, bundles=(), given_back=0)
+    return plan_of(attempt, of(victims), price, why)
