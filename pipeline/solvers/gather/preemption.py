@@ -98,7 +98,10 @@ def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
         searches.append(_search_of(freed, made_anew(host, freed.snapshot), need, preemptor))
     if not searches[-1].allowed.any(axis=1).all():
         return NoPlan(explained(attempt, need.minimum, Reason.CONSTRAINTS))
-    best, tried = _first_of(searches, attempt)
+    best, tried = _first_of([_within_quota(one) for one in searches], attempt)
+    if (searches[0].short > 0).any() and (best is None or not _frees_enough(searches[0], best)):
+        searches = [with_elsewhere(one) for one in searches]
+        best, tried = _first_of(searches, attempt)
     for others in _otherwise(searches, tried) if best is None and tried else ():
         best, otherwise = _first_of(others, attempt)
         if best is not None:
@@ -147,6 +150,18 @@ def _first_of(searches: Sequence[GatherSearch], attempt: Attempt) -> tuple[MadeR
     return None, tried
 
 
+def _within_quota(search: GatherSearch) -> GatherSearch:
+    """The search as if the gang lacked no quota: what it finds is the least harm, if that frees the quota as well."""
+    return replace(search, short=np.zeros_like(search.short)) if (search.short > 0).any() else search
+
+
+def _frees_enough(search: GatherSearch, room: MadeRoom) -> bool:
+    """Whether the victims free the quota that the gang lacks."""
+    snapshot = search.snapshot
+    freeing = room.victims[search.frees[snapshot.queue_of(room.victims)]]
+    return bool((snapshot.request_of(freeing).sum(axis=0) >= search.short).all())
+
+
 def _takes_promises(searches: Sequence[GatherSearch], room: MadeRoom) -> bool:
     """Whether room may rest on what only the last of the searches has: quota, or promises on its nodes."""
     beside, without = searches[0].snapshot.tasks, searches[-1].snapshot.tasks
@@ -190,20 +205,18 @@ def _still_ending(snapshot: Snapshot, waiting: Rows) -> bool:
 def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> GatherSearch:
     snapshot = attempt.snapshot
     gang_group, queue = attempt.podgroups, int(snapshot.podgroups.queue[attempt.podgroups[0]])
-    return with_elsewhere(
-        GatherSearch(
-            host=host,
-            need=need,
-            preemptor=preemptor,
-            allowed=host.allowed(need.shapes),
-            existing=existing_of(snapshot, gang_group, need.tasks[: need.minimum]),
-            candidate=_candidates(host, preemptor),
-            short=np.maximum(preemptor.request - host.headroom[queue], 0),
-            frees=np.arange(len(snapshot.queues)) == queue,
-            steps=steps_of(snapshot, gang_group, need.tasks[: need.minimum]),
-            lost=lost_work(snapshot, attempt.now),
-            queue_rank=host.price_rank(attempt.purpose, gang_group[0]),
-        )
+    return GatherSearch(
+        host=host,
+        need=need,
+        preemptor=preemptor,
+        allowed=host.allowed(need.shapes),
+        existing=existing_of(snapshot, gang_group, need.tasks[: need.minimum]),
+        candidate=_candidates(host, preemptor),
+        short=np.maximum(preemptor.request - host.headroom[queue], 0),
+        frees=np.arange(len(snapshot.queues)) == queue,
+        steps=steps_of(snapshot, gang_group, need.tasks[: need.minimum]),
+        lost=lost_work(snapshot, attempt.now),
+        queue_rank=host.price_rank(attempt.purpose, gang_group[0]),
     )
 
 
