@@ -89,8 +89,10 @@ class IngestLoop:
         self._leads_until, self._unlisted_since = math.inf, math.inf
         self._lags = Lags(bus, telemetry, settings.lag_warn_s)
         self._unstarted = Unstarted(telemetry.figures)
-        for stream in (EVENTS, DECISIONS):  # a rise from nothing is none for Prometheus: the first letter is to be seen
+        # A rise from nothing is none for Prometheus: the first letter is to be seen, and the first start elsewhere.
+        for stream in (EVENTS, DECISIONS):
             telemetry.figures.dead_letters.add(0, {"stream": stream})
+        telemetry.figures.tasks_elsewhere.add(0)
 
     def _begun(self) -> Ingestor:
         settings, figures = self._settings, self._telemetry.figures

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, is_among
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
@@ -17,7 +18,7 @@ from pipeline.decision.headroom import limits_of
 from pipeline.decision.plan import NoPlan, Plan, making_room, plan_of
 from pipeline.decision.price import lost_work, price_of
 from pipeline.decision.statement import Statement, statement
-from pipeline.placement.feasibility import feasible
+from pipeline.placement.feasibility import asked, feasible, leftover
 from pipeline.placement.need import need_of
 from pipeline.placement.outranked import spares_work
 from pipeline.plugins.host import Host
@@ -30,15 +31,18 @@ Searched = Callable[[Attempt, Host], Plan | NoPlan]
 def or_elsewhere(attempt: Attempt, host: Host, found: Plan | NoPlan, searched: Searched) -> Plan | NoPlan:
     """What was found, or a plan with victims outside the domain where that is cheaper and the queue lacks quota.
 
-    First room for the gang is sought anywhere, with the quota. Then it is sought in the gang's domains as if the
-    victims had gone, and those return that are not needed. The plan has no lower bound.
+    That is sought where nothing was found, or where a podgroup goes that the nodes do not need. First room for the gang
+    is sought anywhere, with the quota. Then it is sought in the gang's domains as if the victims had gone, and those
+    return that are not needed. The plan has no lower bound.
 
     Parameters
     ----------
     searched
         The search in the attempt's domains.
     """
-    if not attempt.policy.cheapest_set or not _confined(attempt) or not _lacks_quota(attempt, host):
+    if not attempt.policy.cheapest_set or not _confined(attempt) or not _lacks_quota(attempt, host, found):
+        return found
+    if isinstance(found, Plan) and not _frees_quota_alone(attempt.snapshot, found.statement):
         return found
     anywhere = searched(replace(attempt, domains=np.array([ROOT], np.int64), survey=None), host)
     if isinstance(anywhere, NoPlan):
@@ -57,10 +61,25 @@ def _confined(attempt: Attempt) -> bool:
     return bool((attempt.snapshot.podgroups.required_level[list(attempt.podgroups)] != NONE).any())
 
 
-def _lacks_quota(attempt: Attempt, host: Host) -> bool:
-    limits = limits_of(host, attempt.podgroups[0])
-    wanted = need_of(attempt.snapshot, attempt.podgroups, surplus=False).total
-    return limits.counted and not limits.take(wanted, attempt.snapshot, NO_ROWS)
+def _lacks_quota(attempt: Attempt, host: Host, found: Plan | NoPlan) -> bool:
+    snapshot, limits = attempt.snapshot, limits_of(host, attempt.podgroups[0])
+    if isinstance(found, Plan):
+        wanted = snapshot.request_of(found.statement.placed).sum(axis=0)
+    else:
+        wanted = need_of(snapshot, attempt.podgroups, surplus=False).total
+    return limits.counted and not limits.take(wanted, snapshot, NO_ROWS)
+
+
+def _frees_quota_alone(snapshot: Snapshot, made: Statement) -> bool:
+    """Whether a podgroup loses tasks none of which the nodes need to have room for what is placed."""
+    tasks, left = snapshot.tasks, leftover(snapshot, made, made.places)
+    victims = made.evictions[is_among(tasks.node[made.evictions], left.node)]
+    many = len(snapshot.nodes)
+    each, of = np.unique(tasks.podgroup[victims].astype(np.int64) * many + tasks.node[victims], return_inverse=True)
+    held = np.zeros((len(each), left.room.shape[1]), np.int64)
+    np.add.at(held, of, asked(snapshot, victims, tasks.card[victims]))
+    needed = (held > left.room[left.node.searchsorted(each % many)]).any(axis=1)
+    return not is_among(tasks.podgroup[made.evictions], each[needed] // many).all()
 
 
 def _of_both(attempt: Attempt, host: Host, inside: Plan, gone: Rows) -> Plan | None:

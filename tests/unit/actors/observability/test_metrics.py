@@ -55,7 +55,7 @@ def test_what_an_alert_counts_the_rise_of_is_there_before_the_first_one() -> Non
     rules = yaml.safe_load((ACTORS.parent / "deploy/alerts.yaml").read_text())["groups"][0]["rules"]
     said = " ".join(rule["expr"] for rule in rules)
     asked = set(re.findall(r"(?:increase|rate)\(clearway_(\w+)_total", said))
-    assert asked == {"dead_letters", "victims_overdue", "verdicts"}
+    assert asked == {"dead_letters", "tasks_elsewhere", "victims_overdue", "verdicts"}
     _, reader = watched(rack_cluster())
     assert asked <= {name.removeprefix("clearway.").replace(".", "_") for name in recorded(reader)}
     assert recorded(reader)["clearway.verdicts"] == {"accepted,": 0}

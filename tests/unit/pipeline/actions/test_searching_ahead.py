@@ -42,7 +42,7 @@ def test_each_gang_is_offered_ahead_at_most_once_in_a_pass_where_nothing_is_sear
 def test_podgroups_alike_that_each_wait_for_a_delay_are_offered_ahead_at_most_once() -> None:
     """The delay is no reason for others of the kind, so each has a turn of its own, however many there are."""
     state = cluster([{"gpu": 4}], [gang(4, 0, gpu=1), *(gang(1, gpu=1, priority=1) for _ in range(100))])
-    state = replace(state, podgroups=replace(state.podgroups, created=sealed(np.full(101, 60.0))))
+    state = replace(state, podgroups=replace(state.podgroups, preemption_delay_s=sealed(np.full(101, 60.0))))
     search = Counting()
     done = cycle(state, replace(DEFAULT, actions=("preempt",)), 0.0, Setup(search=search))
     assert {one.why.reason for one in done.unplaced} == {Reason.DELAY}
