@@ -71,7 +71,7 @@ def _lacks_quota(attempt: Attempt, host: Host, found: Plan | NoPlan) -> bool:
 
 
 def _frees_quota_alone(snapshot: Snapshot, made: Statement) -> bool:
-    """Whether a podgroup loses tasks none of which the nodes need to have room for what is placed."""
+    """Whether some podgroup loses tasks, though the nodes need none of its to have room for what is placed."""
     tasks, left = snapshot.tasks, leftover(snapshot, made, made.places)
     victims = made.evictions[is_among(tasks.node[made.evictions], left.node)]
     many = len(snapshot.nodes)
