@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
 from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.rules.gang_groups import gang_groups
 from pipeline.cluster.rules.match_policy import starts_freely, to_make_room, to_start
 from pipeline.cluster.rules.minima_met import is_pipelined, is_ready, is_starving, is_valid
-from pipeline.cluster.rules.minimum import Have, Minima, count_tasks, parts_spare, towards_start, writable
+from pipeline.cluster.rules.minimum import Have, Minima, by_itself, parts_spare, towards_start
 from pipeline.cluster.rules.sparing import TaskQuota, task_quota
 from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
@@ -82,16 +82,9 @@ class Gang(
         ready = self._state.ready_of(owner)
         if (tasks.role.take(rows) == NONE).all() and (tasks.subgroup.take(rows) == NONE).all():
             return _spared(owner, ready, base.podgroups.min_available)
-        columns = tasks.podgroup, tasks.role, tasks.subgroup
-        return _spared_by_parts(owner, ready, rows, self._left(), base.once(towards_start), columns)
-
-    def _left(self) -> Rows:
-        """int64[V]: tasks that held a node on the snapshot and do not on the what-if."""
-        if not isinstance(self._state, WhatIf):
-            return NO_ROWS
-        changed = self._state.changed
-        left = (self._base.tasks.node[changed] != NONE) & (self._state.place_of(changed) == NONE)
-        return np.asarray(changed[left])
+        state = self._state if isinstance(self._state, WhatIf) else WhatIf.of(base)
+        parts = tasks.role.take(rows), tasks.subgroup.take(rows)
+        return _spared_by_parts(owner, ready, parts, base.once(towards_start), state.entries)
 
     def task_quota(self, preemptor: Preemptor) -> TaskQuota:
         """The same for podgroups in columns."""
@@ -118,15 +111,20 @@ def _spared(owner: Ids, ready: Counts, least: Counts) -> Bools:
 
 @kernel
 def _spared_by_parts(
-    owner: Ids, ready: Counts, rows: Rows, left: Rows, towards: tuple[Plain, Plain], columns: Plain
+    owner: Ids, ready: Counts, parts: tuple[Ids, Ids], towards: tuple[Plain, Plain], changes: tuple[Longs, Longs, int]
 ) -> Bools:
-    """The same of tasks ``rows`` with their roles and subgroups, once ``left`` (int64[V]) have gone."""
-    minima, have, (podgroup, role, part) = Minima(*towards[0]), writable(Have(*towards[1])), columns
-    count_tasks(-1, left, have, podgroup, role, part)
-    result, taken = np.zeros(len(rows), np.bool_), np.zeros(len(minima.least), np.int64)
-    for at in range(len(rows)):
-        group, row = owner[at], rows[at]
-        if ready[at] - taken[group] > minima.least[group]:
-            result[at] = parts_spare(minima, have, group, role[row], part[row])
-            taken[group] += result[at]
+    """The same of tasks with their roles and subgroups (``parts``, int32[C] each), on a what-if with ``changes``."""
+    minima, have, (role, part), (heads, entries, count) = Minima(*towards[0]), Have(*towards[1]), parts, changes
+    result, order, first = np.zeros(len(owner), np.bool_), np.argsort(owner, kind="mergesort"), 0
+    while first < len(order):
+        group, taken = owner[order[first]], 0
+        needs, known = by_itself(minima, have, group, heads, entries, count)
+        while first < len(order) and owner[order[first]] == group:
+            at = order[first]
+            first += 1
+            if ready[at] - taken > needs.least[0]:
+                mine = NONE if role[at] == NONE else role[at] - minima.role_start[group]
+                inside = NONE if part[at] == NONE else part[at] - minima.part_start[group]
+                result[at] = parts_spare(needs, known, 0, mine, inside)
+                taken += result[at]
     return result

@@ -211,6 +211,34 @@ def _parts_lose(many: int, have: Have, role: int, part: int) -> None:
         have.leaf[part] -= many
 
 
+@inlined
+def by_itself(minima: Minima, have: Have, group: int, heads: Longs, entries: Longs, count: int) -> tuple[Minima, Have]:
+    """Minima and counts of one podgroup, as row 0 with its parts from row 0 on, with the changes of a what-if.
+
+    What is promised does not count. The counts may be written to.
+    """
+    role, last_role = minima.role_start[group], minima.role_start[group + 1]
+    part, last_part = minima.part_start[group], minima.part_start[group + 1]
+    parent = minima.parent[part:last_part].copy()
+    for at in range(len(parent)):
+        parent[at] = NONE if parent[at] == NONE else parent[at] - part
+    needs = Minima(
+        minima.least[group : group + 1].copy(), minima.binds[group : group + 1].copy(),
+        np.array([0, last_role - role]), minima.role_least[role:last_role].copy(), np.array([0, last_part - part]),
+        parent, minima.part_least[part:last_part].copy(), minima.wanted[part:last_part].copy(),
+        minima.wanted_on_top[group : group + 1].copy(),
+    )  # fmt: skip
+    known = Have(
+        have.group[group : group + 1].copy(), have.role[role:last_role].copy(), have.leaf[part:last_part].copy()
+    )
+    known.group[0] += _more(heads, entries, count, PODGROUP, group, promised=False)
+    for at in range(len(known.role)):
+        known.role[at] += _more(heads, entries, count, ROLE, role + at, promised=False)
+    for at in range(len(known.leaf)):
+        known.leaf[at] += _more(heads, entries, count, SUBGROUP, part + at, promised=False)
+    return needs, known
+
+
 @linked
 def subgroups_reach(minima: Minima, have: Have, group: int) -> bool:
     """Whether enough subgroups of one podgroup are whole, level by level."""
