@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
-from pipeline.cluster.counted.change_log import Plain
+from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows
+from pipeline.cluster.counted.change_log import PODGROUP, READY_OFF, Plain, last_entry
 from pipeline.cluster.rules.gang_groups import gang_groups
 from pipeline.cluster.rules.match_policy import starts_freely, to_make_room, to_start
 from pipeline.cluster.rules.minima_met import is_pipelined, is_ready, is_starving, is_valid
@@ -23,9 +23,6 @@ from pipeline.plugins.extension_points import (
 )
 from pipeline.plugins.plugin import Context, Follows, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting
-
-#: Of fewer tasks each looks at those before it.
-_FEW = 64
 
 
 class Gang(
@@ -78,13 +75,9 @@ class Gang(
         Upstream looks at the podgroup's minimum only ("Gang Plugin", section 4.3), so that a gang can lose its driver.
         """
         base, tasks = self._base, self._base.tasks
-        owner = tasks.podgroup.take(rows)
-        ready = self._state.ready_of(owner)
-        if (tasks.role.take(rows) == NONE).all() and (tasks.subgroup.take(rows) == NONE).all():
-            return _spared(owner, ready, base.podgroups.min_available)
         state = self._state if isinstance(self._state, WhatIf) else WhatIf.of(base)
-        parts = tasks.role.take(rows), tasks.subgroup.take(rows)
-        return _spared_by_parts(owner, ready, parts, base.once(towards_start), state.entries)
+        columns = tasks.podgroup, tasks.role, tasks.subgroup
+        return _spared(rows, columns, base.counts.ready, base.once(towards_start), state.entries)
 
     def task_quota(self, preemptor: Preemptor) -> TaskQuota:
         """The same for podgroups in columns."""
@@ -92,39 +85,28 @@ class Gang(
 
 
 @kernel
-def _spared(owner: Ids, ready: Counts, least: Counts) -> Bools:
-    """bool[C]: tasks of ``owner`` (with ``ready`` tasks each) that go with those before them and leave the minimum."""
-    result = np.empty(len(owner), np.bool_)
-    if len(owner) < _FEW:  # sooner than a count for each podgroup of the fleet
-        for at in range(len(owner)):
-            before = 0
-            for other in range(at):
-                before += owner[other] == owner[at]
-            result[at] = ready[at] - before > least[owner[at]]
-        return result
-    taken = np.zeros(len(least), np.int64)
-    for at in range(len(owner)):
-        result[at] = ready[at] - taken[owner[at]] > least[owner[at]]
-        taken[owner[at]] += 1
-    return result
-
-
-@kernel
-def _spared_by_parts(
-    owner: Ids, ready: Counts, parts: tuple[Ids, Ids], towards: tuple[Plain, Plain], changes: tuple[Longs, Longs, int]
+def _spared(
+    rows: Rows, columns: Plain, ready: Counts, towards: tuple[Plain, Plain], changes: tuple[Longs, Longs, int]
 ) -> Bools:
-    """The same of tasks with their roles and subgroups (``parts``, int32[C] each), on a what-if with ``changes``."""
-    minima, have, (role, part), (heads, entries, count) = Minima(*towards[0]), Have(*towards[1]), parts, changes
-    result, order, first = np.zeros(len(owner), np.bool_), np.argsort(owner, kind="mergesort"), 0
+    """bool[C]: tasks that go with those before them and leave the minimum of podgroup, role and subgroup.
+
+    ``ready`` is that of all podgroups without the ``changes`` of a what-if.
+    """
+    minima, have, (podgroup, role, part) = Minima(*towards[0]), Have(*towards[1]), columns
+    owner, first = podgroup[rows], 0
+    result, order = np.zeros(len(rows), np.bool_), np.argsort(owner, kind="mergesort")
     while first < len(order):
-        group, taken = owner[order[first]], 0
-        needs, known = by_itself(minima, have, group, heads, entries, count)
+        group = owner[order[first]]
+        needs, known = by_itself(minima, have, group, *changes)
+        entry = last_entry(*changes, PODGROUP, group)
+        left = ready[group] + (0 if entry == NONE else changes[1][entry, READY_OFF])
         while first < len(order) and owner[order[first]] == group:
             at = order[first]
             first += 1
-            if ready[at] - taken > needs.least[0]:
-                mine = NONE if role[at] == NONE else role[at] - minima.role_start[group]
-                inside = NONE if part[at] == NONE else part[at] - minima.part_start[group]
+            if left > needs.least[0]:
+                mine, inside = role[rows[at]], part[rows[at]]
+                mine = NONE if mine == NONE else mine - minima.role_start[group]
+                inside = NONE if inside == NONE else inside - minima.part_start[group]
                 result[at] = parts_spare(needs, known, 0, mine, inside)
-                taken += result[at]
+                left -= result[at]
     return result
