@@ -137,7 +137,7 @@ def _broken(progress: Progress, rows: Rows, host: Host, besides: Bools | None = 
     free = progress.without_promises(without)
     wrong = ~kept(free, rows, nodes, cards)
     if besides is None:  # queues that share an ancestor's ceiling can only be judged together
-        queue, asks = snapshot.queue_of(rows), snapshot.shapes.request[snapshot.tasks.shape[rows]]
+        queue, asks = snapshot.queue_of(rows), snapshot.request_of(rows)
         wrong |= ((asks > 0) & (host.headroom[queue] < 0)).any(axis=1)
     wrong |= unkept(progress.policy, snapshot, rows, nodes)
     result[rows[wrong | snapshot.tasks.gated[rows]]] = True

@@ -130,6 +130,6 @@ def _in_sum(this: Pass, plans: Sequence[Plan]) -> Price:
     snapshot, host, first = this.progress.snapshot, this.host, plans[0].statement
     gone = np.sort(np.concatenate([plan.statement.evictions for plan in plans]))
     placed = np.concatenate([plan.statement.placed for plan in plans])
-    requested = snapshot.shapes.request[snapshot.tasks.shape[placed]].sum(axis=0)
+    requested = snapshot.request_of(placed).sum(axis=0)
     rank = host.price_rank(first.purpose, first.preemptor)
     return price_of(snapshot, gone, requested, lost_work(snapshot, host.context.now), rank, 0)

@@ -54,7 +54,7 @@ def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
     if not np.array_equal(np.sort(every), made.nominated) or (made.nominated_node == NONE).any() or len(made.bound):
         return ()
     nodes = sealed(made.nominated_node[np.searchsorted(made.nominated, every)])
-    asked: Longs = snapshot.shapes.request[snapshot.tasks.shape[every[start[:-1]]]]
+    asked: Longs = snapshot.request_of(every[start[:-1]])
     limits = limits_of(host, attempt.podgroups[0])
     gone, gone_start, within = victims_of_each(snapshot, made.evictions, nodes, start, asked, limits)
     cardless = sealed(np.full(len(every), NONE, np.int64))

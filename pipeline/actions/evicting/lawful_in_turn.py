@@ -31,7 +31,7 @@ def lawful_in_turn(snapshot: Snapshot, host: Host, statements: Sequence[Statemen
     """
     after, gone = WhatIf.of(snapshot), NO_ROWS
     for at, made in enumerate(statements):
-        request: Longs = snapshot.shapes.request[snapshot.tasks.shape[made.nominated]].sum(axis=0)
+        request: Longs = snapshot.request_of(made.nominated).sum(axis=0)
         preemptor = Preemptor((made.preemptor,), request, made.purpose)
         if sets and not host.on(after, gone).validate_set(preemptor, made.evictions):
             return at

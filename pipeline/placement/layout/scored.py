@@ -193,7 +193,7 @@ class ScoredPlacement:
         columns = (self._used[low:high], self._snapshot.nodes.allocatable[low:high])
         upto = [np.append(zero, np.cumsum(column, axis=0), axis=0) for column in columns]
         used, there = (one[last - low] - one[first - low] for one in upto)
-        asked = self._snapshot.shapes.request[self._snapshot.tasks.shape[self.tasks[tasks]]].sum(axis=0)
+        asked = self._snapshot.request_of(self.tasks[tasks]).sum(axis=0)
         return self._host.domain_score(asked, used, there)
 
     def most(self, start: Longs, stop: Longs) -> Longs:

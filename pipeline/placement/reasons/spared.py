@@ -130,7 +130,7 @@ class _Others:
     def _prices(self, sets: list[Rows]) -> list[Price]:
         snapshot, asked = self._snapshot, self._asked
         mine = self._placed[is_among(snapshot.tasks.podgroup[self._placed], asked.attempt.podgroups)]
-        requested = snapshot.shapes.request[snapshot.tasks.shape[mine]].sum(axis=0)
+        requested = snapshot.request_of(mine).sum(axis=0)
         rank = asked.host.price_rank(asked.purpose, asked.attempt.podgroups[0])
         return prices_of(snapshot, sets, requested, lost_work(snapshot, asked.attempt.now), rank, self._made.domain)
 

@@ -170,7 +170,7 @@ class FairShare(
         lost = returns = self._held_by(rows)
         if (self._below_limit < 0).any():
             base = self._base
-            owner, asked = base.podgroups.queue[base.tasks.podgroup[rows]], base.shapes.request[base.tasks.shape[rows]]
+            owner, asked = base.podgroups.queue[base.tasks.podgroup[rows]], base.request_of(rows)
             back = let_in_again(self._queues.parent, self._below_limit, lost, owner, asked)
             returns = self._held_by(rows[back])
         return outranked(self._compared, queue, request, lost, returns)

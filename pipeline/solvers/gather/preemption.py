@@ -98,7 +98,7 @@ def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
         searches.append(_search_of(freed, made_anew(host, freed.snapshot), need, preemptor))
     if not searches[-1].allowed.any(axis=1).all():
         return NoPlan(explained(attempt, need.minimum, Reason.CONSTRAINTS))
-    best, tried = _first_of([_within_quota(one) for one in searches], attempt)
+    best, tried = _first_of([_ignoring_quota(one) for one in searches], attempt)
     if (searches[0].short > 0).any() and (best is None or not _frees_enough(searches[0], best)):
         searches = [with_elsewhere(one) for one in searches]
         best, tried = _first_of(searches, attempt)
@@ -150,7 +150,7 @@ def _first_of(searches: Sequence[GatherSearch], attempt: Attempt) -> tuple[MadeR
     return None, tried
 
 
-def _within_quota(search: GatherSearch) -> GatherSearch:
+def _ignoring_quota(search: GatherSearch) -> GatherSearch:
     """The search as if the gang lacked no quota: what it finds is the least harm, if that frees the quota as well."""
     return replace(search, short=np.zeros_like(search.short)) if (search.short > 0).any() else search
 

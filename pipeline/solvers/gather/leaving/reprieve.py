@@ -87,12 +87,7 @@ def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, frees: Longs
         How much of the quota that the gang lacks each candidate frees.
     """
     leaves = np.ones(len(node), np.bool_)
-    freed = np.zeros(left.shape[1], np.int64)
-    for c in range(len(node)):
-        for r in range(len(freed)):
-            left[node[c], r] += held[c, r]
-            freed[r] += frees[c, r]
-    slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
+    slots, total, freed = _all_left(wanted, left, node, held, frees)
     for alone in (False, True):
         first = 0
         while first < len(order):
@@ -125,12 +120,7 @@ def within(
     The others are those of `reprieved`.
     """
     leaves, over = np.ones(len(node), np.bool_), beyond.copy()
-    freed = np.zeros(left.shape[1], np.int64)
-    for c in range(len(node)):
-        for r in range(len(freed)):
-            left[node[c], r] += held[c, r]
-            freed[r] += frees[c, r]
-    slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
+    slots, total, freed = _all_left(wanted, left, node, held, frees)
     arranged, first = unit[order], 0
     while first < len(order):
         stop = run_end(arranged, first)
@@ -145,6 +135,18 @@ def within(
                     over[p] -= covered[p, order[at]]
         first = stop
     return leaves
+
+
+@linked
+def _all_left(wanted: Wanted, left: Longs, node: Longs, held: Longs, frees: Longs) -> tuple[Longs, Longs, Longs]:
+    """Let all candidates leave; returns the slots of each node and their sums, and the quota that is freed."""
+    freed = np.zeros(left.shape[1], np.int64)
+    for c in range(len(node)):
+        for r in range(len(freed)):
+            left[node[c], r] += held[c, r]
+            freed[r] += frees[c, r]
+    slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
+    return slots, total, freed
 
 
 @linked
