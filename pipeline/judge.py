@@ -188,10 +188,11 @@ class _Kept:
         card = snapshot.tasks.card[made.evictions]
         self._touched, self._left = left.node, left.room
         self._asks, self._at = asked(snapshot, self._victims, card), self._places(snapshot.tasks.node[made.evictions])
-        to = np.full(len(self._victims), NONE, np.int64)  # the new nodes of victims that move; they need no card
+        to, on = np.full((2, len(self._victims)), NONE, np.int64)  # the new nodes and cards of victims that move
         moves = is_among(made.nominated, made.evictions)
-        to[np.searchsorted(self._victims, made.nominated[moves])] = made.nominated_node[moves]
-        self._moves, self._to = to != NONE, self._places(to)
+        at = np.searchsorted(self._victims, made.nominated[moves])
+        to[at], on[at] = made.nominated_node[moves], made.nominated_card[moves]
+        self._moves, self._to, self._asks_there = to != NONE, self._places(to), asked(snapshot, self._victims, on)
         self.mask = np.ones(len(self._victims), bool)
 
     def _places(self, nodes: Rows | Ids) -> Rows:
@@ -206,8 +207,7 @@ class _Kept:
         held = np.zeros((len(self._touched) + 1, self._left.shape[1]), np.int64)  # the last row: on other nodes
         np.add.at(held, self._at[some], self._asks[some])
         if (some & self._moves).any():
-            no_card = np.full(len(self._victims), NONE, np.int64)
-            np.subtract.at(held, self._to[some], asked(self._snapshot, self._victims, no_card)[some])
+            np.subtract.at(held, self._to[some], self._asks_there[some])
         held = held[:-1]
         if ((held <= self._left) | (held <= 0)).all() and self._stays(some):
             self.mask &= ~some

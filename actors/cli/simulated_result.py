@@ -41,7 +41,7 @@ def told_cycle(names: Names, done: Cycle) -> dict[str, Any]:
         {
             "task": names.tasks[task],
             "node": names.nodes[tasks.nominated[task]],
-            **_on_card("card", done.snapshot, tasks.nominated[task], tasks.card[task]),
+            **_on_card("card", done.snapshot, tasks.nominated[task], tasks.nominated_card[task]),
         }
         for task in promised
     ]
@@ -51,15 +51,15 @@ def told_cycle(names: Names, done: Cycle) -> dict[str, Any]:
 def final(names: Names, snapshot: Snapshot) -> dict[str, Any]:
     """Where each task is in the end."""
     tasks, nodes = snapshot.tasks, [*names.nodes, None]  # the last is the name of NONE
-    columns = (column.tolist() for column in (tasks.status, tasks.node, tasks.nominated, tasks.card))
+    places = tasks.status, tasks.node, tasks.card, tasks.nominated, tasks.nominated_card
+    columns = (column.tolist() for column in places)
     ended = {}
-    for task, status, node, promised, card in zip(names.tasks, *columns, strict=True):
+    for task, status, node, card, promised, promised_card in zip(names.tasks, *columns, strict=True):
         if status == GONE:
             continue
         ended[task] = {"status": STATUS_NAMES[status], "node": nodes[node], "nominated_node": nodes[promised]}
-        if card != NONE:
-            ended[task] |= _on_card("card", snapshot, node, card)
-            ended[task] |= _on_card("nominated_card", snapshot, promised, card)
+        ended[task] |= _on_card("card", snapshot, node, card)
+        ended[task] |= _on_card("nominated_card", snapshot, promised, promised_card)
     return ended
 
 

@@ -129,8 +129,7 @@ class TaskDocument(Document):
             offended([Offence(("node",), f"expected the node of a task that is {self.status}", None)])
         if self.status == "Pending" and self.node is not None:
             offended([Offence(("node",), "expected none while Pending", self.node)])
-        moves = self.status == "Terminating" and not self.on_card  # a task has room for one card only
-        if self.status != "Pending" and not moves and self.nominated_node is not None:
+        if self.status not in ("Pending", "Terminating") and self.nominated_node is not None:
             offended([Offence(("nominated_node",), f"expected none while {self.status}", self.nominated_node)])
         return self
 

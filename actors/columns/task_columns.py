@@ -27,7 +27,7 @@ from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement, T
 COOLDOWN_LABEL = "volcano.sh/cooldown-time"
 _NEVER_ENDS = float("inf")
 #: The numbers of one document, see ``TaskRows.add``.
-_NUMBERS = ("kind", "card", "revision", "times")
+_NUMBERS = ("kind", "card", "nominated_card", "revision", "times")
 #: What is taken from documents as they say it, and turned into numbers for all at once.
 _SAID = ("node", "nominated_node", "incarnation", "created")
 
@@ -115,7 +115,8 @@ class TaskRows:
         for key, values in self._said.items():
             values.extend(documents.column(key))
         numbers = {
-            "kind": [first + kind for kind in documents.kind], "card": self._cards(documents),
+            "kind": [first + kind for kind in documents.kind], "card": self._cards(documents, "card", "node"),
+            "nominated_card": self._cards(documents, "nominated_card", "nominated_node"),
             "revision": revisions or [0] * len(documents), "times": times,
         }  # fmt: skip
         for name, more in numbers.items():
@@ -125,15 +126,13 @@ class TaskRows:
         row = self._around.node_row
         return [NONE if node is None else row(node) for node in nodes]
 
-    def _cards(self, documents: Alike[TaskDocument]) -> list[int]:
-        """Position of the card that each task holds or is promised; NONE for none."""
+    def _cards(self, documents: Alike[TaskDocument], key: str, of: str) -> list[int]:
+        """Position of the card that each task has under ``key``, on the node under ``of``; NONE for none."""
         if not any(kind.on_card for kind in documents.kinds):
             return [NONE] * len(documents)
-        nodes, nominated = (self._rows(documents.column(key)) for key in ("node", "nominated_node"))
-        each = zip(documents.column("card"), nodes, documents.column("nominated_card"), nominated, strict=True)
-        places = [(node, card) if card is not None else (promised, other) for card, node, other, promised in each]
-        row = self._around.card_row
-        return [NONE if node == NONE or card is None else row(node, card) for node, card in places]
+        row, nodes = self._around.card_row, self._rows(documents.column(of))
+        each = zip(nodes, documents.column(key), strict=True)
+        return [NONE if node == NONE or card is None else row(node, card) for node, card in each]
 
     def _in_common(self, group: Membership, document: TaskDocument) -> dict[str, Any]:
         """What all tasks of a kind have in a podgroup."""

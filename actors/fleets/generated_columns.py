@@ -151,6 +151,7 @@ class Columns:
             node=column(node, NONE, np.int32),
             nominated=frozen(np.full(many, NONE), np.int32),
             card=frozen(np.full(many, NONE), np.int32),
+            nominated_card=frozen(np.full(many, NONE), np.int32),
             index=frozen(np.append(np.full(self.running, NONE), np.arange(self.waiting)), np.int32),
             number=frozen(np.full(many, NONE), np.int32),
             label_set=frozen(np.zeros(many), np.int32),

@@ -107,16 +107,19 @@ class _Podgroups:
         """Its node and card, and those that it is promised: while it waits, or for when it has ended and moves."""
         tasks, on_card = self._snapshot.tasks, int(self._snapshot.shapes.on_card[shape])
         told: dict[str, Any] = {"card_request": on_card} if on_card else {}
-        for key, node, stands in (
-            ("node", int(tasks.node[row]), status != PENDING),
-            ("nominated_node", int(tasks.nominated[row]), status == PENDING or (status == TERMINATING and not on_card)),
-        ):
+        for key, node, card, stands in (
+            ("node", int(tasks.node[row]), int(tasks.card[row]), status != PENDING),
+            (
+                "nominated_node", int(tasks.nominated[row]), int(tasks.nominated_card[row]),
+                status in (PENDING, TERMINATING),
+            ),
+        ):  # fmt: skip
             # What has ended outlasts its node.
             if not stands or node == NONE or self._state.node(self._names.nodes[node]) == NONE:
                 continue
             told[key] = self._names.nodes[node]
-            if on_card and tasks.card[row] != NONE:
-                told[key.replace("node", "card")] = card_names(self._snapshot, node)[int(tasks.card[row])]
+            if card != NONE:
+                told[key.replace("node", "card")] = card_names(self._snapshot, node)[card]
         return told
 
 

@@ -225,10 +225,14 @@ class Audit:
             if room is None:
                 continue  # it was lost while the plan was judged
             there = {name: self.facts.tasks[name] for name in self.facts.on_node.get(node, ())}
-            now = _held(one for one in there.values() if one.node == node and one.status in (RUNNING, ENDING))
-            later = _held(one for one in there.values() if one.node != node or one.status != ENDING)
+            now = _taken_of(
+                node, (one for one in there.values() if one.node == node and one.status in (RUNNING, ENDING))
+            )
+            later = _taken_of(node, (one for one in there.values() if one.node != node or one.status != ENDING))
             # A spared victim may hold the room of a nomination; only resources that the placed tasks ask for count.
-            asked = {one for name in there.keys() & placed for one, amount in there[name].holds.items() if amount}
+            asked = {
+                one for name in there.keys() & placed for one, amount in there[name].takes_of(node).items() if amount
+            }
             for when, used in (("has", now), ("will have", later)):
                 over = [
                     f"{used[one]} {one} of {room.get(one, 0)}"
@@ -290,11 +294,11 @@ class Audit:
                 self.facts.spare(victim.task)
 
 
-def _held(tasks: Iterable[TaskFact]) -> Amounts:
-    """What tasks hold together of their node."""
+def _taken_of(node: str, tasks: Iterable[TaskFact]) -> Amounts:
+    """What tasks take together of a node."""
     total: Amounts = {}
     for task in tasks:
-        for resource, amount in task.holds.items():
+        for resource, amount in task.takes_of(node).items():
             total[resource] = total.get(resource, 0) + amount
     return total
 

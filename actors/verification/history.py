@@ -167,7 +167,9 @@ class FleetFacts(TaskFacts):
             if known.incarnation >= task.incarnation:
                 self._carry(name, task, known)
             elif (known.status, known.incarnation + 1, PENDING) == (ENDING, task.incarnation, task.status):
-                self.promise(name, known.nominated)  # it has moved: its next life waits for the promised node
+                self.promise(
+                    name, known.nominated, known.nominated_card
+                )  # it has moved: its next life waits for the promised node
 
     def _carry(self, name: str, task: TaskFact, known: TaskFact) -> None:
         """Keep what was decided for a task that the list has in the same life: nomination, binding, eviction."""
@@ -175,10 +177,10 @@ class FleetFacts(TaskFacts):
         if task.status == PENDING and known.starting:
             self.bind(name, known.node or "", known.card)
         elif task.status == PENDING and known.status == PENDING and known.nominated is not None:
-            self.promise(name, known.nominated, known.card)
+            self.promise(name, known.nominated, known.nominated_card)
         elif known.status == ENDING and task.status in (RUNNING, ENDING, PENDING):
             self.move(name, ENDING, known.node, known.card)
-            self.promise(name, known.nominated)
+            self.promise(name, known.nominated, known.nominated_card)
 
     def _node(self, node: NodeDocument) -> None:
         self.nodes[node.name] = _amounts(node.allocatable)

@@ -25,14 +25,20 @@ class TaskFact:
     on_card: int = 0
     gone_when_evicted: bool = False
     card: str | None = None
-    """The card of the node that it holds or is promised; None for none."""
+    nominated_card: str | None = None
+    """The cards that it holds and is promised, on these nodes; None for none."""
     starting: bool = False
     """Whether a decision bound it and no event has reported it since."""
 
+    def takes_of(self, node: str) -> Amounts:
+        """Amounts that it takes of a node on which it is or is promised; each card counts as a resource of its own."""
+        card = self.card if node == self.node else self.nominated_card
+        return {**self.request, card_key(card): self.on_card} if self.on_card else self.request
+
     @property
-    def holds(self) -> Amounts:
-        """Amounts that it takes of its node; each card counts as a resource of its own."""
-        return {**self.request, card_key(self.card): self.on_card} if self.on_card else self.request
+    def promised_as_it_ends(self) -> tuple[str | None, str | None]:
+        """The node and card that it is to move to, if it is ending; None for none."""
+        return (self.nominated, self.nominated_card) if self.status == ENDING else (None, None)
 
 
 @dataclass(slots=True)
@@ -68,23 +74,24 @@ class TaskFacts:
         for place in (task.node, task.nominated):
             if place is not None:
                 self.on_node.get(place, set()).discard(name)
-        task.status, task.node, task.card, task.nominated, task.starting = status, node, card, None, False
+        task.status, task.node, task.card, task.starting = status, node, card, False
+        task.nominated = task.nominated_card = None
         if node is not None:
             self.on_node.setdefault(node, set()).add(name)
 
     def end(self, name: str, node: str | None = None, card: str | None = None) -> None:
         """A task is terminating, where it was if no node is named; it keeps the node that it is to move to."""
         task = self.tasks[name]
-        promised = task.nominated if task.status == ENDING else None
+        promised = task.promised_as_it_ends
         self.move(name, ENDING, *((node, card) if node is not None else (task.node, task.card)))
-        self.promise(name, promised)
+        self.promise(name, *promised)
 
     def again(self, name: str) -> None:
         """A task waits in its next life; one that was to move keeps its promise."""
         task = self.tasks[name]
-        promised = task.nominated if task.status == ENDING else None
+        promised = task.promised_as_it_ends
         self.move(name, PENDING)
-        self.promise(name, promised)
+        self.promise(name, *promised)
         task.incarnation += 1
 
     def spare(self, name: str) -> None:
@@ -102,9 +109,9 @@ class TaskFacts:
         if task.status == ENDING:
             self.move(name, ENDING, task.node, task.card)
         else:
-            self.move(name, PENDING, None, card)
+            self.move(name, PENDING)
         if node is not None:
-            task.nominated = node
+            task.nominated, task.nominated_card = node, card
             self.on_node.setdefault(node, set()).add(name)
 
     def bind(self, name: str, node: str, card: str | None) -> None:

@@ -13,10 +13,12 @@ from pipeline.kernels import shared
 
 
 def _freed(tasks: Tasks, shapes: Shapes, rows: Rows) -> tuple[Rows, Ids, Longs]:
-    """What tasks ``rows`` int64[V] hold or are promised of cards: nodes, cards and amounts, of those that do."""
-    rows = rows[tasks.card[rows] != NONE]
-    place = np.where(tasks.status[rows] == PENDING, tasks.nominated[rows], tasks.node[rows])
-    return place, tasks.card[rows], shapes.on_card[tasks.shape[rows]]
+    """What tasks ``rows`` int64[V] hold of cards, or else are promised: nodes, cards and amounts, of those that do."""
+    waits = tasks.status[rows] == PENDING
+    place = np.where(waits, tasks.nominated[rows], tasks.node[rows])
+    card = np.where(waits, tasks.nominated_card[rows], tasks.card[rows])
+    has = card != NONE
+    return place[has], card[has], shapes.on_card[tasks.shape[rows[has]]]
 
 
 def freed_on_cards(tasks: Tasks, shapes: Shapes, rows: Rows, first: int, free: Longs) -> None:

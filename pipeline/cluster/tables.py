@@ -120,8 +120,8 @@ class Tasks:
     node, nominated: int32[T]
         Node rows; ``node`` is NONE while Pending, ``nominated`` NONE without a nomination. A Terminating task with a
         nomination moves: it starts again on that node.
-    card: int32[T]
-        Of that node's cards the one it holds, or is promised while Pending: a position in ``Nodes.cards``; else NONE.
+    card, nominated_card: int32[T]
+        Which card of these two nodes it holds, and is promised: a position in ``Nodes.cards``; else NONE.
     index: int32[T]
         Rank inside the gang; NONE if not stated.
     number: int32[T]
@@ -153,6 +153,7 @@ class Tasks:
     node: Ids
     nominated: Ids
     card: Ids
+    nominated_card: Ids
     index: Ids
     number: Ids
     label_set: Ids
@@ -170,8 +171,8 @@ class Tasks:
         return np.asarray((status == BOUND) | (status == RUNNING))
 
     def promised(self, rows: Rows) -> tuple[Rows, Rows]:
-        """int64[K] each: the nodes that waiting tasks are promised, and the cards there; NONE without."""
-        return self.nominated[rows].astype(np.int64), self.card[rows].astype(np.int64)
+        """int64[K] each: the nodes that tasks are promised, and the cards there; NONE without."""
+        return self.nominated[rows].astype(np.int64), self.nominated_card[rows].astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from pipeline.cluster.counted.change_log import (
     NODE,
     NOMINATE,
     NOMINATED,
+    NOMINATED_CARD,
     PODGROUP,
     QUEUE,
     READY_OFF,
@@ -40,6 +41,9 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.keeping import cached_property
 from pipeline.records import replace
+
+#: What a task's entry says, and the column of ``Tasks`` for it.
+_COLUMNS = {STATUS: "status", TASK_NODE: "node", NOMINATED: "nominated", CARD: "card", NOMINATED_CARD: "nominated_card"}
 
 
 @dataclass(eq=False)
@@ -72,7 +76,7 @@ class WhatIf:
     def nominating(self, rows: Rows, nodes: Rows, on: Rows | None = None) -> "WhatIf":
         """With tasks that wait, or that are on their way out (they move), promised ``nodes``; NONE withdraws it.
 
-        ``on`` are the cards there of those that wait, None: none needs one.
+        ``on`` are the cards there, None: none needs one.
         """
         return self._with(NOMINATE, rows, nodes, _none_for(rows) if on is None else np.asarray(on, np.int64))
 
@@ -162,7 +166,7 @@ class WhatIf:
         """As a snapshot of its own, for questions about all tasks at once: the columns that change are copied."""
         rows, tasks = self.changed, self.snapshot.tasks
         columns = {}
-        for field, name in ((STATUS, "status"), (TASK_NODE, "node"), (NOMINATED, "nominated"), (CARD, "card")):
+        for field, name in _COLUMNS.items():
             column = getattr(tasks, name)
             values = self._now(rows, field, column)
             if (values != column[rows]).any():
@@ -185,6 +189,7 @@ def columns_of(snapshot: Snapshot) -> Plain:
             node=tasks.node,
             nominated=tasks.nominated,
             card=tasks.card,
+            nominated_card=tasks.nominated_card,
             shape=tasks.shape,
             podgroup=tasks.podgroup,
             role=tasks.role,

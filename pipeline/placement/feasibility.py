@@ -62,7 +62,7 @@ def feasibly_left(snapshot: Snapshot, made: Statement) -> Leftover | None:
     if not ((left.room >= 0) | (left.placed == 0)).all():
         return None
     if len(made.bound):
-        idle = _with_cards(snapshot, lambda room: room.idle_of(left.node))
+        idle = with_cards(snapshot, lambda room: room.idle_of(left.node))
         if not ((left.bound <= idle) | (left.bound == 0)).all():
             return None
         if too_early(snapshot, made.bound, made.bound_node, made.evictions).any():
@@ -85,16 +85,14 @@ def against_anti_affinity(snapshot: Snapshot, made: Statement, victims: Rows) ->
 def _waits_or_moves(snapshot: Snapshot, made: Statement) -> Bools:
     """bool[K]: nominated tasks that are Pending, or evicted by the same statement and able to start again elsewhere.
 
-    A task that is gone when it is evicted cannot move. Nor can one that holds part of a card: ``Tasks.card`` has room
-    for one card, and the task would hold one and be promised another. A victim that is still ending can lose the
-    promise of an earlier move.
+    A task that is gone when it is evicted cannot move. A victim that is still ending can lose the promise of an earlier
+    move.
     """
     tasks, rows = snapshot.tasks, made.nominated
     waits = tasks.status[rows] == PENDING
     if waits.all():
         return np.asarray(waits)
-    movable = ~tasks.gone_when_evicted[rows] & (snapshot.shapes.on_card[tasks.shape[rows]] == 0)
-    moves = is_among(rows, made.evictions) & (made.nominated_node != NONE) & movable
+    moves = is_among(rows, made.evictions) & (made.nominated_node != NONE) & ~tasks.gone_when_evicted[rows]
     loses = (tasks.status[rows] == TERMINATING) & (made.nominated_node == NONE)
     return np.asarray(waits | moves | loses)
 
@@ -107,13 +105,13 @@ def leftover(snapshot: Snapshot, made: Statement, places: tuple[Rows, Rows, Rows
     placed, bound, freed, withdrawn = _summed(
         snapshot, touched, places, (made.bound, made.bound_node, made.bound_card),
         (gone, tasks.node[gone], tasks.card[gone]),
-        (promised, tasks.nominated[promised], tasks.card[promised]),  # their old promises end
+        (promised, *tasks.promised(promised)),  # their old promises end
     )  # fmt: skip
-    future = _with_cards(snapshot, lambda room: room.future_of(touched))
+    future = with_cards(snapshot, lambda room: room.future_of(touched))
     return Leftover(touched, bound, placed, future + freed + withdrawn - placed)
 
 
-def _with_cards(snapshot: Snapshot, of: Callable[[Room], Longs]) -> Longs:
+def with_cards(snapshot: Snapshot, of: Callable[[Room], Longs]) -> Longs:
     """int64[M, R + D]: what is asked about the room of resources, and about that of cards."""
     room = of(snapshot.room)
     return np.concatenate([room, of(snapshot.card_room)], axis=1) if snapshot.nodes.cards.shape[1] else room

@@ -86,7 +86,8 @@ def test_columns_never_contradict_each_other(history: list[tuple[Any, ...]]) -> 
     assert (tasks.nominated[tasks.status != PENDING] == NONE).all()
     assert (tasks.card[held] != NONE).all()
     waits = tasks.status == PENDING
-    assert ((tasks.card[waits] != NONE) == (tasks.nominated[waits] != NONE)).all()
+    assert (tasks.card[waits] == NONE).all()
+    assert ((tasks.nominated_card != NONE) == (tasks.nominated != NONE)).all()
     on, free = state.card_room, state.nodes.cards.copy()
     for row in np.flatnonzero(held).tolist():
         free[tasks.node[row], tasks.card[row]] -= 3

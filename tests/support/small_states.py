@@ -97,8 +97,8 @@ def tasks_table(podgroup: Any, role: Any) -> Tasks:
     return Tasks(
         podgroup=frozen(podgroup, np.int32), shape=zero, role=frozen(role, np.int32), subgroup=none, priority=zero,
         preemptible=yes, may_preempt=yes, gone_when_evicted=no, gated=no, critical=no, best_effort=no,
-        status=column(PENDING, np.uint8, count), node=none, nominated=none, card=none, index=none, number=none,
-        label_set=zero,
+        status=column(PENDING, np.uint8, count), node=none, nominated=none, card=none, nominated_card=none, index=none,
+        number=none, label_set=zero,
         created=column(0.0, float, count), order=frozen(np.arange(count), np.int64),
         incarnation=column(0, np.int64, count), revision=column(0, np.int64, count),
     )  # fmt: skip

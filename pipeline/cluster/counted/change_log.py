@@ -25,7 +25,7 @@ from pipeline.cluster.counted.counting import (
     card_shares,
     shares,
 )
-from pipeline.cluster.tables import BOUND, PENDING, TERMINATING
+from pipeline.cluster.tables import BOUND, TERMINATING
 from pipeline.kernels import inlined, linked, writing
 
 #: Kinds of owners; a key is ``row << _KIND_BITS | kind``.
@@ -35,7 +35,7 @@ _KIND_BITS = 3
 _KEY, _EARLIER, FIRST = range(3)
 #: What a task's entry says, from FIRST on. A node's: by how much the future room of each resource, then of each of its
 #: cards, differs.
-STATUS, TASK_NODE, NOMINATED, CARD = range(FIRST, FIRST + 4)
+STATUS, TASK_NODE, NOMINATED, CARD, NOMINATED_CARD = range(FIRST, FIRST + 5)
 #: What a podgroup's, role's or subgroup's entry says of its counts; sums of resources come behind them, as for queues.
 _COUNTS = READY, PROMISED, BEST_EFFORT
 READY_OFF, WAITING_OFF, BEST_EFFORT_OFF = range(FIRST, FIRST + len(_COUNTS))
@@ -62,6 +62,7 @@ class TaskColumns(NamedTuple):
     node: Ids
     nominated: Ids
     card: Ids
+    nominated_card: Ids
     shape: Ids
     podgroup: Ids
     role: Ids
@@ -91,7 +92,7 @@ class Log(NamedTuple):
 
 def empty_log(resources: int, cards: int) -> Log:
     """A log without entries, and without room for any; ``cards`` is the most that a node has."""
-    width = max(HELD_OFF + len(_SUMS) * resources, FIRST + resources + cards, CARD + 1)
+    width = max(HELD_OFF + len(_SUMS) * resources, FIRST + resources + cards, NOMINATED_CARD + 1)
     return Log(np.empty((2, 0), np.int64), np.empty((0, width), np.int64), np.zeros(1, np.int64))
 
 
@@ -174,15 +175,21 @@ def note(
         task = entries[_writing(log, first, TASK, row)]
         if task[_EARLIER] == NONE and used[0] > fresh:
             task[STATUS], task[TASK_NODE] = columns.status[row], columns.node[row]
-            task[NOMINATED], task[CARD] = columns.nominated[row], columns.card[row]
+            task[NOMINATED] = columns.nominated[row]
+            task[CARD], task[NOMINATED_CARD] = columns.card[row], columns.nominated_card[row]
         best_effort, shape, group = columns.best_effort[row], columns.shape[row], columns.podgroup[row]
         asks, part = columns.request[shape], columns.on_card[shape]
-        held, promised, on = task[TASK_NODE], task[NOMINATED], task[CARD]
-        before = card_shares(shares(task[STATUS], promised, False, best_effort), on)
+        before, was = (
+            _counts_for(task, best_effort),
+            (task[TASK_NODE], task[CARD], task[NOMINATED], task[NOMINATED_CARD]),
+        )
         _become(task, kind, nodes[at], cards[at])
-        after = card_shares(shares(task[STATUS], task[NOMINATED], False, best_effort), task[CARD])
-        _claim(log, first, before, -1, held, promised, on, asks, part)
-        _claim(log, first, after, 1, task[TASK_NODE], task[NOMINATED], task[CARD], asks, part)
+        after, now = (
+            _counts_for(task, best_effort),
+            (task[TASK_NODE], task[CARD], task[NOMINATED], task[NOMINATED_CARD]),
+        )
+        _claim(log, first, before, -1, was, asks, part)
+        _claim(log, first, after, 1, now, asks, part)
         mine = _writing(log, first, PODGROUP, group)
         _count(entries[mine], before, after)
         _add_up(entries[mine], before, after, asks)
@@ -195,26 +202,37 @@ def note(
 
 
 @inlined
+def _counts_for(task: Longs, best_effort: bool) -> int:
+    counts = shares(task[STATUS], task[NOMINATED], False, best_effort)
+    return card_shares(counts, task[CARD], task[NOMINATED_CARD])
+
+
+@inlined
 def _become(task: Longs, kind: int, node: int, card: int) -> None:
     """A task's entry after a change of some kind."""
     if kind == EVICT:
         task[STATUS] = TERMINATING
         return
-    if task[STATUS] == PENDING:  # a task that moves has its card where it leaves
-        task[CARD] = card
-    task[NOMINATED] = node
-    if kind == BIND:
-        task[STATUS], task[TASK_NODE], task[NOMINATED] = BOUND, node, NONE
+    if kind == NOMINATE:
+        task[NOMINATED], task[NOMINATED_CARD] = node, card
+    else:
+        task[STATUS], task[TASK_NODE], task[CARD] = BOUND, node, card
+        task[NOMINATED] = task[NOMINATED_CARD] = NONE
 
 
 @linked
 def _claim(
-    log: Log, first: int, shares: int, sign: int, held: int, promised: int, on: int, asks: Longs, part: int
+    log: Log, first: int, shares: int, sign: int, places: tuple[int, int, int, int], asks: Longs, part: int
 ) -> None:
-    """Count a task that asks for ``asks``, and for ``part`` of a card, in or out of the room of the nodes it claims."""
+    """Count a task that asks for ``asks``, and for ``part`` of a card, in or out of the room of the nodes it claims.
+
+    ``places``: the node and card that it holds, and those that it is promised.
+    """
+    held, on_held, promised, on_promised = places
     for node_share, card_share, gives in _CLAIMS:
         if shares & node_share:
-            of_node = log.entries[_writing(log, first, NODE, promised if node_share == PROMISED else held)]
+            at, on = (promised, on_promised) if node_share == PROMISED else (held, on_held)
+            of_node = log.entries[_writing(log, first, NODE, at)]
             for r in range(len(asks)):
                 of_node[FIRST + r] += sign * gives * asks[r]
             if shares & card_share:

@@ -74,13 +74,13 @@ def shares(status: int, nominated: int, gated: bool, best_effort: bool) -> int:
 
 
 @linked
-def card_shares(shares: int, card: int) -> int:
-    """The same with its card. A task that moves has its card where it leaves; it has room for one only."""
-    if card == NONE:
-        return shares
-    if shares & HOLDS:
-        return shares | CARD_HELD | (CARD_ENDS if shares & ENDS else 0)
-    return shares | (CARD_PROMISED if shares & PROMISED else 0)
+def card_shares(shares: int, card: int, nominated_card: int) -> int:
+    """The same with the cards that it holds and is promised. A task that moves may have both."""
+    if shares & HOLDS and card != NONE:
+        shares |= CARD_HELD | (CARD_ENDS if shares & ENDS else 0)
+    if shares & PROMISED and nominated_card != NONE:
+        shares |= CARD_PROMISED
+    return shares
 
 
 class Sources(NamedTuple):
@@ -90,6 +90,7 @@ class Sources(NamedTuple):
     node: Ids
     nominated: Ids
     card: Ids
+    nominated_card: Ids
     gated: Bools
     best_effort: Bools
     shape: Ids
@@ -124,7 +125,9 @@ def differing(rows: Rows, known: int, earlier: tuple[Any, ...], later: tuple[Any
         group, queue = after.podgroup[task], before.queue[before.podgroup[task]] if old else NONE
         mine = old and before.podgroup[task] == group
         result[_NODES] |= (_otherwise(was, now, holds) & ~PROMISED) | (_otherwise(was, now, waits) & PROMISED)
-        result[_CARDS] |= _otherwise(was, now, holds and waits and before.card[task] == after.card[task])
+        holds = holds and before.card[task] == after.card[task]
+        waits = waits and before.nominated_card[task] == after.nominated_card[task]
+        result[_CARDS] |= (_otherwise(was, now, holds) & ~CARD_PROMISED) | (_otherwise(was, now, waits) & CARD_PROMISED)
         result[_PODGROUPS] |= _otherwise(was, now, mine)
         if after.role[task] != NONE or (old and before.role[task] != NONE):
             result[_ROLES] |= _otherwise(was, now, old and before.role[task] == after.role[task])
@@ -138,7 +141,7 @@ def differing(rows: Rows, known: int, earlier: tuple[Any, ...], later: tuple[Any
 @inlined
 def _counts_for(task: int, columns: Sources, carded: bool) -> int:
     counts = shares(columns.status[task], columns.nominated[task], columns.gated[task], columns.best_effort[task])
-    return card_shares(counts, columns.card[task]) if carded else counts
+    return card_shares(counts, columns.card[task], columns.nominated_card[task]) if carded else counts
 
 
 @inlined
@@ -166,16 +169,17 @@ def recount(
 @inlined
 def _add(totals: tuple[Any, ...], which: Longs, task: int, columns: Sources, carded: bool, sign: int) -> None:
     nodes, cards, podgroups, roles, subgroups, podgroup_sums, queue_sums = totals
-    counts, group, card = _counts_for(task, columns, carded), columns.podgroup[task], columns.card[task]
+    counts, group = _counts_for(task, columns, carded), columns.podgroup[task]
     asks, part = columns.request[columns.shape[task]], columns.on_card[columns.shape[task]]
     owners = columns.node[task], columns.node[task], columns.nominated[task]
+    on = columns.card[task], columns.card[task], columns.nominated_card[task]
     for at in range(len(CLAIMS)):
         if owners[at] == NONE:
             continue
         if counts & which[_NODES] & CLAIMS[at]:
             _add_row(nodes[at][owners[at]], asks, sign)
         if counts & which[_CARDS] & CARD_CLAIMS[at]:
-            cards[at][owners[at], card] += sign * part
+            cards[at][owners[at], on[at]] += sign * part
     for at in range(len(COUNTS)):
         if counts & which[_PODGROUPS] & COUNTS[at]:
             podgroups[at][group] += sign

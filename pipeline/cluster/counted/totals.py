@@ -245,7 +245,7 @@ def _sources(tables: Counted) -> tuple[Any, ...]:
     """``Sources``."""
     tasks, shapes = tables.tasks, tables.shapes
     return (
-        tasks.status, tasks.node, tasks.nominated, tasks.card, tasks.gated, tasks.best_effort,
+        tasks.status, tasks.node, tasks.nominated, tasks.card, tasks.nominated_card, tasks.gated, tasks.best_effort,
         tasks.shape, tasks.podgroup, tasks.role, tasks.subgroup,
         tables.podgroups.queue, shapes.request, shapes.on_card,
     )  # fmt: skip

@@ -15,7 +15,9 @@ from pipeline.cluster.updates.widen import widened
 from pipeline.records import replace
 
 #: Columns of a task that a new description leaves as they are: its fate, its age and its order.
-LASTING = frozenset({"status", "node", "nominated", "card", "created", "order", "incarnation", "revision"})
+LASTING = frozenset(
+    {"status", "node", "nominated", "card", "nominated_card", "created", "order", "incarnation", "revision"}
+)
 
 
 def with_new_rows(snapshot: Snapshot, new_rows: NewRows) -> Snapshot:

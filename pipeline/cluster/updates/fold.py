@@ -157,9 +157,9 @@ def _without_nodes(snapshot: Snapshot, left: Departures) -> Snapshot:
     held = held[np.argsort(turn[old.node[held]], kind="stable")]  # as if one node left after the other
     promised = np.flatnonzero(gone[old.nominated])
     tasks["nominated"][promised] = NONE
-    tasks["card"][promised] = NONE
+    tasks["nominated_card"][promised] = NONE
     tasks["status"][held] = GONE
-    tasks["nominated"][held] = NONE
+    tasks["nominated"][held] = tasks["nominated_card"][held] = NONE
     groups = settled(snapshot, once_gone(old, held), left.at[newer][turn[old.node[held]]], at_once=False)
     changed = distinct(np.concatenate([held, promised]))
     return _next(snapshot, len(rows), changed, nodes=nodes.done(), tasks=tasks.done(), podgroups=groups)
@@ -179,8 +179,7 @@ def _without_podgroups(snapshot: Snapshot, removed: Departures) -> Snapshot:
     writable["revision"][rows] = removed.revision[newer]
     gone = np.flatnonzero(~writable["alive"][snapshot.tasks.podgroup] & (snapshot.tasks.status != GONE))
     tasks["status"][gone] = GONE
-    tasks["card"][gone[tasks["nominated"][gone] != NONE]] = NONE
-    tasks["nominated"][gone] = NONE
+    tasks["nominated"][gone] = tasks["nominated_card"][gone] = NONE
     return _next(snapshot, len(rows), gone, tasks=tasks.done(), podgroups=writable.done())
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Rows
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids
 from pipeline.cluster.counted.recent_evictions import in_queues
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING, Tasks
@@ -47,12 +47,13 @@ def _on_nodes(known: Tasks, relaid: NodesRelaid) -> tuple[Tasks, bool]:
         raise StateRefused("expected a node for every started task, found one whose node is not in the new numbering")
     nominated = relaid.node_of[known.nominated[promised]]
     if relaid.card_of.shape[1]:
-        tasks["card"] = moved_cards(known, np.arange(len(known)), relaid.card_of)
-        lost = (known.card != NONE) & (tasks["card"] == NONE)
-        if (lost & _holds(known.status)).any():
+        tasks["card"] = moved_cards(known.node, known.card, relaid.card_of)
+        tasks["nominated_card"] = moved_cards(known.nominated, known.nominated_card, relaid.card_of)
+        if ((known.card != NONE) & (tasks["card"] == NONE) & _holds(known.status)).any():
             raise StateRefused(
                 "expected the card of every started task, found one whose card is not in the new numbering"
             )
+        lost = (known.nominated_card != NONE) & (tasks["nominated_card"] == NONE)
         nominated[lost[promised]] = NONE
     if len(promised):
         tasks["nominated"][promised] = nominated
@@ -79,15 +80,12 @@ def with_queues(snapshot: Snapshot, relaid: QueuesRelaid) -> Snapshot:
     ).following_queues(snapshot)
 
 
-def moved_cards(known: Tasks, rows: Rows, card_of: Ids) -> Ids:
-    """int32[K]: where the cards of some tasks are in the numbering of ``card_of``; NONE for a card that is gone."""
-    if card_of.shape[1] == 0:
-        return np.full(len(rows), NONE, np.int32)
-    place = np.where(known.status[rows] == PENDING, known.nominated[rows], known.node[rows])
-    on = known.card[rows]
-    result = np.full(len(rows), NONE, np.int32)
-    has = (on != NONE) & (place != NONE)
-    result[has] = card_of[place[has], on[has]]
+def moved_cards(node: Ids, card: Ids, card_of: Ids) -> Ids:
+    """int32[K]: where some cards of some nodes are in the numbering of ``card_of``; NONE for a card that is gone."""
+    result = np.full(len(node), NONE, np.int32)
+    if card_of.shape[1]:
+        has = (card != NONE) & (node != NONE)
+        result[has] = card_of[node[has], card[has]]
     return result
 
 
@@ -131,24 +129,24 @@ def _carry_lives(known: Tasks, tasks: WritableTable[Tasks], listed: Listed) -> N
     tasks["revision"][at] = known.revision[was]
     said, status = tasks["incarnation"][at], known.status[was]
     same = said <= known.incarnation[was]
-    on = moved_cards(known, was, listed.card_of)
-    whole = same & ((on != NONE) | (known.card[was] == NONE))
-    place = translated(known.node[was], listed.node_of)
+    on = moved_cards(known.node[was], known.card[was], listed.card_of)
+    place = np.where((on != NONE) | (known.card[was] == NONE), translated(known.node[was], listed.node_of), NONE)
     # In the same life, a task that waits has not started: we bound it, and may have told it to end before it started.
     unheard = (status == BOUND) | (listed.lives & (status == TERMINATING))
-    starting = whole & (tasks["status"][at] == PENDING) & unheard & (place != NONE)
+    starting = same & (tasks["status"][at] == PENDING) & unheard & (place != NONE)
     tasks["status"][at[starting]] = status[starting]
     tasks["node"][at[starting]] = place[starting]
+    tasks["card"][at[starting]] = on[starting]
     waits = tasks["status"][at] == PENDING
     again = same & waits & (status != PENDING)
     tasks["incarnation"][at] = np.where(same, known.incarnation[was] + again, said)
     told = same & (status == TERMINATING) & np.isin(tasks["status"][at], (BOUND, RUNNING))
     tasks["status"][at[told]] = TERMINATING
     promised = translated(known.nominated[was], listed.node_of)
+    promised_card = moved_cards(known.nominated[was], known.nominated_card[was], listed.card_of)
+    promised[(promised_card == NONE) & (known.nominated_card[was] != NONE)] = NONE
     moving = same & (status == TERMINATING) & np.isin(tasks["status"][at], (PENDING, TERMINATING))
-    moved = (status == TERMINATING) & waits & (said == known.incarnation[was] + 1) & (known.card[was] == NONE)
-    stands = (whole & ((waits & ~again) | moving)) | moved
+    moved = (status == TERMINATING) & waits & (said == known.incarnation[was] + 1)
+    stands = (same & ((waits & ~again) | moving)) | moved
     stands &= (tasks["nominated"][at] == NONE) & (promised != NONE)
-    tasks["nominated"][at[stands]] = promised[stands]
-    kept = stands | starting
-    tasks["card"][at[kept]] = on[kept]
+    tasks["nominated"][at[stands]], tasks["nominated_card"][at[stands]] = promised[stands], promised_card[stands]

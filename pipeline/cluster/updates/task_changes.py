@@ -21,9 +21,11 @@ from pipeline.kernels import inlined, kernel, linked
 #: Columns of ``Tasks``: what a task is for good, then what may change. No total and no index follows from the last two.
 _COLUMNS = (
     "podgroup", "role", "subgroup", "gone_when_evicted",
-    "status", "node", "nominated", "card", "incarnation", "revision",
+    "status", "node", "card", "nominated", "nominated_card", "incarnation", "revision",
 )  # fmt: skip
-_PODGROUP, _ROLE, _SUBGROUP, _GONE, _STATUS, _NODE, _NOMINATED, _CARD, _INCARNATION, _REVISION = range(len(_COLUMNS))
+_PODGROUP, _ROLE, _SUBGROUP, _GONE, _STATUS, _NODE, _CARD, _NOMINATED, _NOMINATED_CARD, _INCARNATION, _REVISION = range(
+    len(_COLUMNS)
+)
 _columns_of: Callable[[Tasks], Columns] = attrgetter(*_COLUMNS)
 #: The fields of ``Became``.
 Outcome: TypeAlias = tuple[Rows, Longs, Bools, Rows, Longs, Floats]
@@ -36,9 +38,9 @@ class Became(NamedTuple):
     ----------
     rows: int64[K]
         The tasks, each once.
-    columns: int64[10, K]
+    columns: int64[11, K]
         What they are now: their columns of ``_COLUMNS``.
-    differs: bool[10]
+    differs: bool[11]
         In which columns any of them changed.
     recounted: int64[M]
         Those that count otherwise now, ascending. One that starts over where it was is in the same place of the index.
@@ -93,7 +95,8 @@ def _by_news(news: Columns, columns: Columns, alive: Bools) -> Outcome:
     before = _taken(columns, rows)
     after, counted, heard = before.copy(), np.empty((len(row), 5), np.int64), np.empty(len(row), np.bool_)
     podgroup, gone_when_evicted, status, node = after[_PODGROUP], after[_GONE], after[_STATUS], after[_NODE]
-    nominated, card, incarnation, known = after[_NOMINATED], after[_CARD], after[_INCARNATION], after[_REVISION]
+    card, nominated, nominated_card = after[_CARD], after[_NOMINATED], after[_NOMINATED_CARD]
+    incarnation, known = after[_INCARNATION], after[_REVISION]
     for k in range(len(row)):
         task = place[k]
         heard[k] = revision[k] > known[task] and alive[podgroup[task]]
@@ -108,14 +111,11 @@ def _by_news(news: Columns, columns: Columns, alive: Bools) -> Outcome:
         moves = was == TERMINATING and nominated[task] != NONE  # it keeps its promise until it waits again
         keeps = lives == current and (new == PENDING or (new == TERMINATING and moves))
         if not keeps and not (new == PENDING and moves):
-            nominated[task] = NONE
+            nominated[task] = nominated_card[task] = NONE
         if new == PENDING:
-            node[task] = NONE
+            node[task] = card[task] = NONE
         elif target[k] != NONE:
-            node[task] = target[k]
-            card[task] = on[k]
-        if node[task] == NONE and nominated[task] == NONE:
-            card[task] = NONE
+            node[task], card[task] = target[k], on[k]
         incarnation[task] = lives
         status[task] = new
         _count(counted[k], before, task, was, new)
@@ -151,7 +151,8 @@ def _by_decision(
     rows, place = _each_once(row)
     before, ends = _taken(columns, rows), np.zeros(len(rows), np.bool_)
     after = before.copy()
-    status, node, nominated, card = after[_STATUS], after[_NODE], after[_NOMINATED], after[_CARD]
+    status, node, card = after[_STATUS], after[_NODE], after[_CARD]
+    nominated, nominated_card = after[_NOMINATED], after[_NOMINATED_CARD]
     counted = np.empty((len(rows), 5), np.int64)
     for k in range(len(row)):
         task, to = place[k], k - evicted - spared
@@ -162,19 +163,17 @@ def _by_decision(
                 status[task] = TERMINATING
         elif to < 0:
             if same and was == TERMINATING:
-                status[task], nominated[task] = RUNNING, NONE
+                status[task], nominated[task], nominated_card[task] = RUNNING, NONE, NONE
         elif nodes[to] != NONE and not allocatable[nodes[to]].any():
             continue
         elif to < promised:
             # A task that was ending already moves as well: it starts again where this decision promises it room.
-            moves = ends[task] and before[_CARD, task] == NONE  # a task has room for one card only
             ended = was == TERMINATING and nodes[to] == NONE and before[_NOMINATED, task] != NONE
-            if moves or (same and (was == PENDING or ended)):
-                nominated[task] = nodes[to]
-                card[task] = cards[to] if carded else card[task]
+            if ends[task] or (same and (was == PENDING or ended)):
+                nominated[task], nominated_card[task] = nodes[to], cards[to] if carded else NONE
         elif same and was == PENDING:
-            status[task], node[task], nominated[task] = BOUND, nodes[to], NONE
-            card[task] = cards[to] if carded else card[task]
+            status[task], node[task], card[task] = BOUND, nodes[to], cards[to] if carded else NONE
+            nominated[task] = nominated_card[task] = NONE
     for task in range(len(rows)):
         _count(counted[task], before, task, before[_STATUS, task], status[task])
     counted = counted[before[_STATUS] != status]
@@ -207,14 +206,15 @@ def _each_once(rows: Rows) -> tuple[Rows, Rows]:
 
 @linked
 def _taken(columns: Columns, rows: Rows) -> Longs:
-    """int64[10, K]: some rows of the columns."""
-    podgroup, role, subgroup, gone_when_evicted, status, node, nominated, card, incarnation, revision = columns
+    """int64[11, K]: some rows of the columns."""
+    podgroup, role, subgroup, gone, status, node, card, nominated, nominated_card, incarnation, revision = columns
     taken = np.empty((len(columns), len(rows)), np.int64)
     for at in range(len(rows)):
         row = rows[at]
         taken[_PODGROUP, at], taken[_ROLE, at], taken[_SUBGROUP, at] = podgroup[row], role[row], subgroup[row]
-        taken[_GONE, at], taken[_STATUS, at] = gone_when_evicted[row], status[row]
-        taken[_NODE, at], taken[_NOMINATED, at], taken[_CARD, at] = node[row], nominated[row], card[row]
+        taken[_GONE, at], taken[_STATUS, at] = gone[row], status[row]
+        taken[_NODE, at], taken[_CARD, at] = node[row], card[row]
+        taken[_NOMINATED, at], taken[_NOMINATED_CARD, at] = nominated[row], nominated_card[row]
         taken[_INCARNATION, at], taken[_REVISION, at] = incarnation[row], revision[row]
     return taken
 

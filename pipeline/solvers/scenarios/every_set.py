@@ -9,13 +9,13 @@ from itertools import chain, combinations, product
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Rows, distinct
+from pipeline.cluster.arrays import Rows, distinct
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.solvers.scenarios.accumulating import Scenario
-from pipeline.solvers.scenarios.moves.settling import Settled
-from pipeline.solvers.scenarios.moves.trying import WorkingScenario
+from pipeline.solvers.scenarios.moves.settling import all_lost
+from pipeline.solvers.scenarios.moves.trying import WorkingScenario, placed_on
 
 #: Sets of at most this many tasks are looked at.
 _TASKS = 10
@@ -34,10 +34,10 @@ def first_of_all(scenario: Scenario) -> WorkingScenario | None:
         rows = np.array(some, np.int64)
         if any(one.issubset(some) for one in roomy) or not law.takes(rows):
             continue
-        places = ground.place(rows)
-        if places is not None and law.allows(rows):
-            return WorkingScenario(places, Settled(NO_ROWS, NO_ROWS, np.sort(rows)))
-        if places is not None:
+        nodes = ground.place(rows)
+        if nodes is not None and law.allows(rows):
+            return WorkingScenario(placed_on(law.host, ground.need, nodes, rows), all_lost(np.sort(rows)))
+        if nodes is not None:
             roomy.append(set(some))
     return None
 

@@ -215,8 +215,8 @@ def _of_all(grounds: Grounds) -> tuple[NodeSlice, WorkingScenario] | None:
 def _plan(attempt: Attempt, host: Host, need: Need, ground: NodeSlice, found: WorkingScenario) -> Plan:
     snapshot, victims = attempt.snapshot, found.victims
     rows = np.concatenate([need.tasks[: need.minimum], victims.moved])
-    nodes = np.concatenate([found.places, victims.node])
-    made = making_room(attempt, victims.evicted, rows, nodes, host.cards_for(rows, nodes, victims.evicted))
+    nodes, cards = map(np.concatenate, zip(found.places, (victims.node, victims.card), strict=True))
+    made = making_room(attempt, victims.evicted, rows, nodes, cards)
     alone = moving_alone(snapshot, victims.lost)
     made = taking_back(made, alone) if len(alone) else made
     why = explained(attempt, need.minimum, Reason.CHOSEN, ground.domain)

@@ -68,6 +68,7 @@ def facts_of(snapshot: Snapshot) -> FixedColumns:
         podgroup=tasks.podgroup,
         shape=tasks.shape,
         card=tasks.card,
+        nominated_card=tasks.nominated_card,
         role=tasks.role,
         subgroup=tasks.subgroup,
         priority=tasks.priority,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among, paired, unpaired, without
+from pipeline.cluster.cards import best_card
 from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions
 from pipeline.cluster.snapshot import Snapshot
@@ -28,23 +29,31 @@ class Movers:
         Task rows, in the order in which they are placed.
     kind: int64[M]
         Tasks of one kind ask for the same and may use the same nodes.
-    request: int64[K, R], allowed: bool[K, N]
-        Of each kind.
+    request: int64[K, R], on_card: int64[K], allowed: bool[K, N]
+        Of each kind; ``on_card`` is what it asks of one card, 0 for none.
+    spreads
+        Whether a task gets the emptiest card of its node that fits; else the fullest.
     """
 
     snapshot: Snapshot
     rows: Rows
     kind: Longs
     request: Longs
+    on_card: Longs
     allowed: Bools
+    spreads: bool
 
-    def placed(self, some: Rows, left: Longs, start: int, stop: int) -> Rows:
-        """int64[M']: nodes in the slice for the tasks at ``some``, NONE where there is none. ``left`` is reduced."""
-        return _fullest(self.kind[some], self.request, self.allowed, left, start, stop)
+    def placed(self, some: Rows, left: Longs, start: int, stop: int) -> Longs:
+        """int64[2, M']: nodes in the slice, and cards there, for the tasks at ``some``; NONE where there is none.
+
+        ``left`` is reduced.
+        """
+        kinds = self.request, self.on_card, self.allowed
+        return _fullest(self.kind[some], *kinds, self.spreads, left, start, stop)
 
 
-def new_nodes(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs, preemptor: tuple[Rows, Rows]) -> Rows:
-    """int64[M]: the nodes on which the victims ``rows`` start again, NONE for those that lose their place.
+def new_places(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs, preemptor: tuple[Rows, Rows]) -> Longs:
+    """int64[2, M]: nodes and cards on which the victims ``rows`` start again, NONE for those that lose their place.
 
     Parameters
     ----------
@@ -52,11 +61,11 @@ def new_nodes(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs, p
         Victims that stay, and their nodes.
     preemptor: int64[P], int64[P]
         Its tasks, and their nodes.
-    left: int64[N, R]
-        Room beside the preemptor and what stays; it is reduced.
+    left: int64[N, R + D]
+        Room of nodes and of their cards beside the preemptor and what stays; it is reduced.
     """
     snapshot = host.context.snapshot
-    result = np.full(len(rows), NONE, np.int64)
+    result = np.full((2, len(rows)), NONE, np.int64)
     may = np.flatnonzero(may_restart(host, rows))
     if len(may) == 0:
         return result
@@ -70,9 +79,9 @@ def new_nodes(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs, p
         whole = _MovingPart(movers, podgroup, NONE, kept[where != NONE], where[where != NONE])
         found = whole.placed(mine, left, 0, len(left))
         if found is not None:
-            result[may[mine]], left[:] = found
+            result[:, may[mine]], left[:] = found
     free = np.flatnonzero(~bound)
-    result[may[free]] = movers.placed(free, left, 0, len(left))
+    result[:, may[free]] = movers.placed(free, left, 0, len(left))
     return result
 
 
@@ -86,8 +95,8 @@ class _MovingPart:
     kept: Rows
     nodes: Rows
 
-    def placed(self, some: Rows, left: Longs, start: int, stop: int) -> tuple[Rows, Longs] | None:
-        """Nodes in the slice for all its movers at ``some``, and what room they leave; None if not all have one."""
+    def placed(self, some: Rows, left: Longs, start: int, stop: int) -> tuple[Longs, Longs] | None:
+        """Nodes and cards in the slice for all its movers at ``some``, and what room they leave; or None."""
         for first, last in self._slices(left, start, stop):
             found = self._within(some, left.copy(), first, last)
             if found is not None:
@@ -104,17 +113,18 @@ class _MovingPart:
         domains = topology.at_level(int(level))
         domains = domains[(topology.start[domains] >= start) & (topology.stop[domains] <= stop)]
         domains = topology.holding(domains, self.nodes)
-        share = (np.maximum(left, 0) / np.maximum(snapshot.capacity, 1)).sum(axis=1)
-        room = np.array([share[topology.start[one] : topology.stop[one]].sum() for one in domains.tolist()])
-        order = domains[np.lexsort((domains, room))]
+        room = left[:, : snapshot.shapes.request.shape[1]]
+        share = (np.maximum(room, 0) / np.maximum(snapshot.capacity, 1)).sum(axis=1)
+        total = np.array([share[topology.start[one] : topology.stop[one]].sum() for one in domains.tolist()])
+        order = domains[np.lexsort((domains, total))]
         return topology.slices_of(order)
 
-    def _within(self, some: Rows, left: Longs, start: int, stop: int) -> tuple[Rows, Longs] | None:
+    def _within(self, some: Rows, left: Longs, start: int, stop: int) -> tuple[Longs, Longs] | None:
         movers, parts = self.movers, self.movers.snapshot.subgroups
         of, kept = movers.snapshot.tasks.subgroup[movers.rows[some]], movers.snapshot.tasks.subgroup[self.kept]
-        result = np.full(len(some), NONE, np.int64)
+        result = np.full((2, len(some)), NONE, np.int64)
         own = np.flatnonzero(of == self.subgroup)
-        result[own] = movers.placed(some[own], left, start, stop)
+        result[:, own] = movers.placed(some[own], left, start, stop)
         for child in np.flatnonzero((parts.podgroup == self.podgroup) & (parts.parent == self.subgroup)).tolist():
             inside, stays = np.flatnonzero(in_subtree(parts, child, of)), in_subtree(parts, child, kept)
             if len(inside) == 0:
@@ -123,8 +133,8 @@ class _MovingPart:
             found = part.placed(some[inside], left, start, stop)
             if found is None:
                 return None
-            result[inside], left = found
-        return None if (result == NONE).any() else (result, left)
+            result[:, inside], left = found
+        return None if (result[0] == NONE).any() else (result, left)
 
 
 def _levelled(snapshot: Snapshot) -> Bools:
@@ -150,7 +160,7 @@ def _movers(host: Host, rows: Rows, leaving: Rows, preemptor: tuple[Rows, Rows])
         constraint = np.concatenate([shapes.constraint[shape[some]], stated]).astype(np.int32)
         found = exclusions(snapshot, constraint, np.concatenate([labels[some], carried]).astype(np.int32), leaving)
         allowed[some] &= ~(found.excluded[: len(some)] | _repelled_there(found, len(some), other, places))
-    return Movers(snapshot, rows, kind, shapes.request[shape], allowed)
+    return Movers(snapshot, rows, kind, shapes.request[shape], shapes.on_card[shape], allowed, host.spreads_cards)
 
 
 def _repelled_there(found: Exclusions, kinds: int, other: Rows, places: Rows) -> Bools:
@@ -169,18 +179,23 @@ def _repelled_there(found: Exclusions, kinds: int, other: Rows, places: Rows) ->
 
 
 @writing("left")
-def _fullest(kind: Longs, request: Longs, allowed: Bools, left: Longs, start: int, stop: int) -> Rows:
-    """int64[M]: the fullest node that takes each task, after those before it.
+def _fullest(
+    kind: Longs, request: Longs, on_card: Longs, allowed: Bools, spreads: bool, left: Longs, start: int, stop: int
+) -> Longs:  # fmt: skip
+    """int64[2, M]: the fullest node that takes each task, after those before it, and the card there.
 
     Room only gets less: where one of a kind found no room, the next finds none either.
     """
-    result, many = np.full(len(kind), NONE, np.int64), np.full(len(request), NONE, np.int64)
-    open_to = np.empty((len(request), stop - start), np.int32)
+    result, many = np.full((2, len(kind)), NONE, np.int64), np.full(len(request), NONE, np.int64)
+    open_to, resources = np.empty((len(request), stop - start), np.int32), request.shape[1]
     for task in range(len(kind)):
-        mine, asks, best, fullest, kept = kind[task], request[kind[task]], NONE, np.inf, 0
+        mine, asks, part = kind[task], request[kind[task]], on_card[kind[task]]
+        best, fullest, kept = NONE, np.inf, 0
         for at in range(stop - start if many[mine] == NONE else many[mine]):
             n = start + at if many[mine] == NONE else open_to[mine, at]
             if not (allowed[mine, n] and fits_in(asks, left[n])):
+                continue
+            if part > 0 and best_card(part, left[n, resources:], spreads) == NONE:
                 continue
             open_to[mine, kept] = n
             kept += 1
@@ -192,8 +207,10 @@ def _fullest(kind: Longs, request: Longs, allowed: Bools, left: Longs, start: in
                 best, fullest = n, share
         many[mine] = kept
         if best != NONE:
-            result[task] = best
-            left[best] -= asks
+            result[0, task], left[best, :resources] = best, left[best, :resources] - asks
+            card = best_card(part, left[best, resources:], spreads)
+            if card != NONE:
+                result[1, task], left[best, resources + card] = card, left[best, resources + card] - part
     return result
 
 

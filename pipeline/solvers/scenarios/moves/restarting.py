@@ -18,13 +18,10 @@ from pipeline.plugins.host import Host
 
 
 def may_restart(host: Host, rows: Rows) -> Bools:
-    """bool[M]: which of the victims ``rows`` could start again, if they all leave and there is room for them.
-
-    A task that holds part of a card does not: it can be promised one card only, and would hold one meanwhile.
-    """
+    """bool[M]: which of the victims ``rows`` could start again, if they all leave and there is room for them."""
     snapshot = host.context.snapshot
     tasks = snapshot.tasks
-    may = ~tasks.gone_when_evicted[rows] & ~tasks.gated[rows] & (snapshot.shapes.on_card[tasks.shape[rows]] == 0)
+    may = ~tasks.gone_when_evicted[rows] & ~tasks.gated[rows]
     if may.any():
         owner = tasks.podgroup[rows]
         held_up = _held_up(snapshot, distinct(owner[may]).astype(np.int64), host.context.policy.match_policy)

@@ -1,19 +1,23 @@
-"""Where victims go: they stay on their nodes if room is left, else move to other nodes, else lose their place."""
+"""Where victims go: they stay on their nodes if room is left, else move to other nodes, else lose their place.
+
+As in `placement.feasibility`, cards count as resources of their node: columns for them follow those of the resources.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, is_among
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.rules.minimum import whole_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.kernels import writing
+from pipeline.placement.feasibility import asked, with_cards
 from pipeline.placement.filters import repelled
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
-from pipeline.solvers.scenarios.moves.moving import fits_in, new_nodes
+from pipeline.solvers.scenarios.moves.moving import fits_in, new_places
 
 
 @dataclass(frozen=True)
@@ -22,14 +26,15 @@ class Settled:
 
     Attributes
     ----------
-    moved, node: int64[M]
-        Tasks that start again elsewhere, and their new nodes.
+    moved, node, card: int64[M]
+        Tasks that start again elsewhere, if only on another card, and their new nodes and cards; NONE for no card.
     lost: int64[L]
         Tasks without a place.
     """
 
     moved: Rows
     node: Rows
+    card: Rows
     lost: Rows
 
     @cached_property
@@ -38,40 +43,42 @@ class Settled:
         return np.sort(np.concatenate([self.moved, self.lost]))
 
 
-def settled(host: Host, need: Need, places: Rows, victims: Rows, *, biggest_first: bool) -> Settled:
-    """Place the victims again beside the preemptor, whose tasks take ``places`` (int64[K]).
+def all_lost(victims: Rows) -> Settled:
+    """No victim has a place."""
+    return Settled(NO_ROWS, NO_ROWS, NO_ROWS, victims)
+
+
+def settled(host: Host, need: Need, places: tuple[Rows, Rows], victims: Rows, *, biggest_first: bool) -> Settled:
+    """Place the victims again beside the preemptor, whose tasks take the nodes and cards ``places`` (int64[K] each).
 
     A victim that fits where it is stays. The others go to the fullest node that takes them, the highest priority first,
     or the biggest first if all must be placed. A podgroup keeps its minima by staying and moving, or is lost as a
     whole. One that has not its minima keeps what stays, and nothing of it moves: it could not start there.
     """
     snapshot = host.context.snapshot
-    tasks, request = snapshot.tasks, snapshot.shapes.request
+    tasks, asks, (to, on) = snapshot.tasks, need.tasks[: need.minimum], places
     rank = host.job_rank[tasks.podgroup[victims]]
-    held = request[tasks.shape[victims]]
-    share = -(held / np.maximum(snapshot.capacity, 1)).max(axis=1, initial=0.0) if biggest_first else rank
-    order = np.lexsort((host.task_ranks(victims), rank, share))
-    rows = victims[order]
-    left = snapshot.room.future.copy()
-    snapshot.add_requests(rows, left, tasks.node[rows])
-    snapshot.add_requests(need.tasks[: need.minimum], left, places, -1)
-    cardless = snapshot.shapes.on_card[tasks.shape[rows]] == 0
-    here = tasks.node[rows].astype(np.int64)
-    stays = _stay(here, held[order], cardless & ~_in_the_way(snapshot, need, places, rows, here), left)
-    nodes = np.where(stays, here, NONE)
-    preemptor = need.tasks[: need.minimum], places
-    nodes[~stays] = new_nodes(host, rows[~stays], rows[stays], nodes[stays], left, preemptor)
-    nodes[~stays & _repelled(snapshot, need, places, rows, nodes)] = NONE
+    request = snapshot.request_of(victims)
+    share = -(request / np.maximum(snapshot.capacity, 1)).max(axis=1, initial=0.0) if biggest_first else rank
+    rows = victims[np.lexsort((host.task_ranks(victims), rank, share))]
+    here, held = tasks.node[rows].astype(np.int64), asked(snapshot, rows, tasks.card[rows])
+    left = with_cards(snapshot, lambda room: room.future.copy())
+    np.add.at(left, here, held)
+    np.subtract.at(left, to, asked(snapshot, asks, on))
+    stays = _stay(here, held, ~_in_the_way(snapshot, need, to, rows, here), left)
+    nodes, cards = np.where(stays, here, NONE), np.full(len(rows), NONE, np.int64)
+    nodes[~stays], cards[~stays] = new_places(host, rows[~stays], rows[stays], nodes[stays], left, (asks, to))
+    nodes[~stays & _repelled(snapshot, need, to, rows, nodes)] = NONE
     owner = tasks.podgroup[rows]
     torn = distinct(owner[nodes == NONE])
     torn = torn[is_among(torn, owner[nodes != NONE])]
     broken = torn[breaks_without(snapshot, torn, rows[(nodes == NONE) & is_among(owner, torn)])]
     nodes[is_among(owner, broken)] = NONE
-    moving = distinct(owner[(nodes != NONE) & (nodes != tasks.node[rows])]).astype(np.int64)
+    moving = distinct(owner[(nodes != NONE) & ~stays]).astype(np.int64)
     lacking = moving[~whole_without(snapshot, moving, rows[nodes == NONE])]
-    nodes[is_among(owner, lacking) & (nodes != tasks.node[rows])] = NONE
-    moved, lost = (nodes != NONE) & (nodes != tasks.node[rows]), nodes == NONE
-    return Settled(rows[moved], nodes[moved], rows[lost])
+    nodes[is_among(owner, lacking) & ~stays] = NONE
+    moved, lost = (nodes != NONE) & ~stays, nodes == NONE
+    return Settled(rows[moved], nodes[moved], cards[moved], rows[lost])
 
 
 def _in_the_way(snapshot: Snapshot, need: Need, places: Rows, rows: Rows, here: Rows) -> Bools:
@@ -93,11 +100,11 @@ def _repelled(snapshot: Snapshot, need: Need, places: Rows, rows: Rows, nodes: R
 
 
 @writing("left")
-def _stay(node: Rows, held: Longs, cardless: Bools, left: Longs) -> Bools:
+def _stay(node: Rows, held: Longs, may: Bools, left: Longs) -> Bools:
     """bool[V]: tasks that fit where they are, one after the other. ``left`` is reduced."""
     result = np.zeros(len(node), np.bool_)
     for task in range(len(node)):
-        if cardless[task] and fits_in(held[task], left[node[task]]):
+        if may[task] and fits_in(held[task], left[node[task]]):
             result[task] = True
             left[node[task]] -= held[task]
     return result

@@ -9,9 +9,10 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, lost_work, needed_by
 from pipeline.placement.need import Need
+from pipeline.plugins.host import Host
 from pipeline.solvers.scenarios.accumulating import Scenario
 from pipeline.solvers.scenarios.budget import Budget
-from pipeline.solvers.scenarios.moves.settling import Settled, settled
+from pipeline.solvers.scenarios.moves.settling import Settled, all_lost, settled
 from pipeline.solvers.scenarios.returning import needed, together
 from pipeline.solvers.scenarios.units import VictimUnits
 
@@ -24,9 +25,9 @@ _NEWEST = 8
 
 @dataclass(frozen=True)
 class WorkingScenario:
-    """A scenario that works: the preemptor's nodes (int64[K]), and what becomes of the victims."""
+    """A scenario that works: the preemptor's nodes and cards (int64[K] each), and what becomes of the victims."""
 
-    places: Rows
+    places: tuple[Rows, Rows]
     victims: Settled
 
 
@@ -57,20 +58,26 @@ def outcome(scenario: Scenario, victims: Rows, *, emptiest: Sequence[bool] = (Fa
     ``emptiest``: the ways to place the preemptor that are tried in turn, see ``NodeSlice.place``.
     """
     law, ground = scenario.law, scenario.ground
-    all_lost, some_fit = Settled(NO_ROWS, NO_ROWS, victims), _some_fit(ground.snapshot, ground.need, victims)
-    if not some_fit and not _is_lawful(scenario, all_lost):  # the law is asked sooner than places are found
+    need, gone, some_fit = ground.need, all_lost(victims), _some_fit(ground.snapshot, ground.need, victims)
+    if not some_fit and not _is_lawful(scenario, gone):  # the law is asked sooner than places are found
         return None
     for way in emptiest:
-        places, found = ground.place(victims, emptiest=way), all_lost
-        if places is None:
+        nodes, found = ground.place(victims, emptiest=way), gone
+        if nodes is None:
             continue
+        places = placed_on(law.host, need, nodes, victims)
         if some_fit:
-            found = settled(law.host, ground.need, places, victims, biggest_first=law.settles)
+            found = settled(law.host, need, places, victims, biggest_first=law.settles)
             if not law.settles and not law.takes(found.lost):  # they go because of a limit, not for their room
-                found = all_lost
+                found = gone
         if not some_fit or _is_lawful(scenario, found):
             return WorkingScenario(places, found)
     return None
+
+
+def placed_on(host: Host, need: Need, nodes: Rows, leaving: Rows) -> tuple[Rows, Rows]:
+    """int64[K] each: the ``nodes`` of the need's tasks, and their cards there once ``leaving`` have gone."""
+    return nodes, host.cards_for(need.tasks[: need.minimum], nodes, leaving)
 
 
 def _is_lawful(scenario: Scenario, found: Settled) -> bool:

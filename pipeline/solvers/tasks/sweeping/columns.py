@@ -40,6 +40,7 @@ class FixedColumns(NamedTuple):
     podgroup: Ids
     shape: Ids
     card: Ids
+    nominated_card: Ids
     role: Ids
     subgroup: Ids
     priority: Ids

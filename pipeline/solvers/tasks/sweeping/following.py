@@ -66,12 +66,14 @@ def _move(
     node, asks, first, withdrawn = decisions.node[at], facts.asks, decisions.first_victim, decisions.first_released
     victims, moves = first[at + 1] - first[at], first[at + 1] - first[at] + withdrawn[at + 1] - withdrawn[at] + 1
     for k in range(moves):
-        row, gives = decisions.task[at], -1
+        row, card, gives = decisions.task[at], decisions.card[at], -1
         if k < victims:
             row, gives = decisions.victims[first[at] + k], 1
+            card = np.int64(facts.card[row])
         elif k < moves - 1:
             row, gives = decisions.released[withdrawn[at] + k - victims], 1
-        card, shape = np.int64(facts.card[row]) if gives > 0 else decisions.card[at], facts.shape[row]
+            card = np.int64(facts.nominated_card[row])
+        shape = facts.shape[row]
         for r in range(asks.shape[1]):
             fleet.future[node, r] += gives * asks[shape, r]
         if card != NONE:
@@ -146,7 +148,7 @@ def _look(facts: FixedColumns, fleet: Fleet, kind: TaskKind, nodes: Rows) -> Non
         released = released_on(kind.releasable, kind.released_from, node)
         if not kind.withheld[node] and len(some) + len(released) > 0:
             free_on(facts.asks, facts.on_card, facts.shape, facts.card, some, room, cards)
-            free_on(facts.asks, facts.on_card, facts.shape, facts.card, released, room, cards)
+            free_on(facts.asks, facts.on_card, facts.shape, facts.nominated_card, released, room, cards)
             kind.hopeful[node] = _takes(request, part, room, cards)
         if (kind.hopeful[node] or fits[node] != FULL) and not kind.scored[node]:
             kind.unscored[many[UNSCORED]] = node
@@ -182,5 +184,5 @@ def freed(facts: FixedColumns, fleet: Fleet, kind: TaskKind) -> tuple[Longs, Lon
     for at in range(len(released)):
         node, one = kind.released_from[at], released[at : at + 1]
         if node != NONE:
-            free_on(facts.asks, facts.on_card, facts.shape, facts.card, one, room[node], cards[node])
+            free_on(facts.asks, facts.on_card, facts.shape, facts.nominated_card, one, room[node], cards[node])
     return room, cards

@@ -242,7 +242,7 @@ def case_of(facts: FixedColumns, fleet: Fleet, kind: TaskKind, node: int, short:
     released, shape = released_on(kind.releasable, kind.released_from, node), facts.shape[rows]
     room, cards = fleet.future[node].copy(), fleet.cards[node].copy()
     repelled, repels = kind.repelled[node], np.zeros(len(rows), np.int64)
-    free_on(facts.asks, facts.on_card, facts.shape, facts.card, released, room, cards)
+    free_on(facts.asks, facts.on_card, facts.shape, facts.nominated_card, released, room, cards)
     for term in range(len(kind.repels)):
         if kind.domain[term, node] != NONE:
             for row in released:

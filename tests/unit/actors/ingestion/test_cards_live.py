@@ -2,15 +2,20 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from actors.broker.bus import DECISIONS, START
+from actors.cluster_file.reader import read_cluster
 from actors.columns.card_names import card_names
+from actors.columns.compile import compile_cluster
+from actors.configuration.profiles import load_profile
+from actors.ingestion.exported import cluster_document
 from actors.protocol.bodies import FleetListed, Nomination, PlanCommitted
 from actors.protocol.envelopes import Message, decode_decisions
 from actors.verification.audit import Audit
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.tables import RUNNING
+from pipeline.cluster.tables import RUNNING, TERMINATING
 from tests.support.assembly import Assembly
 from tests.support.carded import carded, node, waiting
 from tests.support.encoded import encoded
@@ -32,11 +37,13 @@ def world() -> World:
 
 
 def card(ingestor: Any, name: str) -> str | None:
-    """The card that a task holds or was promised."""
+    """The card that a task was promised, else the one that it holds."""
     tasks = ingestor.snapshot.tasks
     row = ingestor.names.row("tasks", f"default/{name}")
-    place = tasks.node[row] if tasks.node[row] != NONE else tasks.nominated[row]
-    return None if tasks.card[row] == NONE else card_names(ingestor.snapshot, int(place))[tasks.card[row]]
+    for place, on in ((tasks.nominated[row], tasks.nominated_card[row]), (tasks.node[row], tasks.card[row])):
+        if on != NONE:
+            return card_names(ingestor.snapshot, int(place))[on]
+    return None
 
 
 def decisions(assembly: Assembly) -> list[PlanCommitted]:
@@ -144,7 +151,7 @@ def test_a_card_that_is_held_is_not_taken_away_and_a_promise_of_one_ends(world: 
     world.tell("node_upserted", **node(cards=("gpu-1",)))
     drained(ingestor)
     row = ingestor.names.row("tasks", "default/c-0")
-    assert (ingestor.snapshot.tasks.nominated[row], ingestor.snapshot.tasks.card[row]) == (NONE, NONE)
+    assert ingestor.snapshot.tasks.promised(np.array([row])) == ([NONE], [NONE])
     assert card(ingestor, "b") == "gpu-1"
 
 
@@ -168,7 +175,7 @@ def test_a_promise_of_a_card_that_a_list_leaves_out_ends(world: World) -> None:
     world.list_fleet(cluster, "another")
     drained(ingestor)
     row = ingestor.names.row("tasks", "default/c-0")
-    assert (ingestor.snapshot.tasks.nominated[row], ingestor.snapshot.tasks.card[row]) == (NONE, NONE)
+    assert ingestor.snapshot.tasks.promised(np.array([row])) == ([NONE], [NONE])
 
 
 def test_a_binding_by_decision_is_on_its_card_at_once(world: World) -> None:
@@ -193,3 +200,64 @@ def test_the_audit_finds_a_card_that_was_promised_twice() -> None:
         audit.hear(Message("event", "p", at, body, f"{at}-0", 0), at)
     over = f"{12 << 30} card gpu-0 of {8 << 30}"
     assert audit.report.broken == [f"plan p: node n0 will have {over}"]
+
+
+MOVING = carded([("a", "4Gi", "gpu-0", 0)], nodes=[node("n0"), node("n1")])
+
+
+def moving(world: World) -> Any:
+    """The ingestor once task a is to move to a card of the other node."""
+    world.list_fleet(listed(MOVING))
+    ingestor = world.ingestor()
+    a = {"task": "default/a", "incarnation": 0}
+    world.decide("p", evictions=[a], nominations=[{"task": "default/a", "node": "n1", "card": "gpu-1"}])
+    return drained(ingestor)
+
+
+def test_a_task_that_moves_holds_one_card_until_it_ends_and_is_promised_another() -> None:
+    world = World()
+    ingestor = moving(world)
+    room = ingestor.snapshot.card_room
+    assert (room.idle.tolist(), room.future.tolist()) == (
+        [[4 << 30, 8 << 30], [8 << 30, 8 << 30]], [[8 << 30, 8 << 30], [8 << 30, 4 << 30]]
+    )  # fmt: skip
+    world.tell("task_ended", task="default/a", outcome="Evicted", replaced=True)
+    drained(ingestor)
+    assert card(ingestor, "a") == "gpu-1"
+    assert ingestor.snapshot.card_room.idle.tolist() == [[8 << 30, 8 << 30]] * 2
+    assert ingestor.snapshot.card_room.future.tolist() == [[8 << 30, 8 << 30], [8 << 30, 4 << 30]]
+
+
+def test_the_card_that_a_moving_task_is_promised_outlives_an_export_and_a_list() -> None:
+    world = World()
+    ingestor = moving(world)
+    exported = cluster_document(ingestor.state, world.now)
+    snapshot, names = compile_cluster(read_cluster(exported))
+    row = names.tasks.index("default/a")
+    on = card_names(snapshot, names.nodes.index("n1"))[snapshot.tasks.nominated_card[row]]
+    assert (snapshot.tasks.status[row], on) == (TERMINATING, "gpu-1")
+    ends = {**listed(MOVING), "nodes": [node("n1", ("gpu-1", "gpu-0")), node("n0")]}
+    world.list_fleet(ends, "another")
+    drained(ingestor)
+    assert card(ingestor, "a") == "gpu-1"
+    assert ingestor.snapshot.tasks.status[ingestor.names.row("tasks", "default/a")] == TERMINATING
+
+
+def test_a_move_ends_when_the_card_that_was_promised_is_gone() -> None:
+    world = World()
+    ingestor = moving(world)
+    world.tell("node_upserted", **node("n1", cards=("gpu-0",)))
+    drained(ingestor)
+    row = ingestor.names.row("tasks", "default/a")
+    assert ingestor.snapshot.tasks.promised(np.array([row])) == ([NONE], [NONE])
+    assert card(ingestor, "a") == "gpu-0"
+
+
+def test_a_fleet_carries_out_a_move_to_another_card() -> None:
+    halves = [("a", "4Gi", "gpu-0", 50), ("b", "4Gi", "gpu-1", 50)]
+    assembly = Assembly(listed(carded(halves, waiting("c", "8Gi"))), policy=load_profile("kai"))
+    for _ in range(6):
+        assembly.turn(10.0)
+    assert {assembly.status(name) for name in ("a", "b", "c-0")} == {"Running"}
+    assert (assembly.fleet.tally.misfits, assembly.report().broken) == (0, [])
+    assert card(assembly.ingest.ingestor, "a") == card(assembly.ingest.ingestor, "b")

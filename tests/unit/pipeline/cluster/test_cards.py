@@ -1,4 +1,4 @@
-"""Cards: room on two of them does not add up to room on one, and no task changes its card."""
+"""Cards: room on two of them does not add up to room on one, and no task that stays changes its card."""
 
 from dataclasses import replace
 from typing import Any

@@ -62,16 +62,18 @@ def test_a_task_that_ends_for_good_or_only_loses_a_promise_is_not_moved() -> Non
     assert not feasible(state, move(node=NONE))
 
 
-def test_a_task_that_holds_part_of_a_card_is_not_moved() -> None:
+def test_a_task_that_holds_part_of_a_card_moves_to_a_card_that_has_it() -> None:
     state = two_nodes()
     shapes = replace(state.shapes, on_card=frozen([1] * len(state.shapes), np.int64))
-    nodes = replace(state.nodes, cards=frozen([[1], [1]], np.int64))
+    nodes = replace(state.nodes, cards=frozen([[1, 0], [0, 1]], np.int64))
     on = with_tasks(replace(state, shapes=shapes, nodes=nodes), [MOVED], card=0)
     made = statement(
         "consolidation", evictions=np.array([MOVED]), nominated=np.array([MOVED]), nominated_node=np.array([1]),
-        nominated_card=np.array([0]),
+        nominated_card=np.array([1]),
     )  # fmt: skip
-    assert not feasible(on, made)
+    assert feasible(on, made)
+    assert not feasible(on, replace(made, nominated_card=np.array([0])))
+    assert not feasible(on, replace(made, nominated_card=np.array([NONE])))
 
 
 def test_a_task_that_runs_and_is_not_evicted_is_promised_nothing() -> None:

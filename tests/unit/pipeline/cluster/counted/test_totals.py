@@ -39,7 +39,8 @@ def changed(draw: np.random.Generator, before: Snapshot, rows: Any) -> Snapshot:
         "status": status,
         "node": np.where(holds, draw.integers(0, 4, many), NONE),
         "nominated": promised,
-        "card": np.where(holds | (promised != NONE), draw.integers(0, cards, many), NONE) if cards else NONE,
+        "card": np.where(holds, draw.integers(0, cards, many), NONE) if cards else NONE,
+        "nominated_card": np.where(promised != NONE, draw.integers(0, cards, many), NONE) if cards else NONE,
         "gated": draw.random(many) < 0.3,
     }
     if draw.random() < 0.3:
@@ -66,18 +67,18 @@ def summed(now: Snapshot) -> dict[str, dict[str, list[Any]]]:
     }
     for task in range(len(tasks)):
         status, node, promise = int(tasks.status[task]), int(tasks.node[task]), int(tasks.nominated[task])
-        asks, part, on = shapes.request[tasks.shape[task]], shapes.on_card[tasks.shape[task]], int(tasks.card[task])
+        asks, part = shapes.request[tasks.shape[task]], shapes.on_card[tasks.shape[task]]
+        card, promised_card = int(tasks.card[task]), int(tasks.nominated_card[task])
         runs, ends = status in (BOUND, RUNNING), status == TERMINATING
         waits, promised = status == PENDING, promise != NONE and status in (PENDING, TERMINATING)
-        for name, counts, place in (
-            ("used", runs or ends, node),
-            ("terminating", ends, node),
-            ("nominated", promised, promise),
+        for name, counts, place, on in (
+            ("used", runs or ends, node, card),
+            ("terminating", ends, node, card),
+            ("nominated", promised, promise, promised_card),
         ):
             if counts:
                 made["nodes"][name][place] += asks
-            held_elsewhere = name == "nominated" and ends
-            if counts and on != NONE and now.nodes.cards.shape[1] and not held_elsewhere:
+            if counts and on != NONE and now.nodes.cards.shape[1]:
                 made["cards"][name][place, on] += part
         group, idle = int(tasks.podgroup[task]), waits and not promised
         counts_of = {

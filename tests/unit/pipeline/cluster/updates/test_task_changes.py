@@ -17,7 +17,7 @@ from tests.support.histories import GROUPS, NODES, TASKS, begun
 from tests.support.small_states import decided, departure, small_state, task_news
 
 MANY = GROUPS * TASKS
-CHANGING = "status", "node", "nominated", "card", "incarnation", "revision"
+CHANGING = "status", "node", "card", "nominated", "nominated_card", "incarnation", "revision"
 
 
 def some_state(draw: np.random.Generator, *, carded: bool) -> Snapshot:
@@ -31,7 +31,8 @@ def some_state(draw: np.random.Generator, *, carded: bool) -> Snapshot:
         status=frozen(status, np.uint8),
         node=frozen(np.where(holds, draw.integers(0, NODES, MANY), NONE), np.int32),
         nominated=frozen(promised, np.int32),
-        card=frozen(np.where(carded & (holds | (promised != NONE)), draw.integers(0, 2, MANY), NONE), np.int32),
+        card=frozen(np.where(carded & holds, draw.integers(0, 2, MANY), NONE), np.int32),
+        nominated_card=frozen(np.where(carded & (promised != NONE), draw.integers(0, 2, MANY), NONE), np.int32),
         incarnation=frozen(draw.integers(0, 2, MANY), np.int64),
     )
     return fold(replace(state, tasks=tasks), Changes(left=departure(NODES - 1, 5)))
@@ -73,20 +74,18 @@ def carried_out(state: Snapshot, made: Decided, *, carded: bool) -> dict[str, li
             now["status"][row] = TERMINATING
     for row, life in zip(made.spared.tolist(), made.spared_incarnation.tolist(), strict=True):
         if lives(row, life) and was["status"][row] == TERMINATING:
-            now["status"][row], now["nominated"][row] = RUNNING, NONE
+            now["status"][row], now["nominated"][row], now["nominated_card"][row] = RUNNING, NONE, NONE
     told = made.nominated, made.nominated_node, made.nominated_card, made.nominated_incarnation
     for row, node, card, life in zip(*(one.tolist() for one in told), strict=True):
-        moves = row in ending and was["card"][row] == NONE
         waits = lives(row, life) and was["status"][row] == PENDING
         ended = lives(row, life) and was["status"][row] == TERMINATING and was["nominated"][row] != NONE
-        if (moves or waits or (ended and node == NONE)) and (node == NONE or there[node]):
-            now["nominated"][row] = node
-            now["card"][row] = card if carded else now["card"][row]
+        if (row in ending or waits or (ended and node == NONE)) and (node == NONE or there[node]):
+            now["nominated"][row], now["nominated_card"][row] = node, card if carded else NONE
     told = made.bound, made.bound_node, made.bound_card, made.bound_incarnation
     for row, node, card, life in zip(*(one.tolist() for one in told), strict=True):
         if lives(row, life) and was["status"][row] == PENDING and there[node]:
-            now["status"][row], now["node"][row], now["nominated"][row] = BOUND, node, NONE
-            now["card"][row] = card if carded else now["card"][row]
+            now["status"][row], now["node"][row], now["card"][row] = BOUND, node, card if carded else NONE
+            now["nominated"][row] = now["nominated_card"][row] = NONE
     return now
 
 
@@ -113,7 +112,7 @@ def test_tasks_are_told_once_and_those_that_count_otherwise_ascend(seed: int) ->
     assert sorted(became.rows.tolist()) == np.unique(concerned).tolist()
     after = became.written(state.tasks)
     counts = [
-        np.flatnonzero(getattr(after, name) != getattr(state.tasks, name)) for name in CHANGING[:4]
+        np.flatnonzero(getattr(after, name) != getattr(state.tasks, name)) for name in CHANGING[:5]
     ]  # fmt: skip
     assert became.recounted.tolist() == np.unique(np.concatenate(counts)).tolist()
     assert (after.status != state.tasks.status).sum() == len(became.counted)
