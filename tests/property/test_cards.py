@@ -76,10 +76,10 @@ def overfull_cards(snapshot: Snapshot) -> list[tuple[int, int]]:
     tasks, cards, found = snapshot.tasks, snapshot.nodes.cards, []
     for n in range(len(cards)):
         for c in range(cards.shape[1]):
-            on = [row for row in range(len(tasks)) if tasks.card[row] == c]
-            holds = [row for row in on if tasks.node[row] == n and tasks.status[row] in {BOUND, RUNNING, TERMINATING}]
+            on = np.flatnonzero((tasks.card == c) & (tasks.node == n)).tolist()
+            holds = [row for row in on if tasks.status[row] in {BOUND, RUNNING, TERMINATING}]
             stays = [row for row in holds if tasks.status[row] != TERMINATING]
-            comes = [row for row in on if tasks.nominated[row] == n and tasks.status[row] == PENDING]
+            comes = np.flatnonzero((tasks.nominated_card == c) & (tasks.nominated == n)).tolist()
             amounts = [snapshot.shapes.on_card[tasks.shape[rows]].sum() for rows in (holds, stays + comes)]
             if max(amounts) > cards[n, c]:
                 found.append((n, c))
@@ -94,9 +94,9 @@ def test_no_card_is_promised_more_than_it_will_have(document: dict[str, Any]) ->
         assert feasible(step.before, step.made)
         assert overfull_cards(step.after) == []
         tasks = step.after.tasks
-        has = tasks.card != NONE
-        placed = (tasks.node != NONE) | (tasks.nominated != NONE)
-        assert (has == (placed & (step.after.shapes.on_card[tasks.shape] > 0))).all()
+        asks = step.after.shapes.on_card[tasks.shape] > 0
+        assert ((tasks.card != NONE) == ((tasks.node != NONE) & asks)).all()
+        assert ((tasks.nominated_card != NONE) == ((tasks.nominated != NONE) & asks)).all()
 
 
 @some
@@ -124,3 +124,16 @@ def test_the_choice_of_a_card_places_no_fewer(spread: str, document: dict[str, A
     for step in steps(document, cycles=2):
         assert feasible(step.before, step.made)
         assert overfull_cards(step.after) == []
+
+
+@some
+@given(clusters())
+def test_a_consolidation_gives_each_task_that_it_evicts_another_card(document: dict[str, Any]) -> None:
+    document["policy"] = {"profile": "kai", "actions": ["allocate", "consolidation"]}
+    for step in steps(document, cycles=3):
+        assert feasible(step.before, step.made)
+        assert overfull_cards(step.after) == []
+        tasks = step.after.tasks
+        ends = np.flatnonzero(tasks.status == TERMINATING)
+        assert (tasks.nominated_card[ends] != NONE).all()
+        assert ((tasks.nominated[ends] != tasks.node[ends]) | (tasks.nominated_card[ends] != tasks.card[ends])).all()

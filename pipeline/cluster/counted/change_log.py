@@ -179,15 +179,9 @@ def note(
             task[CARD], task[NOMINATED_CARD] = columns.card[row], columns.nominated_card[row]
         best_effort, shape, group = columns.best_effort[row], columns.shape[row], columns.podgroup[row]
         asks, part = columns.request[shape], columns.on_card[shape]
-        before, was = (
-            _counts_for(task, best_effort),
-            (task[TASK_NODE], task[CARD], task[NOMINATED], task[NOMINATED_CARD]),
-        )
+        before, was = _counts_for(task, best_effort), _places_of(task)
         _become(task, kind, nodes[at], cards[at])
-        after, now = (
-            _counts_for(task, best_effort),
-            (task[TASK_NODE], task[CARD], task[NOMINATED], task[NOMINATED_CARD]),
-        )
+        after, now = _counts_for(task, best_effort), _places_of(task)
         _claim(log, first, before, -1, was, asks, part)
         _claim(log, first, after, 1, now, asks, part)
         mine = _writing(log, first, PODGROUP, group)
@@ -208,6 +202,12 @@ def _counts_for(task: Longs, best_effort: bool) -> int:
 
 
 @inlined
+def _places_of(task: Longs) -> tuple[int, int, int, int]:
+    """The node and card that it holds, and those that it is promised."""
+    return task[TASK_NODE], task[CARD], task[NOMINATED], task[NOMINATED_CARD]
+
+
+@inlined
 def _become(task: Longs, kind: int, node: int, card: int) -> None:
     """A task's entry after a change of some kind."""
     if kind == EVICT:
@@ -224,10 +224,7 @@ def _become(task: Longs, kind: int, node: int, card: int) -> None:
 def _claim(
     log: Log, first: int, shares: int, sign: int, places: tuple[int, int, int, int], asks: Longs, part: int
 ) -> None:
-    """Count a task that asks for ``asks``, and for ``part`` of a card, in or out of the room of the nodes it claims.
-
-    ``places``: the node and card that it holds, and those that it is promised.
-    """
+    """Count a task that asks for ``asks``, and for ``part`` of a card, in or out of the room of its ``places``."""
     held, on_held, promised, on_promised = places
     for node_share, card_share, gives in _CLAIMS:
         if shares & node_share:
