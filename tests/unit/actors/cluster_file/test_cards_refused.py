@@ -8,6 +8,7 @@ import yaml
 
 from actors.cli.simulate import open_case, simulate
 from actors.cluster_file.reader import read_leniently
+from pipeline.cluster.arrays import NONE
 from tests.support.carded import carded, holder, waiting
 from tests.support.clusters import refusal
 
@@ -104,7 +105,7 @@ def test_a_promise_may_name_a_card_that_comes_free_later() -> None:
     waits = waiting("c", "8Gi")
     waits["tasks"][0] |= {"nominated_node": "n0", "nominated_card": "gpu-0"}
     snapshot = open_case(carded([("a", "4Gi", "gpu-0", 0)], waits)).snapshot
-    assert snapshot.tasks.card.tolist() == [0, 0]
+    assert (snapshot.tasks.card.tolist(), snapshot.tasks.nominated_card.tolist()) == ([0, NONE], [NONE, 0])
     assert snapshot.card_room.nominated.tolist() == [[8 << 30, 0]]
 
 
