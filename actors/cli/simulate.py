@@ -26,7 +26,7 @@ from actors.imports.manifest_files import is_manifests
 from pipeline.cluster.arrays import Bools, Floats
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import Cycle, cycle
-from pipeline.errors import Refused
+from pipeline.errors import Refused, StateRefused
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.policy import Policy
@@ -117,7 +117,7 @@ def _one(files: Sequence[Path], asked: SimulateOptions) -> tuple[dict[str, Any],
     if len(files) == 1 and not files[0].is_dir():
         text = text_to_read(files[0])
         if not is_manifests(text):
-            return simulated(read_mapping(text, str(files[0])), asked), []
+            return simulated(read_mapping(text, str(files[0])), asked, f"{files[0]}: "), []
         known[files[0]] = text
     from actors.imports.kubernetes.manifests import cluster_of
 
@@ -156,8 +156,13 @@ def simulate(document: Mapping[str, Any], cycles: int | None = None, profile: st
     return simulated(document, SimulateOptions(cycles, profile))
 
 
-def simulated(document: Mapping[str, Any], asked: SimulateOptions) -> dict[str, Any]:
+def simulated(document: Mapping[str, Any], asked: SimulateOptions, where: str = "") -> dict[str, Any]:
     """Simulate one cluster file, given as plain data.
+
+    Parameters
+    ----------
+    where
+        What a refusal of the file begins with, such as its name; what is wrong with a profile is not the file's.
 
     Returns
     -------
@@ -171,15 +176,17 @@ def simulated(document: Mapping[str, Any], asked: SimulateOptions) -> dict[str, 
                 return answer_of_rule(document)
         cluster = read_cluster(document, asked.most)
     except ClusterFileRefused as refusal:
-        return _refused(str(document.get("id") or ""), str(refusal))
-    return _result(cluster, asked)
+        return _refused(str(document.get("id") or ""), f"{where}{refusal}")
+    return _result(cluster, asked, where)
 
 
-def _result(cluster: ClusterDocument, asked: SimulateOptions) -> dict[str, Any]:
+def _result(cluster: ClusterDocument, asked: SimulateOptions, where: str = "") -> dict[str, Any]:
     try:
         case = _case(cluster, asked.profile, asked.otherwise)
         return _run(case, asked.cycles if asked.cycles is not None else _asked_cycles(cluster), asked)
-    except (ClusterFileRefused, SettingsRefused, Refused) as refusal:
+    except (ClusterFileRefused, StateRefused) as refusal:
+        return _refused(cluster.id or "", f"{where}{refusal}")
+    except (SettingsRefused, Refused) as refusal:
         return _refused(cluster.id or "", str(refusal))
 
 

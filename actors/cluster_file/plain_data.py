@@ -141,6 +141,8 @@ def _read(text: str, where: str, *, several: bool) -> list[dict[str, Any]]:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
         problem = error.problem or "found something else"
+        if mark is not None and text[mark.index : mark.index + 1] == "\t":
+            problem = "expected spaces before a key, found a tab"
         told = problem if problem.startswith("expected") else f"expected YAML: {problem}"
         raise _refused(where, line, column, told) from error
     except (yaml.YAMLError, ValueError) as error:

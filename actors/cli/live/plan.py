@@ -164,7 +164,8 @@ def gang_of(document: Mapping[str, Any]) -> dict[str, Any]:
     if listed is None:
         return dict(document)
     if not isinstance(listed, list) or len(listed) != 1 or not isinstance(listed[0], dict):
-        raise ClusterFileRefused("podgroups: expected one podgroup")
+        found = f"{len(listed)}" if isinstance(listed, list) and len(listed) != 1 else shown(listed)
+        raise ClusterFileRefused(f"podgroups: expected one podgroup, found {found}")
     return dict(listed[0])
 
 

@@ -268,6 +268,17 @@ def test_the_settings_name_the_profile_where_neither_option_nor_file_does(file, 
     assert actions(json.loads(run(file, "--profile", "default").stdout)) == ["preempt"]
 
 
+def test_what_is_wrong_in_a_cluster_file_is_said_with_the_name_of_the_file(file, tmp_path, monkeypatch, capsys):
+    wrong, profile = tmp_path / "wrong.json", tmp_path / "mine.toml"
+    wrong.write_text(json.dumps(cluster_file() | {"version": 2}), encoding="utf-8")
+    profile.write_text("actions = 1", encoding="utf-8")
+    for words, told in (
+        ([wrong], f"clearway: {wrong}: version: expected 1, found 2\n"),
+        ([file, "--profile", profile], "clearway: mine.toml: actions: expected a list, found 1 (and 1 more)\n"),
+    ):
+        assert ended(monkeypatch, capsys, *words) == (2, "", told)
+
+
 def test_a_profile_without_a_name_is_refused(file, monkeypatch, capsys):
     code, out, error = ended(monkeypatch, capsys, file, "--profile", "")
     assert (code, out) == (2, "")

@@ -64,6 +64,7 @@ DOUBLING = "\n".join(["a0: &a0 [x]", *(f"a{at}: &a{at} [*a{at - 1}, *a{at - 1}]"
         ("1: 2", "f, line 1, column 1: expected a key that is text"),
         ("a: *b", "f, line 1, column 4: expected YAML: found undefined alias"),
         ("a: !!python/name:os.system x", "f, line 1, column 4: expected YAML: could not determine a constructor"),
+        ("ä: ö\n\tb: 1", "f, line 2, column 1: expected spaces before a key, found a tab"),
         ("a: 1\n---\nb: 1", "f, line 2, column 1: expected YAML: but found another document"),
         ("a: \x00", "f: expected YAML or JSON: "),
         ("- 1", "f: expected a mapping, found [1]"),
@@ -75,7 +76,7 @@ DOUBLING = "\n".join(["a0: &a0 [x]", *(f"a{at}: &a{at} [*a{at - 1}, *a{at - 1}]"
         ('{"now": 1' + "0" * 5000 + "}", "f: expected YAML or JSON: Exceeds the limit"),
         ('{"id": "\\ud800"}', "f: expected Unicode text, found half of a surrogate pair"),
     ],
-    ids=range(17),
+    ids=range(18),
 )
 def test_what_is_neither_yaml_nor_json_is_refused_where_it_stops(text: str, sentence: str) -> None:
     with pytest.raises(ClusterFileRefused) as refused:

@@ -162,7 +162,7 @@ MISTAKES: list[tuple[dict[str, Any], dict[str, Any], Wish, str]] = [
     ({"podgroups": [gang(1, queue="nope")]}, {}, Wish(), "gang.json: podgroups[0].queue: expected the name of a queue"),
     (gang(1, colour="red"), {}, Wish(), "gang.json: colour: expected one of name, namespace"),
     (gang(1, created=1.7e12), {}, Wish(), "gang.json: created: expected seconds since 1970"),
-    ({"podgroups": []}, {}, Wish(), "gang.json: podgroups: expected one podgroup"),
+    ({"podgroups": []}, {}, Wish(), "gang.json: podgroups: expected one podgroup, found 0"),
     (gang(1), {}, Wish("nope"), "--queue: expected the name of a queue"),
     (gang(1), {}, Wish(None, 2**40), "--priority: expected at most 2147483647"),
     (gang(1), {"nodes": 3}, Wish(), "cluster.json: nodes: expected a list, found 3"),
