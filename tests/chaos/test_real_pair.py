@@ -120,7 +120,7 @@ def test_a_loop_that_failed_is_complained_of_though_its_service_was_killed_later
     assert pair.objections == ["service 0 failed: Traceback (most recent call last): KeyError"]
 
 
-def test_the_leader_and_its_roles_freeze_and_thaw_together_and_nobody_else(
+def test_the_leader_and_its_roles_freeze_and_thaw_together_and_no_other_service(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[tuple[int, int]] = []

@@ -43,7 +43,7 @@ def test_job_a_gives_its_surplus_and_job_b_is_left_alone():
     assert victims("gang-preempt") == ["job-a-3", "job-a-4", "notebook-1"]
 
 
-def test_guests_and_what_is_over_go_and_nobody_falls_below_what_it_deserves():
+def test_guests_and_what_is_over_go_and_no_queue_falls_below_what_it_deserves():
     went = victims("queue-reclaim")
     assert [name for name in went if name.startswith("student")] == [f"student-{at}" for at in range(4)]
     assert [name for name in went if not name.startswith("student")] == ["sweep-2", "sweep-3"]

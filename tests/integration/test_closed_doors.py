@@ -157,7 +157,7 @@ def test_the_functions_use_no_command_that_the_pipeline_may_not() -> None:
 
 
 @pytest.mark.parametrize("user", ["pipeline", "connector", "reader", "letters"])
-def test_nobody_of_ours_may_look_at_or_end_what_is_not_the_fleets(user: str, request: pytest.FixtureRequest) -> None:
+def test_no_user_of_ours_may_look_at_or_end_what_is_not_the_fleets(user: str, request: pytest.FixtureRequest) -> None:
     client: RedisClient = request.getfixturevalue(user)
     allowed = [line for line in ADMINISTRATION if not refused(client, *line.split())]
     assert allowed == []
@@ -290,7 +290,7 @@ def connecting(port: int, host: str = "localhost", **files: Any) -> RedisClient:
     return address.connect("test")
 
 
-def test_a_broker_that_nobody_vouches_for_is_refused_and_not_waited_for(port: int, papers: Papers) -> None:
+def test_a_broker_without_a_trusted_certificate_is_refused_and_not_waited_for(port: int, papers: Papers) -> None:
     with pytest.raises(BrokerRefused, match=r"broker at localhost:\d+ is not who it should be") as refusal:
         connecting(port, own=papers.own, key=papers.key)
     assert "secret" not in str(refusal.value)

@@ -213,7 +213,7 @@ def test_who_lost_the_lease_writes_nothing(bench: Bench) -> None:
     assert isinstance(commit(bench, other, record("p")), Recorded)
 
 
-def test_nobody_writes_before_the_first_lease(bench: Bench) -> None:
+def test_no_owner_writes_before_the_first_lease(bench: Bench) -> None:
     assert commit(bench, Lease("a", 0), record("p")) == Fenced(0)
 
 

@@ -59,7 +59,7 @@ def test_no_decision_that_was_confirmed_is_lost_with_the_power(tmp_path: Path, t
         again.close()
 
 
-def test_a_lease_that_was_given_out_just_before_the_power_was_lost_is_given_to_nobody_else(tmp_path: Path) -> None:
+def test_a_lease_that_was_given_out_just_before_the_power_was_lost_is_not_given_to_another(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.start()
     with machine.broker:

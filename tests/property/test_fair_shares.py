@@ -36,7 +36,7 @@ def siblings(draw: st.DrawFn, most: int = 6) -> Siblings:
 
 @many
 @given(siblings(), AMOUNT, st.sampled_from([0.0, 0.5, 1.0, 4.0]))
-def test_nobody_gets_less_than_it_deserves_or_more_than_it_asks_for(queues: Siblings, total: int, k: float) -> None:
+def test_no_queue_gets_less_than_it_deserves_or_more_than_it_asks_for(queues: Siblings, total: int, k: float) -> None:
     share = divided(float(total), k, queues)
     entitled = np.minimum(np.where(np.isinf(queues.deserved), total, queues.deserved), queues.requestable)
     assert (share >= entitled).all()

@@ -90,7 +90,7 @@ def test_no_cycle_leaves_a_queue_from_which_it_reclaims_below_what_it_deserves(d
 
 @some
 @given(contended(), st.integers(0, 99))
-def test_whatever_the_order_of_the_candidates_nobody_who_may_go_takes_his_queue_below_what_it_deserves(document, seed):
+def test_whatever_the_order_of_the_candidates_no_victim_takes_its_queue_below_what_it_deserves(document, seed):
     """Quotas are used up along the order; another order may let others go, but never too many."""
     order = random.Random(seed)
     for host, asked, candidates, others in reclaimers(document):

@@ -78,7 +78,7 @@ def slots(state: Snapshot, rows: tuple[int, ...], size: int) -> int:
 
 
 @given(clusters())
-def test_preempt_finds_room_wherever_there_is_any_and_takes_nobody_who_is_not_needed(state: Snapshot) -> None:
+def test_preempt_finds_room_wherever_there_is_any_and_takes_no_task_that_is_not_needed(state: Snapshot) -> None:
     waiting, host = len(state.podgroups) - 1, Host(Context(state, SCENARIOS, 0.0))
     lower = state.podgroups.priority < state.podgroups.priority[waiting]
     candidates = np.flatnonzero((state.tasks.status == RUNNING) & lower[state.tasks.podgroup]).tolist()
@@ -100,7 +100,7 @@ def test_preempt_finds_room_wherever_there_is_any_and_takes_nobody_who_is_not_ne
 
 
 @given(clusters())
-def test_consolidation_takes_nobodys_place_and_moves_nobody_for_nothing(state: Snapshot) -> None:
+def test_consolidation_takes_no_place_and_moves_no_task_for_nothing(state: Snapshot) -> None:
     waiting, host = len(state.podgroups) - 1, Host(Context(state, SCENARIOS, 0.0))
     found = propose(asking(state, Purpose.CONSOLIDATE, "consolidation"), host)
     if isinstance(found, NoPlan):

@@ -102,7 +102,7 @@ def test_who_starves_is_served_by_priority():
     assert [(why.preemptor, why.reason.name) for why in done.explanations] == [(2, "CHOSEN"), (1, "BOUND")]
 
 
-def test_nobody_is_evicted_twice_and_what_comes_free_is_promised_once():
+def test_no_task_is_evicted_twice_and_what_comes_free_is_promised_once():
     state = cluster([NODE] * 2, [gang(4, [0, 0, 1, 1], gpu=2, minimum=0), *[gang(1, gpu=4, priority=1)] * 3])
     done = cycle(state, actions("preempt"), 0.0)
     victims = [row for made in done.statements for row in made.evictions.tolist()]

@@ -128,7 +128,7 @@ def test_of_surplus_only_as_much_goes_as_is_needed_by_now():
     assert (len(verdict.statement.evictions), verdict.dropped) == (1, 1)
 
 
-def test_of_a_gang_that_is_needed_in_part_nobody_is_left_behind():
+def test_of_a_gang_that_is_needed_in_part_no_task_is_left_behind():
     """With one device more one victim would do, but podgroups return whole: no gang stays broken for nothing."""
     state = cluster([NODE], [gang(4, 0, gpu=1), gang(2, gpu=1, priority=1)])
     made = plan(state, 1)

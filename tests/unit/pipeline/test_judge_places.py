@@ -77,7 +77,7 @@ def accepted(verdict: Verdict) -> Statement:
 
 
 @BOTH
-def test_nobody_is_put_beside_a_task_that_it_repels(placing) -> None:
+def test_no_task_is_put_beside_a_task_that_it_repels(placing) -> None:
     state = repelling(cluster([NODE] * 2, [gang(1, gpu=1), gang(1, gpu=1)]), [0, 1])
     made = planned(state, placing({0: 0}))
     accepted(judged(made, state))
@@ -94,7 +94,7 @@ def test_no_two_tasks_of_a_statement_are_put_where_they_repel_each_other(placing
 
 
 @BOTH
-def test_nobody_is_put_on_a_node_that_was_cordoned_since(placing) -> None:
+def test_no_task_is_put_on_a_node_that_was_cordoned_since(placing) -> None:
     state = cluster([NODE] * 2, [gang(1, gpu=1)])
     made = planned(state, placing({0: 0}))
     cordoned = replace(state, nodes=replace(state.nodes, schedulable=frozen([False, True], bool)))
@@ -102,7 +102,7 @@ def test_nobody_is_put_on_a_node_that_was_cordoned_since(placing) -> None:
 
 
 @BOTH
-def test_nobody_is_put_on_a_node_that_its_shape_may_not_use_any_more(placing) -> None:
+def test_no_task_is_put_on_a_node_that_its_shape_may_not_use_any_more(placing) -> None:
     state = cluster([NODE] * 2, [gang(1, gpu=1)])
     made = planned(state, placing({0: 0}))
     wants = replace(state.vocabulary, constraints=(Constraint(node_selector=(Requirement("zone", "In", ("a",)),)),))
@@ -117,7 +117,7 @@ def test_a_gang_is_not_torn_across_two_racks(placing) -> None:
 
 
 @BOTH
-def test_nobody_joins_a_gang_that_runs_in_another_rack_by_now(placing) -> None:
+def test_no_task_joins_a_gang_that_runs_in_another_rack_by_now(placing) -> None:
     state = cluster([NODE] * 2, [gang(2, gpu=1, minimum=1, required_level=0)], racks=(1, 1))
     made = planned(state, placing({0: 0}))
     accepted(judged(made, with_tasks(state, [1], status=RUNNING, node=0)))

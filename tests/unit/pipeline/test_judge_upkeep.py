@@ -72,7 +72,7 @@ def test_protected_tasks_are_not_cleared() -> None:
     assert "not lawful together" in why(judged(plan, with_budget(state, [0, 1], 1)))
 
 
-def test_what_nobody_may_preempt_is_cleared_for_its_own_sake() -> None:
+def test_what_may_not_be_preempted_is_cleared_for_its_own_sake() -> None:
     state = broken()
     fixed = with_tasks(state, [0, 1], preemptible=False)
     assert accepted(judged(planned(state, clearing(0, 1)), fixed)).evictions.tolist() == [0, 1]
@@ -116,7 +116,7 @@ def test_a_move_that_makes_room_for_another_task_is_accepted_as_it_is() -> None:
     assert (done.evictions.tolist(), done.nominated.tolist(), done.nominated_node.tolist()) == ([0], [0, 2], [1, 0])
 
 
-def test_a_move_for_nobody_in_particular_is_judged_as_well() -> None:
+def test_a_move_for_no_preemptor_is_judged_as_well() -> None:
     state = scattered()
     plan = planned(state, consolidating({0: 1}, preemptor=NONE))
     assert accepted(judged(plan, state)).moved.tolist() == [0]
@@ -131,7 +131,7 @@ def test_a_moved_task_without_room_is_refused() -> None:
     assert why(judged(plan, taken)) == "the room was promised to another"
 
 
-def test_consolidation_takes_nobody_who_is_left_without_a_place() -> None:
+def test_consolidation_takes_no_task_that_is_left_without_a_place() -> None:
     state = scattered()
     assert why(judged(planned(state, consolidating({2: 0})), state)) == "a task would be left without a place"
 

@@ -28,11 +28,11 @@ def crowded(**said):
 # -- who may not ask ---------------------------------------------------------------------------------------------------
 
 
-def test_a_podgroup_that_may_not_preempt_evicts_nobody():
+def test_a_podgroup_that_may_not_preempt_evicts_nothing():
     assert refusal(with_groups(crowded(), 1, may_preempt=False), 1) == "NEVER"
 
 
-def test_a_gang_with_one_task_that_may_not_preempt_evicts_nobody():
+def test_a_gang_with_one_task_that_may_not_preempt_evicts_nothing():
     assert refusal(with_tasks(crowded(), [3], may_preempt=False), 1) == "NEVER"
 
 
@@ -50,23 +50,23 @@ def test_a_podgroup_without_a_delay_evicts_though_the_clock_that_says_its_age_is
     assert refusal(with_groups(state, 1, preemption_delay_s=1.0), 1, now=now) == "DELAY"
 
 
-def test_a_podgroup_that_has_its_minimum_evicts_nobody():
+def test_a_podgroup_that_has_its_minimum_evicts_nothing():
     state = full(gang(1, 0, gpu=4), Gang([Task(1, gpu=4), Task(gpu=4)], 1, priority=1))
     assert refusal(state, 1) == "NOTHING_MISSING"
 
 
-def test_a_podgroup_with_too_few_tasks_for_its_minimum_evicts_nobody():
+def test_a_podgroup_with_too_few_tasks_for_its_minimum_evicts_nothing():
     assert refusal(crowded(minimum=3), 1) == "TOO_FEW_TASKS"
 
 
 @pytest.mark.parametrize("purpose", [Purpose.PREEMPT, Purpose.RECLAIM])
-def test_a_gang_group_in_several_queues_evicts_nobody(purpose):
+def test_a_gang_group_in_several_queues_evicts_nothing(purpose):
     """Its first podgroup's queue would take victims for the other one, and be charged for it."""
     state = full(gang(2, 0, gpu=2), gang(1, gpu=2, priority=1), gang(1, gpu=2, priority=1, queue=1), nodes=1)
     assert refusal(state, (1, 2), purpose) == "SEVERAL_QUEUES"
 
 
-def test_a_podgroup_without_a_domain_for_it_evicts_nobody():
+def test_a_podgroup_without_a_domain_for_it_evicts_nothing():
     state = full(gang(2, [0, 1], gpu=4), Gang([Task(1, gpu=1), Task(2, gpu=1), *[Task(gpu=4)] * 2], 4, priority=1,
                  required_level=0), nodes=3, racks=(2, 1))  # fmt: skip
     assert refusal(state, 1) == "NO_DOMAIN"
@@ -90,7 +90,7 @@ def test_a_queue_at_its_ceiling_makes_room_within_itself():
     assert made.price.victims == 2
 
 
-def test_a_queue_whose_ceiling_no_eviction_lowers_evicts_nobody():
+def test_a_queue_whose_ceiling_no_eviction_lowers_evicts_nothing():
     state = with_quota(crowded(), capability={0: {"gpu": 3}})
     assert refusal(state, 1) == "QUOTA"
 

@@ -94,7 +94,7 @@ def test_two_tasks_that_overfill_a_card_together_are_refused_at_the_second() -> 
     assert refusal(said).startswith("podgroups[1].tasks[0].card: expected at most 8589934592 of this card")
 
 
-def test_a_card_of_no_capacity_keeps_who_holds_it_and_takes_nobody() -> None:
+def test_a_card_of_no_capacity_keeps_the_tasks_on_it_and_takes_no_other() -> None:
     said = carded([("a", "4Gi", "gpu-0", 0)], waiting("c", "1Gi"))
     said["nodes"][0]["cards"][0]["capacity"] = 0
     snapshot = open_case(said).snapshot

@@ -99,7 +99,7 @@ def test_others_make_their_room_elsewhere(in_place_cells: int) -> None:
     assert contested.nodes_of("x") | contested.nodes_of("y") == {"n4", "n5", "n6", "n7"}
 
 
-def test_while_the_owner_pauses_nobody_takes_its_domain(claimed: Contested) -> None:
+def test_while_the_owner_pauses_no_other_takes_its_domain(claimed: Contested) -> None:
     claimed.submit(gang("x", 4, 8, priority=4))
     claimed.submit(gang("y", 4, 8, priority=4))
     claimed.cycle()

@@ -189,7 +189,7 @@ def test_a_need_that_vanishes_ends_the_reservation(held: HeldBack) -> None:
     assert held.committer.reservations == ()
 
 
-def test_a_record_of_which_nobody_heard_is_found_in_the_stream(held: HeldBack) -> None:
+def test_a_record_without_an_acknowledgement_is_found_in_the_stream(held: HeldBack) -> None:
     record = held.ledger.commit
 
     def unheard(lease: Lease, asked: Sequence[Record]) -> list[RecordOutcome]:
@@ -226,7 +226,7 @@ def test_a_decision_of_which_there_is_no_news_yet_is_not_given_up(held: HeldBack
     assert len(held.committer.reservations) == 1
 
 
-def test_what_was_never_recorded_is_promised_to_nobody(held: HeldBack) -> None:
+def test_what_was_never_recorded_is_not_promised(held: HeldBack) -> None:
     record = held.ledger.commit
 
     def away(*_asked: object) -> list[RecordOutcome]:

@@ -96,7 +96,7 @@ def test_without_another_way_the_decision_is_withdrawn_and_the_victims_are_named
     assert {one.task for one in withdrawn.overdue} == {"default/low1-0", "default/low2-0"}
 
 
-def test_nobody_counts_on_an_overdue_victim_until_its_time_is_over() -> None:
+def test_no_plan_counts_on_an_overdue_victim_until_its_time_is_over() -> None:
     watched = Watched(racks=1)
     watched.fleet.deaf = ("n1", "n2")
     watched.overdue()

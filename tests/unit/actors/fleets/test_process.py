@@ -137,7 +137,7 @@ def test_a_decision_whose_delivery_was_lost_is_obeyed_at_the_next_turn() -> None
     assert bus.lags(DECISIONS)[GROUP].pending == 0
 
 
-def test_a_fleet_whose_events_nobody_reads_stands_still_until_they_are_read() -> None:
+def test_a_fleet_whose_events_are_not_read_stands_still_until_they_are() -> None:
     clock, waits = Clock(), []
     bus = MemoryBus("test", clock)
     loop = loop_on(bus, clock, FleetPace(0.0, window_bytes=100), pause=waits.append)

@@ -168,7 +168,7 @@ def test_figures_of_all_roles_stand_on_one_page_with_their_fleet_and_role(
     assert page.count("# TYPE clearway_attempt_duration_seconds histogram") == 1
 
 
-def test_a_service_says_how_it_is_where_nobody_asks_for_its_page(roles: Told, clock: Clock) -> None:
+def test_a_service_says_how_it_is_where_its_page_is_not_asked_for(roles: Told, clock: Clock) -> None:
     reader = InMemoryMetricReader()
     telemetry = start_telemetry(TelemetrySettings(), "run", reader=reader)
     watch = Watch(Settings(fleet="test"), "me", "p", telemetry, elapsed_s=clock)

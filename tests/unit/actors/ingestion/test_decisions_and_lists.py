@@ -372,7 +372,7 @@ def test_a_task_that_was_ending_already_is_promised_the_node_to_which_it_moves(w
 
 
 @pytest.mark.parametrize("left", [CLUSTER["podgroups"][1:], []])
-def test_a_domain_is_kept_for_nobody_once_a_list_leaves_its_podgroup_out(world: World, left: list[object]) -> None:
+def test_a_domain_is_not_kept_once_a_list_leaves_its_podgroup_out(world: World, left: list[object]) -> None:
     ingestor = world.ingestor()
     kept = DomainReserved(podgroup="default/train", domain="r0", epoch=1, refusals=3, reason="test", expires_at=2000.0)
     sent = pack_decision(Outgoing("domain_reserved", kept.podgroup, 0, kept))

@@ -214,7 +214,7 @@ def test_queues_and_budgets_are_described_anew(world: World) -> None:
     assert len(world.letters()) == 1
 
 
-def test_a_queue_goes_when_nobody_is_in_it(world: World) -> None:
+def test_a_queue_goes_when_it_is_empty(world: World) -> None:
     ingestor = world.ingestor()
     world.tell("queue_upserted", name="sub", parent="dev")
     for queue in ("nowhere", "ml", "dev", "sub"):
@@ -244,7 +244,7 @@ def test_a_queue_with_queues_below_it_stays(world: World) -> None:
     assert len(world.letters()) == 1
 
 
-def test_a_budget_that_goes_covers_nobody(world: World) -> None:
+def test_a_budget_that_goes_covers_no_task(world: World) -> None:
     ingestor = world.ingestor()
     world.tell("budget_removed", budget="default/none")
     old = world.outgoing("budget_upserted", {"name": "b", "match_labels": {"app": "x"}, "disruptions_allowed": 3})

@@ -176,7 +176,7 @@ def test_what_two_of_them_die_of_is_given_to_no_third() -> None:
     assert sum(len(hand.asked) for hand in hands.hands.values()) == 2
 
 
-def test_where_nobody_answers_the_batches_wait_and_the_search_does_not() -> None:
+def test_where_no_searcher_answers_the_batches_wait_and_the_search_does_not() -> None:
     hands = FakePool(a=Hand(stalled=True), b=Hand(stalled=True))
     scatter = scattered(hands)
     began = hands.now

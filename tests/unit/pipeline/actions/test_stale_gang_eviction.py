@@ -129,7 +129,7 @@ def test_minima_of_subgroups_count_on_every_level() -> None:
     assert cleared(tree(2, 1)) == ["a-0", "c-0"]
 
 
-def test_what_nobody_may_preempt_is_cleared_and_what_the_cluster_needs_is_not() -> None:
+def test_what_may_not_be_preempted_is_cleared_and_what_the_cluster_needs_is_not() -> None:
     assert cleared(gang("Running", "Failed", preemptible=False)) == ["g-0"]
     assert cleared(gang("Running", "Failed", priority_class="system-node-critical")) == []
 

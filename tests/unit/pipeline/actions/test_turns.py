@@ -95,7 +95,7 @@ def test_many_take_larger_turns(monkeypatch):
     assert bound(state, READY, DRF) == [4, 0]
 
 
-def test_a_gang_starts_with_whatever_it_gets_where_nobody_says_when_it_may_start():
+def test_a_gang_starts_with_whatever_it_gets_where_no_plugin_says_when_it_may_start():
     state = waiting((6, 6, 0))
     assert bound(state, READY) == [0]
     assert bound(state, PluginSetting("gang", (("job_order", True),)), PRIORITY) == [4]

@@ -67,7 +67,7 @@ def test_two_on_one_card_go_together_where_the_other_card_is_not_to_be_had(polic
 
 
 @every_policy
-def test_half_of_each_card_is_no_whole_card_so_nobody_goes(policy: str) -> None:
+def test_half_of_each_card_is_no_whole_card_so_no_task_goes(policy: str) -> None:
     halves = [*APART, ("x", "4Gi", "gpu-0", 100), ("y", "4Gi", "gpu-1", 100)]
     assert first_cycle(carded(halves, waiting("c", "8Gi"), policy=policy)) == (set(), {})
 
@@ -114,7 +114,7 @@ def test_a_gang_takes_as_many_cards_as_it_has_tasks(tasks: int, victims: int, po
 
 
 @every_policy
-def test_a_gang_that_needs_more_cards_than_can_be_cleared_evicts_nobody(policy: str) -> None:
+def test_a_gang_that_needs_more_cards_than_can_be_cleared_evicts_nothing(policy: str) -> None:
     document = carded(quarter_full(), waiting("c", "8Gi", 5), policy=policy, nodes=[node("n0"), node("n1")])
     assert first_cycle(document) == (set(), {})
 

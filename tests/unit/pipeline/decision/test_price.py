@@ -58,7 +58,7 @@ def test_budgets_that_are_overdrawn_come_first() -> None:
     assert priced(state(), 2) < priced(with_budget(state(), [2, 3], 0), 2)
 
 
-def test_who_evicts_nobody_pays_nothing() -> None:
+def test_a_plan_without_victims_costs_nothing() -> None:
     free = priced(state())
     assert free == replace(NO_VICTIMS, tier=free.tier, domain=0)
 

@@ -87,7 +87,7 @@ def test_a_podgroup_does_not_break_for_the_room_on_which_it_was_to_start_again(p
     assert told(done) == ([], {"default/lo-0": "n1", "default/x-0": "n2"})
 
 
-def test_a_promise_stays_where_it_is_in_nobodys_way() -> None:
+def test_a_promise_that_no_podgroup_would_take_stays_where_it_is() -> None:
     done = first_cycle(2, RUNNING, PROMISED, group("hi", 100, task("hi-0")))
     assert told(done) == ([], {"default/hi-0": "n1", "default/lo-0": "n0"})
 

@@ -13,7 +13,7 @@ def task(name: str, **more: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("profile", ["default", "koordinator", "kai"])
 @pytest.mark.parametrize("queue", ["inner", "leaf"])
-def test_a_podgroup_in_an_inner_queue_evicts_nobody(profile: str, queue: str) -> None:
+def test_a_podgroup_in_an_inner_queue_evicts_nothing(profile: str, queue: str) -> None:
     running = task("low", status="Running", node="n")
     found = simulate(
         {

@@ -36,7 +36,7 @@ def filled(weight, request, *, ceiling=None, guarantee=None, whole=12.0):
         ([1, 1], [20, 20], {"whole": 0.0}, [0, 0]),
     ],
 )
-def test_water_is_divided_by_weight_and_nobody_gets_more_than_wanted(weight, request_, said, expected):
+def test_water_is_divided_by_weight_and_no_queue_gets_more_than_wanted(weight, request_, said, expected):
     assert filled(weight, request_, **said) == expected
 
 
@@ -86,7 +86,7 @@ def test_there_is_no_bound_where_none_is_stated():
     assert capacity(state).headroom()[0, GPU] == 8
 
 
-def test_pods_divide_nobody():
+def test_pods_divide_no_queue():
     """Both queues want more pods than half of what there are; the first may still place its sixth."""
     state = cluster([{"gpu": 8, "pods": 8}], [gang(5, 0, gpu=0, cpu=0, minimum=0), gang(3, gpu=0), gang(8, queue=1)])
     plugin = proportion(state)

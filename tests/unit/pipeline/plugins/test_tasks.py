@@ -115,7 +115,7 @@ def test_a_budget_that_is_overdrawn_already_forbids_only_the_tasks_that_it_cover
     assert not plugin.validate_set(asking(1), np.array([1]))
 
 
-def test_without_budgets_nobody_is_counted():
+def test_without_budgets_no_task_is_counted():
     state = cluster([{}], [gang(1, 0, cpu=1), gang(1, cpu=1)])
     assert not made(DisruptionBudgets, state).has_quota(asking(1))
     assert not host_on(state).has_quota(asking(1))

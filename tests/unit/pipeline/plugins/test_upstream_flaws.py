@@ -87,7 +87,7 @@ def test_a_veto_of_a_later_tier_counts_although_an_earlier_tier_has_answered(act
     assert evicted(file) == 0
 
 
-def test_disjoint_votes_give_nobody() -> None:
+def test_disjoint_votes_give_no_victim() -> None:
     """Upstream's empty intersection is filled again by the next plugin of the tier (#5963)."""
     state = cluster([{"cpu": 9}], [gang(1, 0, cpu=1, minimum=0), gang(1, 0, cpu=1, minimum=0), gang(1, cpu=1)])
     # Conformance spares the first, priority the second; gang comes last and would permit both.
@@ -101,7 +101,7 @@ def test_disjoint_votes_give_nobody() -> None:
 
 
 @pytest.mark.parametrize("listed", [["predicates"], ["priority"], ["proportion"], []])
-def test_where_nobody_has_an_opinion_on_victims_nobody_goes(listed: list[str]) -> None:
+def test_where_no_plugin_has_an_opinion_on_victims_no_task_goes(listed: list[str]) -> None:
     """In reclaim priority says nothing, in preempt proportion says nothing."""
     state = cluster(
         [{"cpu": 9}], [gang(1, 0, cpu=1, minimum=0), gang(1, cpu=1, priority=1, queue="priority" in listed)]
@@ -228,7 +228,7 @@ def test_no_more_go_than_are_needed(path: tuple[str, str]) -> None:
 
 
 @every_path
-def test_nobody_goes_where_idle_room_suffices(path: tuple[str, str]) -> None:
+def test_no_task_goes_where_idle_room_suffices(path: tuple[str, str]) -> None:
     """Upstream's gang-aware actions never try without victims (#5953)."""
     told = cycle_of(document(path, {"tasks": running("v", 4)}, {"min_available": 2, "tasks": tasks("p", 2)}))
     assert told["evictions"] == []
@@ -236,7 +236,7 @@ def test_nobody_goes_where_idle_room_suffices(path: tuple[str, str]) -> None:
 
 
 @every_path
-def test_nobody_goes_where_room_is_coming_free(path: tuple[str, str]) -> None:
+def test_no_task_goes_where_room_is_coming_free(path: tuple[str, str]) -> None:
     leaving = tasks("w", 4, status="Terminating", node="n1")
     told = cycle_of(document(path, {"tasks": running("v", 4) + leaving}, {"min_available": 2, "tasks": tasks("p", 2)}))
     assert told["evictions"] == []
@@ -253,7 +253,7 @@ def test_a_victim_on_a_node_that_does_not_help_stays(path: tuple[str, str]) -> N
 
 
 @pytest.mark.parametrize("action", ["gangpreempt", "preempt"])
-def test_the_surplus_of_an_elastic_gang_evicts_nobody(action: str) -> None:
+def test_the_surplus_of_an_elastic_gang_evicts_nothing(action: str) -> None:
     """Upstream asks for all that waits, however little the minimum is."""
     victim = {"tasks": running("v", 4) + running("w", 4, "n1")}
     assert evicted(document(("volcano", action), victim, {"min_available": 2, "tasks": tasks("p", 6)})) == 2

@@ -304,7 +304,7 @@ def test_a_list_that_says_lives_is_believed() -> None:
     assert (after.tasks.status[0], after.tasks.incarnation[0]) == (PENDING, 3)
 
 
-def test_a_wider_resource_axis_gives_nobody_anything() -> None:
+def test_a_wider_resource_axis_gives_no_queue_anything() -> None:
     wide = widened(small_state(), ("cpu", "memory", "pods", "nvidia.com/gpu"))
     assert wide.nodes.allocatable[0].tolist() == [8000, 1 << 30, 10, 0]
     assert wide.shapes.request[0].tolist() == [1000, 0, 1, 0]

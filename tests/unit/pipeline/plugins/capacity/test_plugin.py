@@ -187,7 +187,7 @@ def test_who_is_below_a_guarantee_loses_nothing_as_volcano_has_it():
     assert capacity(state).bundle_quota_filter(asking(2, gpu=2), np.arange(4)).all()
 
 
-def test_nobody_takes_beyond_its_own_ceiling():
+def test_no_queue_takes_beyond_its_own_ceiling():
     state = shared(4, 0, deserved={1: {"gpu": 4}}, capability={1: {"gpu": 2}})
     assert capacity(state, LAX).preemptive(asking(2, gpu=2))
     assert not capacity(state, LAX).preemptive(asking(2, gpu=3))

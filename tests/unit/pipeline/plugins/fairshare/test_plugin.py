@@ -70,7 +70,7 @@ def test_past_use_counts_against_a_queue_as_much_as_the_policy_says():
     assert gpu_shares(document) == {"a": 6, "b": 6}
 
 
-def test_an_eviction_changes_nobodys_share():
+def test_an_eviction_changes_no_share():
     queues, groups = [queue("a"), queue("b")], [group("one", "a", running=6), group("two", "b", waiting=6)]
     before = host(queues, groups)
     snapshot = before.context.snapshot

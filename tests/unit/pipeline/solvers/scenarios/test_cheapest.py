@@ -20,7 +20,7 @@ def podgroup(name: str, queue: str, *tasks: tuple[int, str | None], priority: in
     }  # fmt: skip
 
 
-def test_a_podgroup_that_the_law_refuses_beside_the_others_takes_nobodys_place() -> None:
+def test_a_podgroup_that_the_law_refuses_beside_the_others_takes_no_place() -> None:
     """Two podgroups of the queue ``v0`` would hold less than these two, but the second is what ``v0`` deserves."""
     found = simulate(
         {

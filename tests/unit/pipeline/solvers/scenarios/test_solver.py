@@ -127,7 +127,7 @@ def test_consolidation_moves_nothing_that_loses_more_than_it_makes_room_for() ->
     assert isinstance(asked(state, "consolidation", consolidation_cost_limit=0.7), Plan)
 
 
-def test_consolidation_moves_nobody_for_work_that_can_never_be_moved_itself() -> None:
+def test_consolidation_moves_no_task_for_work_that_can_never_be_moved_itself() -> None:
     state = cluster([{"gpu": 4}] * 2, SCATTERED)
     lasting = replace(state, podgroups=replace(state.podgroups, preemptible=state.podgroups.order < 2))
     assert isinstance(asked(lasting, "consolidation"), NoPlan)
@@ -170,7 +170,7 @@ def test_a_task_that_was_to_start_elsewhere_does_not_once_the_rest_of_its_gang_g
     assert done(found) == ([1], {0: NONE, 2: 0, 3: 2})
 
 
-def test_a_podgroup_that_may_not_preempt_evicts_nobody() -> None:
+def test_a_podgroup_that_may_not_preempt_evicts_nothing() -> None:
     state = cluster([{"gpu": 1}], [gang(1, 0, gpu=1), gang(1, gpu=1, priority=1)])
     found = asked(replace(state, podgroups=replace(state.podgroups, may_preempt=state.podgroups.order < 1)))
     assert isinstance(found, NoPlan)

@@ -71,7 +71,7 @@ def test_equal_priority_and_other_queues_are_left_alone_by_preempt() -> None:
     assert not preempted(other).statements
 
 
-def test_nobody_is_taken_where_nobody_permits_it() -> None:
+def test_no_task_is_taken_where_no_plugin_permits_it() -> None:
     state = cluster([{"cpu": 1}], [gang(1, 0, cpu=1, minimum=0), gang(1, cpu=1, priority=1)])
     silent = PluginSetting("priority", (("*", True), ("preemptable", False)))
     assert not preempted(state, policy([silent])).statements
@@ -142,7 +142,7 @@ def test_a_queue_at_its_ceiling_makes_room_within_itself_though_nodes_are_free()
     assert promised(made) == {2: 0}
 
 
-def test_a_queue_that_could_not_take_the_task_in_any_case_evicts_nobody() -> None:
+def test_a_queue_that_could_not_take_the_task_in_any_case_evicts_nothing() -> None:
     state = cluster([{"cpu": 9}], [gang(2, 0, cpu=2, minimum=0), gang(1, cpu=5, priority=1)])
     assert not preempted(with_queues(state, capability=4), policy([*USUAL, "capacity"])).statements
 
@@ -160,7 +160,7 @@ def test_who_is_not_needed_once_a_later_task_made_room_stays() -> None:
     assert victims(preempted(cluster([{"cpu": 6}], [low, high]))) == [1]
 
 
-def test_a_task_with_the_policy_never_evicts_nobody_but_may_use_what_is_free() -> None:
+def test_a_task_with_the_policy_never_evicts_nothing_but_may_use_what_is_free() -> None:
     state = cluster([{"cpu": 1}], [gang(1, 0, cpu=1, minimum=0), gang(1, cpu=1, priority=1)])
     roomy = cluster([{"cpu": 2}], [gang(1, 0, cpu=1, minimum=0), gang(1, cpu=1, priority=1)])
     assert not preempted(with_tasks(state, [1], may_preempt=False)).statements
@@ -236,7 +236,7 @@ def test_the_domain_that_holds_the_whole_gang_is_pinned() -> None:
     assert pinned_nodes(preempted(state).snapshot, 1) == [2, 3, 4]
 
 
-def test_a_gang_that_does_not_fit_its_pinned_domain_fails_and_evicts_nobody() -> None:
+def test_a_gang_that_does_not_fit_its_pinned_domain_fails_and_evicts_nothing() -> None:
     made = preempted(racks(gang(3, cpu=1, priority=1, required_level=0)))
     assert not made.statements
     assert len(preempted(racks(gang(3, cpu=1, priority=1))).statements) == 1
@@ -266,7 +266,7 @@ def test_a_gang_that_runs_in_part_stays_in_its_domain() -> None:
     assert pinned_nodes(made.snapshot, 1) == [2, 3]
 
 
-def test_without_a_plugin_that_reads_topology_a_required_level_evicts_nobody() -> None:
+def test_without_a_plugin_that_reads_topology_a_required_level_evicts_nothing() -> None:
     state = racks(gang(2, cpu=1, priority=1, required_level=0))
     assert not preempted(state, policy(["priority", "gang"])).statements
 

@@ -35,7 +35,7 @@ def victims(gangs, **said):
 # -- no victims --------------------------------------------------------------------------------------------------------
 
 
-def test_nobody_goes_where_there_is_room():
+def test_no_task_goes_where_there_is_room():
     found = selected([gang(2, [0], minimum=1, gpu=1), wanted(2, 1)])
     assert (found.victims.tolist(), found.node.tolist(), found.given_back) == ([], [0, 0], 0)
     assert (found.price.gangs_broken, found.price.highest_priority, found.price.lost_work) == (0, NO_PRIORITY, 0.0)

@@ -160,7 +160,7 @@ def test_moves_of_a_reclaim_count_too_though_they_take_nothing() -> None:
         assert len(moved) == evicted
 
 
-def test_nobody_moves_where_tasks_of_two_sizes_have_room_already() -> None:
+def test_no_task_moves_where_tasks_of_two_sizes_have_room_already() -> None:
     new = group("new", [None, None], 2)
     new["tasks"][1]["request"] = {"cpu": 1, "memory": "1G", GPU: 1}
     promised, evicted = moves([group("one", ["n3"], 2), group("two", ["n1", "n2"], 2), new], 6)
