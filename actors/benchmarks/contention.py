@@ -23,6 +23,7 @@ from actors.commit.committer import Committer, TimeLimits
 from actors.configuration.settings import TelemetrySettings
 from actors.contracts import Batch, CommitResult, Offer, Searched, SnapshotUpdate, dealt
 from actors.fleets.generated import NOW, GangSpec, GeneratedFleet, generate
+from actors.fleets.prompt import news_of
 from actors.observability.telemetry import Telemetry, start
 from actors.search.dispatcher import Dispatcher
 from actors.search.offers_ahead import Call, OffersAhead
@@ -31,7 +32,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, frozen
 from pipeline.cluster.orders import dense_rank
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING, SUCCEEDED
-from pipeline.cluster.updates.events import Changes, TaskNews
+from pipeline.cluster.updates.events import Changes
 from pipeline.cluster.updates.fold import fold
 from pipeline.decision.overlay import outstanding
 from pipeline.policy import Policy
@@ -133,20 +134,10 @@ class _World:
         many = self._draw.poisson(len(running) * (self._clock.now - self._moved_at) / LIFE_S)
         rows = self._draw.choice(running, min(many, len(running)), replace=False)
         again, self._moved_at = self._draw.random(len(rows)) < 0.5, self._clock.now  # noqa: PLR2004 - half and half
-        self.snapshot = fold(
-            self.snapshot,
-            Changes(
-                tasks=TaskNews(
-                    row=frozen(rows, np.int64),
-                    status=frozen(np.where(again, RUNNING, SUCCEEDED), np.uint8),
-                    node=frozen(np.where(again, tasks.node[rows], NONE), np.int32),
-                    incarnation=frozen(tasks.incarnation[rows] + again, np.int64),
-                    revision=frozen(tasks.revision[rows] + 1, np.int64),
-                    at=frozen(np.full(len(rows), self._clock.now), np.float64),
-                    card=frozen(np.full(len(rows), NONE), np.int32),
-                )
-            ),
-        )
+        status, node = np.where(again, RUNNING, SUCCEEDED), np.where(again, tasks.node[rows], NONE)
+        news = news_of(self.snapshot, rows, status, node, np.full(len(rows), NONE), self._clock.now)
+        news = replace(news, incarnation=frozen(tasks.incarnation[rows] + again, np.int64))
+        self.snapshot = fold(self.snapshot, Changes(tasks=news))
         self.snapshot.packed()  # a snapshot is published with its totals and its index; that time is in NEWS_S
         self._clock.skip(0.0)
         return self.snapshot

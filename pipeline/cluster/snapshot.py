@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows, sealed
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows, sealed
 from pipeline.cluster.carried import CarriedTables
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.counted.parts import Parts
@@ -69,10 +69,6 @@ class Snapshot(CarriedTables, Keeping):
     def subgroup_counts(self) -> TaskCounts:
         """Task counts per leaf subgroup; inner ones count nothing."""
         return self.totals.subgroups
-
-    def ready_of(self, podgroups: Rows | Ids) -> Counts:
-        """int32[M]: how many tasks of some podgroups are Bound, Running or Succeeded."""
-        return self.counts.ready[podgroups]
 
     def held_of(self, podgroups: Rows | Ids) -> Longs:
         """int64[M, R]: what the tasks of some podgroups hold or are promised."""

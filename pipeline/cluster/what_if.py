@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bytes, Counts, Ids, Longs, Rows, with_rows
+from pipeline.cluster.arrays import NONE, Bytes, Ids, Longs, Rows, with_rows
 from pipeline.cluster.counted.change_log import (
     BIND,
     CARD,
@@ -23,7 +23,6 @@ from pipeline.cluster.counted.change_log import (
     NOMINATED_CARD,
     PODGROUP,
     QUEUE,
-    READY_OFF,
     STATUS,
     TASK_NODE,
     Log,
@@ -128,12 +127,6 @@ class WhatIf:
         room = self.snapshot.room.future.take(nodes, axis=0)
         correct(*self.entries, NODE, nodes, FIRST, room)
         return room
-
-    def ready_of(self, podgroups: Rows | Ids) -> Counts:
-        """int32[M]: how many tasks of some podgroups are Bound, Running or Succeeded."""
-        ready = self.snapshot.counts.ready.take(podgroups)
-        correct(*self.entries, PODGROUP, podgroups, READY_OFF, ready[:, None])
-        return ready
 
     def held_of(self, podgroups: Rows | Ids) -> Longs:
         """int64[M, R]: what the tasks of some podgroups hold or are promised."""

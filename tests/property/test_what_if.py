@@ -52,7 +52,7 @@ def answers(state: Snapshot | WhatIf, some: Any) -> list[Any]:
     groups = np.arange(GROUPS)[::-1]
     found = [state.future_of(some)] if isinstance(state, WhatIf) else [state.room.future_of(some)]
     found += [state.allocated_here, state.allocated, state.requested_here, state.nominated_of(every)]
-    found += [state.ready_of(groups), state.held_of(groups)]
+    found += [state.held_of(groups)]
     for group in range(GROUPS):
         found += [has_minimum(state, group, NONE, every[::5]), starts_with(state, group, every[::7])]
     return [np.asarray(one).tolist() for one in found]
