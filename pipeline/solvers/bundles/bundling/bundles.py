@@ -15,7 +15,7 @@ from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows, sizes
 from pipeline.cluster.counted.counting import runs
 from pipeline.cluster.rules.sparing import charge, may_go
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.kernels import inlined, kernel, linked, writing
+from pipeline.kernels import inlined, kernel, linked, shared, writing
 from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Groups, Rules, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.splitting import sort_victims
@@ -29,6 +29,15 @@ NO_BUNDLES = Bundles(
     np.zeros(0, np.int64), np.zeros(0, np.bool_), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64),
     np.zeros(0), np.zeros(0),
 )  # fmt: skip
+
+
+@shared
+def _picked(bundles: Bundles, some: Rows | Bools, stop: Longs, entry: Rows) -> Bundles:
+    """Some bundles, by their positions or a mask, with these entries: ``stop`` and ``entry`` as in `Bundles`."""
+    return Bundles(
+        bundles.podgroup[some], bundles.safe[some], stop, entry, bundles.elsewhere[some], bundles.efficiency[some],
+        bundles.cost[some],
+    )  # fmt: skip
 
 
 @linked
@@ -77,10 +86,7 @@ def arranged(bundles: Bundles, order: Rows) -> Bundles:
             entry[end] = bundles.entry[at]
             end += 1
         stop[i] = end
-    return Bundles(
-        bundles.podgroup[order], bundles.safe[order], stop, entry, bundles.elsewhere[order], bundles.efficiency[order],
-        bundles.cost[order],
-    )  # fmt: skip
+    return _picked(bundles, order, stop, entry)
 
 
 @kernel
@@ -97,10 +103,7 @@ def having(bundles: Bundles, kept: Bools) -> Bundles:
     """The bundles with the entries ``kept`` bool[C]; empty bundles are dropped."""
     size = np.bincount(bundles.owner[kept], minlength=bundles.many)
     alive = size > 0
-    return Bundles(
-        bundles.podgroup[alive], bundles.safe[alive], np.cumsum(size[alive]), bundles.entry[kept],
-        bundles.elsewhere[alive], bundles.efficiency[alive], bundles.cost[alive],
-    )  # fmt: skip
+    return _picked(bundles, alive, np.cumsum(size[alive]), bundles.entry[kept])
 
 
 # -- a quota that is counted in columns --------------------------------------------------------------------------------
@@ -173,11 +176,7 @@ def counted_off(bundles: Bundles, terms: Terms, favour: Favour, seats: Ids) -> B
             kept += 1
     for b in range(many):
         seats[bundles.podgroup[b]] = NONE
-    some = some[:kept]
-    return Bundles(
-        bundles.podgroup[some], bundles.safe[some], stop[:kept], entry[:filled], bundles.elsewhere[some],
-        bundles.efficiency[some], bundles.cost[some],
-    )  # fmt: skip
+    return _picked(bundles, some[:kept], stop[:kept], entry[:filled])
 
 
 # -- quotas that plugins count -----------------------------------------------------------------------------------------

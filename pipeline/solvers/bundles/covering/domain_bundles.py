@@ -7,12 +7,12 @@ import numpy as np
 from pipeline.cluster.arrays import distinct
 from pipeline.cluster.orders import kinds_of
 from pipeline.keeping import cached_property
-from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, order_of, within_quota
+from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES, arranged, counted_off, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
 from pipeline.solvers.bundles.bundling.splitting import split
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
-from pipeline.solvers.bundles.covering.least import NOT_ASKED, favour_of, indifferent, selected
+from pipeline.solvers.bundles.covering.least import favour_of, indifferent, selected
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class DomainBundles:
         """The cheapest outcome of the lists of bundles by slots; None if there are too few slots."""
         search, best, seats = self.search, None, self.search.seats()
         if not search.asks_in_order:
-            found = selected(NOT_ASKED, False, search.site, self.nodes, search.terms, seats, self.effort)
+            found = selected(NO_BUNDLES, False, search.site, self.nodes, search.terms, seats, self.effort)
             return found if found.found else None
         for bundles in self.permitted if self.ordered.many else []:
             found = selected(bundles, True, search.site, self.nodes, search.terms, seats, self.effort)

@@ -85,13 +85,6 @@ def _settle(
         begin = end
 
 
-#: In the place of bundles, where none are asked about; see `selected`.
-NOT_ASKED = Bundles(
-    np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64),
-    np.empty(0), np.empty(0),
-)  # fmt: skip
-
-
 @writing("seats")
 def selected(
     asked: Bundles, in_order: bool, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int
