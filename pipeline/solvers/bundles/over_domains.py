@@ -16,8 +16,9 @@ from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.selection import Shortfall, estimate, select, select_out_of_order
+from pipeline.solvers.bundles.finalists import Finalists
 from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, least_of_all, slot_bounds
-from pipeline.solvers.bundles.nearly import Finalists, slack_of
+from pipeline.solvers.bundles.nearly import slack_of
 from pipeline.solvers.bundles.pricing import prices
 from pipeline.solvers.bundles.surveying import bounds_of, contested, could_beat, estimable, estimates, priceable
 
@@ -33,7 +34,7 @@ _FEW = 16
 class Best:
     """The selections that were made, the outcomes of the domains looked at, and which were not looked at."""
 
-    finalists: Finalists[Selection]
+    finalists: Finalists
     tried: tuple[DomainTried, ...]
     ruled: Ruled
     bound: LowerBound | None
@@ -105,9 +106,7 @@ class _Tried:
         room, reachable, wanted = self._lacking
         return DomainTried(int(self.domains[at]), reason, price, int(room[at]), int(reachable[at]), int(wanted[at]))
 
-    def looked_at(
-        self, at: int, finalists: Finalists[Selection], known: Outcome | None = None
-    ) -> tuple[DomainTried, Finalists[Selection]]:
+    def looked_at(self, at: int, finalists: Finalists, known: Outcome | None = None) -> tuple[DomainTried, Finalists]:
         """The entry of a domain after selecting in it, without a price if it fell; and the selections with this one."""
         found = select(self.search, int(self.domains[at]), known)
         if isinstance(found, Shortfall):
@@ -127,7 +126,7 @@ class _Tried:
         return DomainTried(int(self.domains[at]), found.reason, None, room, reachable, wanted)
 
     def best(
-        self, finalists: Finalists[Selection], tried: list[DomainTried], unseen: Bools, bounds: list[LowerBound | None]
+        self, finalists: Finalists, tried: list[DomainTried], unseen: Bools, bounds: list[LowerBound | None]
     ) -> Best:
         """The outcome; ``unseen`` bool[D] are the domains that were not looked at, ``bounds`` those of the parts."""
         bound = min((one for one in bounds if one is not None), default=None)
@@ -137,7 +136,7 @@ class _Tried:
         return Best(finalists, _compared(tried, finalists), ruled, bound)
 
     @property
-    def finalists(self) -> Finalists[Selection]:
+    def finalists(self) -> Finalists:
         """No selections yet."""
         return Finalists(None if self.search.keep_order else slack_of(self.search.terms.rules))
 
@@ -147,7 +146,7 @@ class _Tried:
         return lacking_most(self.search.need.count, self.slots.room, self.slots.reachable)
 
 
-def _compared(tried: list[DomainTried], finalists: Finalists[Selection]) -> tuple[DomainTried, ...]:
+def _compared(tried: list[DomainTried], finalists: Finalists) -> tuple[DomainTried, ...]:
     """The entries by domain; where a selection costs less than the preferred one, it breaks more podgroups."""
     best, selected = finalists.preferred, {one.price.domain for one in finalists.found}
 

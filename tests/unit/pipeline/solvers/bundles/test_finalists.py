@@ -8,7 +8,7 @@ import pytest
 from pipeline.cluster.arrays import NO_ROWS
 from pipeline.decision.price import Price
 from pipeline.solvers.bundles.covering.chosen import NO_VICTIMS, Selection
-from pipeline.solvers.bundles.nearly import Finalists
+from pipeline.solvers.bundles.finalists import Finalists
 
 
 def selection(domain: int, work: float, gangs: int, level: int = 0, rank: int = 0) -> Selection:
