@@ -12,9 +12,10 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows, in_a_row
 from pipeline.cluster.counted.change_log import Plain
+from pipeline.cluster.counted.minima import Have, Minima, count_tasks, reaches, writable
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.minima_met import is_pipelined
-from pipeline.cluster.rules.minimum import Have, Minima, count_tasks, reaches, towards_all, writable
+from pipeline.cluster.rules.minimum import towards_all
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.kernels import inlined, kernel

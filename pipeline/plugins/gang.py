@@ -4,10 +4,11 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows
 from pipeline.cluster.counted.change_log import PODGROUP, READY_OFF, Plain, last_entry
+from pipeline.cluster.counted.minima import Have, Minima, by_itself, parts_spare
 from pipeline.cluster.rules.gang_groups import gang_groups
 from pipeline.cluster.rules.match_policy import starts_freely, to_make_room, to_start
 from pipeline.cluster.rules.minima_met import is_pipelined, is_ready, is_starving, is_valid
-from pipeline.cluster.rules.minimum import Have, Minima, by_itself, parts_spare, towards_start
+from pipeline.cluster.rules.minimum import towards_start
 from pipeline.cluster.rules.sparing import TaskQuota, task_quota
 from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel

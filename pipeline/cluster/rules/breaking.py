@@ -7,7 +7,8 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
 from pipeline.cluster.counted.change_log import Plain
-from pipeline.cluster.rules.minimum import Have, Minima, count_tasks, reaches, towards_all, writable
+from pipeline.cluster.counted.minima import Have, Minima, count_tasks, reaches, writable
+from pipeline.cluster.rules.minimum import towards_all
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import kernel
 

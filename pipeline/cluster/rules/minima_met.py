@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Rows, sealed
+from pipeline.cluster.counted.minima import Have, Minima, subgroups_reach
 from pipeline.cluster.counted.totals import TaskCounts
-from pipeline.cluster.rules.minimum import Have, Minima, minima_of, subgroups_reach, whole_without
+from pipeline.cluster.rules.minimum import minima_of, whole_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import inlined, kernel, linked
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
-from pipeline.cluster.rules.minimum import minima_of, of_use_by_each
+from pipeline.cluster.counted.minima import of_use_by_each
+from pipeline.cluster.rules.minimum import minima_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import writing
 

@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Floats, Longs, Rows
+from pipeline.cluster.counted.minima import Have, Minima, subgroups_reach, writable
 from pipeline.cluster.rules.minima_met import is_whole
-from pipeline.cluster.rules.minimum import Have, Minima, minima_of, subgroups_reach, writable
+from pipeline.cluster.rules.minimum import minima_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_RUNNING, Podgroups
 from pipeline.cluster.updates.copy_on_write import WritableTable

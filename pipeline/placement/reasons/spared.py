@@ -6,8 +6,9 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, is_among
 from pipeline.cluster.counted.change_log import Plain
+from pipeline.cluster.counted.minima import Have, Minima, count_tasks, reaches, writable
 from pipeline.cluster.orders import kinds_of
-from pipeline.cluster.rules.minimum import Have, Minima, count_tasks, reaches, towards_all, writable
+from pipeline.cluster.rules.minimum import towards_all
 from pipeline.decision.explanation import (
     DomainTried,
     Explanation,

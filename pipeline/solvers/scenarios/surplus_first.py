@@ -4,16 +4,9 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows
 from pipeline.cluster.counted.change_log import Plain
+from pipeline.cluster.counted.minima import Have, Minima, of_use, parts_spare, reaches, writable
 from pipeline.cluster.rules.minima_met import is_ready
-from pipeline.cluster.rules.minimum import (
-    Have,
-    Minima,
-    of_use,
-    parts_spare,
-    reaches,
-    towards_all,
-    writable,
-)
+from pipeline.cluster.rules.minimum import towards_all
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import kernel, linked
 

@@ -5,10 +5,11 @@ from collections.abc import Hashable
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows, frozen
+from pipeline.cluster.counted.minima import Have, Minima
 from pipeline.cluster.counted.node_scores import summed
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.anti_affinity import repulsion_of_kind
-from pipeline.cluster.rules.minimum import Have, Minima, towards_start
+from pipeline.cluster.rules.minimum import towards_start
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.rules.sparing import TaskQuota, task_quota
 from pipeline.cluster.snapshot import Snapshot

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs, Rows
+from pipeline.cluster.counted.minima import Have, Minima
 from pipeline.cluster.counted.node_scores import ScoreTerms
-from pipeline.cluster.rules.minimum import Have, Minima
 from pipeline.cluster.rules.quota import LosingOrder
 from pipeline.cluster.rules.sparing import Asking, Entitled
 from pipeline.kernels import inlined, shared

@@ -7,7 +7,7 @@ nodes from which anti-affinity keeps tasks away.
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
-from pipeline.cluster.rules.minimum import parts_reach
+from pipeline.cluster.counted.minima import parts_reach
 from pipeline.cluster.rules.sparing import Entitled, charge
 from pipeline.kernels import inlined, kernel, linked
 from pipeline.solvers.tasks.sweeping.columns import (

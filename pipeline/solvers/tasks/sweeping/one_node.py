@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows
-from pipeline.cluster.rules.minimum import Have, Minima, parts_regain, parts_spare
+from pipeline.cluster.counted.minima import Have, Minima, parts_regain, parts_spare
 from pipeline.cluster.rules.sparing import Asking, Entitled, charge, may_go
 from pipeline.decision.price import NO_PRIORITY
 from pipeline.kernels import counted_by, shared
