@@ -1,6 +1,7 @@
 """Why these victims and not others: what podgroups of the chosen domain that lose nothing would have cost."""
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.counted.minima import Have, Minima, count_tasks, reaches, writable
 from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.rules.minimum import towards_all
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.explanation import (
     DomainTried,
     Explanation,
@@ -28,6 +30,23 @@ from pipeline.records import replace
 
 #: At most this many are priced for a gang, and for a single task; the others are only counted.
 PRICED, PRICED_FOR_ONE = 8, 2
+
+
+class _TasksByRow(NamedTuple):
+    """Columns of all tasks."""
+
+    podgroup: Ids
+    role: Ids
+    subgroup: Ids
+    node: Ids
+    shape: Ids
+    priority: Ids
+    order: Longs
+
+
+def _tasks_of(snapshot: Snapshot) -> _TasksByRow:
+    tasks = snapshot.tasks
+    return _TasksByRow(tasks.podgroup, tasks.role, tasks.subgroup, tasks.node, tasks.shape, tasks.priority, tasks.order)
 
 
 def with_victims(asked: Question, made: Plan) -> Explanation:
@@ -54,17 +73,16 @@ def _slice(asked: Question, domain: int) -> tuple[int, int]:
 
 def _bundles(asked: Question, made: Plan) -> tuple[VictimBundle, ...]:
     """The victims by podgroup, of the most tasks first."""
-    snapshot, tasks = asked.snapshot, asked.snapshot.tasks
+    snapshot = asked.snapshot
     groups, safe, many, elsewhere, efficiency = _by_podgroup(
-        made.statement.evictions, _slice(asked, made.domain), tasks.node,
-        snapshot.once(towards_all), (tasks.podgroup, tasks.role, tasks.subgroup),
-    )  # fmt: skip
+        made.statement.evictions, _slice(asked, made.domain), snapshot.once(towards_all), _tasks_of(snapshot)
+    )
     return victim_bundles(groups, safe, many, elsewhere, snapshot.podgroups.priority[groups], efficiency)
 
 
 @kernel
 def _by_podgroup(
-    victims: Rows, nodes: tuple[int, int], node: Ids, towards: tuple[Plain, Plain], columns: Plain
+    victims: Rows, nodes: tuple[int, int], towards: tuple[Plain, Plain], tasks: _TasksByRow
 ) -> tuple[Rows, Bools, Longs, Longs, Floats]:
     """The podgroups of the victims, int64[P], of the most victims first.
 
@@ -73,8 +91,8 @@ def _by_podgroup(
     The podgroups; bool[P] whether each keeps its minimum; int64[P] how many victims it has, and how many of them are
     not on ``nodes``, from the first up to the last; and float64[P] which part of them is, infinite if it keeps it.
     """
-    minima, have, (podgroup, role, part) = Minima(*towards[0]), writable(Have(*towards[1])), columns
-    count_tasks(-1, victims, have, podgroup, role, part)
+    minima, have, podgroup = Minima(*towards[0]), writable(Have(*towards[1])), tasks.podgroup
+    count_tasks(-1, victims, have, podgroup, tasks.role, tasks.subgroup)
     groups, found = np.empty(len(victims), np.int64), 0
     many, elsewhere = np.zeros(len(victims), np.int64), np.zeros(len(victims), np.int64)
     for row in victims[np.argsort(podgroup[victims], kind="mergesort")]:
@@ -82,7 +100,7 @@ def _by_podgroup(
             groups[found] = podgroup[row]
             found += 1
         many[found - 1] += 1
-        elsewhere[found - 1] += node[row] < nodes[0] or node[row] >= nodes[1]
+        elsewhere[found - 1] += tasks.node[row] < nodes[0] or tasks.node[row] >= nodes[1]
     order = np.argsort(-many[:found], kind="mergesort")
     groups, many, elsewhere = groups[order], many[order], elsewhere[order]
     safe, efficiency = np.empty(found, np.bool_), np.empty(found, np.float64)
@@ -120,12 +138,12 @@ class _Others:
     def _lost_instead(self) -> tuple[Rows, Bools, Rows, Longs, int]:
         """See the kernel."""
         snapshot, asked, made = self._snapshot, self._asked, self._made.statement
-        tasks, there, members = snapshot.tasks, snapshot.occupancy, snapshot.members
+        there, members = snapshot.occupancy, snapshot.members
         most = PRICED if len(made.nominated) > 1 else PRICED_FOR_ONE
         return _lost_instead(
             made.evictions, self._nodes, (there.start, there.task), (members.start, members.task), asked.may_go,
             asked.host.job_rank, most, asked.attempt.policy.whole_gangs_everywhere, snapshot.once(towards_all),
-            (tasks.podgroup, tasks.role, tasks.subgroup), tasks.node, (tasks.priority, tasks.order),
+            _tasks_of(snapshot),
         )  # fmt: skip
 
     def _prices(self, sets: list[Rows]) -> list[Price]:
@@ -159,10 +177,10 @@ class _Others:
 
     def _enough(self, rows: Rows, start: Longs) -> Bools:
         """bool[M]: whether slots suffice for what the plan places once all tasks of a set have gone, for each set."""
-        snapshot, tasks = self._snapshot, self._snapshot.tasks
-        shapes, kind = kinds_of(tasks.shape[self._placed])
+        snapshot = self._snapshot
+        shapes, kind = kinds_of(snapshot.tasks.shape[self._placed])
         return _enough(
-            rows, start, (tasks.node, tasks.shape), snapshot.shapes.request, self._nodes, snapshot.room.future,
+            rows, start, _tasks_of(snapshot), snapshot.shapes.request, self._nodes, snapshot.room.future,
             snapshot.shapes.request[shapes], np.bincount(kind), self._asked.host.allowed(shapes.astype(np.int64)),
         )  # fmt: skip
 
@@ -174,19 +192,19 @@ def _no_cheaper(price: Price, chosen: Price) -> Reason:
 @kernel
 def _lost_instead(
     victims: Rows, nodes: tuple[int, int], there: Plain, members: Plain, may: Bools, rank: Longs, most: int,
-    cluster_wide: bool, towards: tuple[Plain, Plain], columns: Plain, node: Ids, keys: tuple[Ids, Longs],
+    cluster_wide: bool, towards: tuple[Plain, Plain], tasks: _TasksByRow,
 ) -> tuple[Rows, Bools, Rows, Longs, int]:  # fmt: skip
     """What podgroups with candidates on ``nodes``, and without victims, lose in their place: as many tasks, or all.
 
     One that breaks loses all of its candidates on the nodes, or in the cluster (``cluster_wide``). ``there`` and
-    ``members`` are those of ``Occupancy``; ``keys`` are priority and order of all tasks.
+    ``members`` are those of ``Occupancy``.
 
     Returns
     -------
     The ``most`` podgroups last in rank, int64[P], the last first; bool[P] whether each keeps its minimum; the tasks
     that they lose, int64[K], and where those of each begin, int64[P + 1]; and how many such podgroups there are.
     """
-    minima, have, (podgroup, role, part) = Minima(*towards[0]), writable(Have(*towards[1])), columns
+    minima, have, podgroup, node = Minima(*towards[0]), writable(Have(*towards[1])), tasks.podgroup, tasks.node
     (begin, end), (held, task), (first, member) = nodes, there, members
     groups, found = _last(task[held[begin] : held[end]], may, victims, podgroup, rank, most)
     safe, start = np.empty(len(groups), np.bool_), np.zeros(len(groups) + 1, np.int64)
@@ -195,8 +213,8 @@ def _lost_instead(
         mine = member[first[groups[at]] : first[groups[at] + 1]]
         every = mine[may[mine]]
         here = every[(node[every] >= begin) & (node[every] < end)]
-        taken = _in_order(here, keys)[: len(victims)]
-        count_tasks(-1, taken, have, podgroup, role, part)
+        taken = _in_order(here, tasks)[: len(victims)]
+        count_tasks(-1, taken, have, podgroup, tasks.role, tasks.subgroup)
         safe[at] = reaches(minima, have, groups[at])
         lost = taken if safe[at] else every if cluster_wide else here
         start[at + 1] = start[at] + len(lost)
@@ -223,16 +241,15 @@ def _last(here: Rows, may: Bools, victims: Rows, podgroup: Ids, rank: Longs, mos
 
 
 @inlined
-def _in_order(rows: Rows, keys: tuple[Ids, Longs]) -> Rows:
+def _in_order(rows: Rows, tasks: _TasksByRow) -> Rows:
     """The tasks in the order in which they go: by priority, and then the last in order first."""
-    priority, order = keys
-    by_order = rows[np.argsort(-order[rows], kind="mergesort")]
-    return by_order[np.argsort(priority[by_order], kind="mergesort")]
+    by_order = rows[np.argsort(-tasks.order[rows], kind="mergesort")]
+    return by_order[np.argsort(tasks.priority[by_order], kind="mergesort")]
 
 
 @kernel
 def _enough(
-    rows: Rows, start: Longs, columns: tuple[Ids, Ids], held: Longs, nodes: tuple[int, int], room: Longs,
+    rows: Rows, start: Longs, tasks: _TasksByRow, held: Longs, nodes: tuple[int, int], room: Longs,
     request: Longs, wanted: Longs, allowed: Bools,
 ) -> Bools:  # fmt: skip
     """bool[M]: whether ``nodes``, from the first up to the last, have enough slots for each shape once a set has gone.
@@ -240,7 +257,7 @@ def _enough(
     Set ``s`` is ``rows[start[s]:start[s + 1]]``. Of the shapes are ``request`` int64[S, R], ``wanted`` int64[S] and
     ``allowed`` bool[S, N]; ``room`` is int64[N, R].
     """
-    (node, shape), (first, stop) = columns, nodes
+    node, shape, (first, stop) = tasks.node, tasks.shape, nodes
     there, allowed = room[first:stop], allowed[:, first:stop]
     left, slots, enough = there.copy(), np.empty(len(wanted), np.int64), np.empty(len(start) - 1, np.bool_)
     for s in range(len(wanted)):

@@ -1,7 +1,5 @@
 """What other podgroups would have lost, and whether that makes enough room, against the same worked out plainly."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,7 @@ from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, frozen
 from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.minimum import towards_all, whole_without
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.placement.reasons.spared import _by_podgroup, _enough, _lost_instead
+from pipeline.placement.reasons.spared import _by_podgroup, _enough, _lost_instead, _tasks_of
 from tests.support.builders import Gang, Task, cluster
 from tests.support.twins import uncompiled
 
@@ -39,10 +37,6 @@ def some_of(rng: np.random.Generator, snapshot: Snapshot, share: float = 0.2) ->
     return frozen(np.flatnonzero(rng.random(len(snapshot.tasks)) < share), np.int64)
 
 
-def columns(snapshot: Snapshot) -> tuple[Any, ...]:
-    return snapshot.tasks.podgroup, snapshot.tasks.role, snapshot.tasks.subgroup
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_victims_are_told_by_podgroup(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -54,7 +48,7 @@ def test_victims_are_told_by_podgroup(seed: int) -> None:
         here = sum(nodes[0] <= node[row] < nodes[1] for row in mine)
         safe = whole_without(snapshot, np.array([group]), victims)[0]
         told.append((group, safe, len(mine), len(mine) - here, np.inf if safe else here / len(mine)))
-    asked = victims, nodes, node, snapshot.once(towards_all), columns(snapshot)
+    asked = victims, nodes, snapshot.once(towards_all), _tasks_of(snapshot)
     assert list(zip(*(one.tolist() for one in _by_podgroup(*asked)), strict=True)) == told
     with uncompiled():
         assert list(zip(*(one.tolist() for one in _by_podgroup.py_func(*asked)), strict=True)) == told
@@ -91,10 +85,10 @@ def test_the_least_important_podgroups_lose_as_many_tasks_as_the_victims_or_all(
     snapshot, nodes = crowd(rng), (2, 6)
     victims, may = some_of(rng, snapshot), frozen(rng.random(len(snapshot.tasks)) < 0.8, bool)
     rank, most, everywhere = rng.permutation(len(snapshot.podgroups)), 1 + seed % 4, seed % 3 == 0
-    tasks, there, members = snapshot.tasks, snapshot.occupancy, snapshot.members
+    there, members = snapshot.occupancy, snapshot.members
     asked = (
         victims, nodes, (there.start, there.task), (members.start, members.task), may, rank, most, everywhere,
-        snapshot.once(towards_all), columns(snapshot), tasks.node, (tasks.priority, tasks.order),
+        snapshot.once(towards_all), _tasks_of(snapshot),
     )  # fmt: skip
     told = plainly_lost(snapshot, victims, nodes, may, rank, most, everywhere)
     assert _lost(*_lost_instead(*asked)) == told
@@ -116,7 +110,7 @@ def test_sets_of_tasks_make_enough_room_where_slots_add_up(seed: int) -> None:
         there = [(slots(request[one], left) * allowed[one])[first:stop].sum() for one in range(kinds)]
         told.append(all(there >= wanted))
     rows, start = np.concatenate(sets), np.cumsum([0, *map(len, sets)])
-    asked = rows, start, (tasks.node, tasks.shape), held, (first, stop), room, request, wanted, allowed
+    asked = rows, start, _tasks_of(snapshot), held, (first, stop), room, request, wanted, allowed
     assert _enough(*asked).tolist() == told
     with uncompiled():
         assert _enough.py_func(*asked).tolist() == told
