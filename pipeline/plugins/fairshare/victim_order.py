@@ -8,11 +8,36 @@ Upstream counts a podgroup that loses one task after the other as gone again and
 its best child lost; here what went is counted once, and all of it.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Floats, Longs, Rows, offsets
 from pipeline.kernels import linked, writing
 from pipeline.plugins.fairshare.order import AFTER, Compared, dominant_share, keys_of, less
+
+
+class _VictimLines(NamedTuple):
+    """The units of victims in a line for each queue, and the tree of queues.
+
+    Attributes
+    ----------
+    unit: int64[U]
+    start: int64[Q + 1]
+        The line of ``q`` is ``unit[start[q]:start[q + 1]]``.
+    sibling: int64[Q]
+    children: int64[Q + 2]
+        ``sibling[children[q]:children[q + 1]]`` are below ``q``, the roots below the last.
+    held, rest: float64[U, R]
+        See `across_queues`.
+    """
+
+    unit: Rows
+    start: Longs
+    sibling: Rows
+    children: Longs
+    held: Floats
+    rest: Floats
 
 
 def across_queues(queues: Compared, queue: Longs, held: Floats, rest: Floats) -> Rows:
@@ -29,60 +54,54 @@ def across_queues(queues: Compared, queue: Longs, held: Floats, rest: Floats) ->
     """
     count = len(queues.parent)
     keys = keys_of(queues, np.zeros(queues.fair.shape), np.zeros(count, bool))
-    lines = np.argsort(queue, kind="stable")
-    above = np.where(queues.parent == NONE, count, queues.parent)
-    siblings = np.argsort(above, kind="stable")
-    return _merged(
-        queues, keys, lines, offsets(queue[lines], count), siblings, offsets(above[siblings], count + 1), held, rest
-    )
+    unit, above = np.argsort(queue, kind="stable"), np.where(queues.parent == NONE, count, queues.parent)
+    sibling = np.argsort(above, kind="stable")
+    children = offsets(above[sibling], count + 1)
+    return _merged(queues, keys, _VictimLines(unit, offsets(queue[unit], count), sibling, children, held, rest))
 
 
 @writing("keys")
-def _merged(
-    queues: Compared, keys: Floats, lines: Rows, start: Longs,
-    siblings: Rows, children: Longs, held: Floats, rest: Floats,
-) -> Rows:  # fmt: skip
-    """The merged lines; ``children[q]:children[q + 1]`` of ``siblings`` are below ``q``, the roots below the last."""
+def _merged(queues: Compared, keys: Floats, lines: _VictimLines) -> Rows:
+    """The merged lines."""
     count = len(queues.parent)
-    head, gone = start[:count].copy(), np.zeros_like(queues.fair)
+    head, gone = lines.start[:count].copy(), np.zeros_like(queues.fair)
     leaf = np.full(count + 1, NONE, np.int64)  # whose next unit goes if one below each queue does
     for queue in range(count - 1, -1, -1):  # children come after parents
-        leaf[queue] = _choose(queues, keys, queue, leaf, lines, head, start, siblings, children, gone, rest)
-    result = np.empty(len(lines), np.int64)
-    for at in range(len(lines)):
-        chosen = _last(keys, leaf, siblings, children, count)
-        unit = lines[head[leaf[chosen]]]
-        queue, result[at] = leaf[chosen], unit
+        leaf[queue] = _choose(queues, keys, queue, lines, leaf, head, gone)
+    result = np.empty(len(lines.unit), np.int64)
+    for at in range(len(result)):
+        queue = leaf[_last(keys, leaf, lines, count)]
+        unit = lines.unit[head[queue]]
+        result[at] = unit
         head[queue] += 1
         while queue != NONE:
             for r in range(gone.shape[1]):
-                gone[queue, r] += held[unit, r]
-            leaf[queue] = _choose(queues, keys, queue, leaf, lines, head, start, siblings, children, gone, rest)
+                gone[queue, r] += lines.held[unit, r]
+            leaf[queue] = _choose(queues, keys, queue, lines, leaf, head, gone)
             queue = queues.parent[queue]
     return result
 
 
 @linked
 def _choose(
-    queues: Compared, keys: Floats, queue: int, leaf: Longs, lines: Rows, head: Longs, start: Longs,
-    siblings: Rows, children: Longs, gone: Floats, rest: Floats,
-) -> int:  # fmt: skip
+    queues: Compared, keys: Floats, queue: int, lines: _VictimLines, leaf: Longs, head: Longs, gone: Floats
+) -> int:
     """The leaf at or below a queue whose next unit goes first, NONE if none is left; its key is brought up to date."""
-    best = queue if head[queue] < start[queue + 1] else NONE
-    below = _last(keys, leaf, siblings, children, queue)
+    best = queue if head[queue] < lines.start[queue + 1] else NONE
+    below = _last(keys, leaf, lines, queue)
     if best == NONE and below != NONE:
         best = leaf[below]
     if best != NONE:
-        keys[queue, AFTER] = dominant_share(queues, queue, -gone[queue] - rest[lines[head[best]]])
+        keys[queue, AFTER] = dominant_share(queues, queue, -gone[queue] - lines.rest[lines.unit[head[best]]])
     return best
 
 
 @linked
-def _last(keys: Floats, leaf: Longs, siblings: Rows, children: Longs, queue: int) -> int:
+def _last(keys: Floats, leaf: Longs, lines: _VictimLines, queue: int) -> int:
     """Of the queues below one, the one that is served last among those with victims; NONE if there is none."""
     last = NONE
-    for at in range(children[queue], children[queue + 1]):
-        one = siblings[at]
+    for at in range(lines.children[queue], lines.children[queue + 1]):
+        one = lines.sibling[at]
         if leaf[one] != NONE and (last == NONE or less(keys[last], keys[one])):
             last = one
     return last
