@@ -28,6 +28,38 @@ class Wanted(NamedTuple):
     short: Longs
 
 
+class LeavingCandidates(NamedTuple):
+    """Candidates, which all leave at first.
+
+    Attributes
+    ----------
+    node: int64[C]
+        The node of each, counted from the first of the room.
+    held: int64[C, R]
+    frees: int64[C, R]
+        How much of the quota that the gang lacks each frees.
+    unit: int64[C]
+        As in `Pool`.
+    """
+
+    node: Rows
+    held: Longs
+    frees: Longs
+    unit: Longs
+
+
+class _Ground(NamedTuple):
+    """What is left as they return, changed in place: room and slots of nodes, sums of slots, and quota that is freed.
+
+    These are int64[n, R], int64[M, n], int64[M] and int64[R].
+    """
+
+    left: Longs
+    slots: Longs
+    total: Longs
+    freed: Longs
+
+
 class Brought(NamedTuple):
     """What units bring.
 
@@ -45,7 +77,7 @@ class Brought(NamedTuple):
 
 @writing("left")
 def suffices(wanted: Wanted, left: Longs, node: Rows, held: Longs, leaves: Bools) -> bool:
-    """Whether there are slots for each kind if the candidates ``leaves`` (bool[C]) leave; else as `reprieved`."""
+    """Whether there are slots for each kind if the candidates ``leaves`` (bool[C]) leave; see `LeavingCandidates`."""
     for c in range(len(node)):
         if leaves[c]:
             left[node[c]] += held[c]
@@ -54,40 +86,40 @@ def suffices(wanted: Wanted, left: Longs, node: Rows, held: Longs, leaves: Bools
 
 
 @writing("left")
-def brought(wanted: Wanted, left: Longs, node: Rows, held: Longs, unit: Longs, order: Rows) -> Brought:
+def brought(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows) -> Brought:
     """The slots that units bring alone; the arguments are those of `reprieved`."""
     slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
+    ground = _Ground(left, slots, total, np.zeros(left.shape[1], np.int64))
     missing = np.maximum(wanted.many - total, 0).sum()
-    freed, frees = np.zeros(left.shape[1], np.int64), np.zeros_like(held)
-    result, first = np.zeros(len(node), np.int64), 0
+    result, first = np.zeros(len(some.node), np.int64), 0
     while first < len(order):
         stop, before = first + 1, total.sum()
-        while stop < len(order) and unit[order[first]] != NONE and unit[order[stop]] == unit[order[first]]:
+        while (
+            stop < len(order) and some.unit[order[first]] != NONE and some.unit[order[stop]] == some.unit[order[first]]
+        ):
             stop += 1
         for at in range(first, stop):
-            _returned(wanted, left, slots, total, freed, node, held, frees, order[at], -1)
+            _returned(wanted, ground, some, order[at], -1)
         result[order[first:stop]] = total.sum() - before
         for at in range(first, stop):
-            _returned(wanted, left, slots, total, freed, node, held, frees, order[at], 1)
+            _returned(wanted, ground, some, order[at], 1)
         first = stop
     return Brought(result, missing)
 
 
 @writing("left")
-def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, frees: Longs, unit: Longs, order: Rows) -> Bools:
+def reprieved(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows) -> Bools:
     """bool[C]: which candidates leave, if they return in order, each unit whole or, in a second round, one by one.
 
     Parameters
     ----------
     left: int64[n, R]
         Room of the nodes beside the candidates; changed in place.
-    node: int64[C], held: int64[C, R], unit: int64[C], order: int64[C]
-        Of the candidates; nodes count from the first of ``left``.
-    frees: int64[C, R]
-        How much of the quota that the gang lacks each candidate frees.
+    order: int64[K]
+        Positions of candidates.
     """
-    leaves = np.ones(len(node), np.bool_)
-    slots, total, freed = _all_left(wanted, left, node, held, frees)
+    leaves, unit = np.ones(len(some.node), np.bool_), some.unit
+    ground = _all_left(wanted, left, some)
     for alone in (False, True):
         first = 0
         while first < len(order):
@@ -97,17 +129,13 @@ def reprieved(wanted: Wanted, left: Longs, node: Rows, held: Longs, frees: Longs
                 stop += 1
             # What did not fit by itself before fits even less now.
             if leaves[order[first]] and not (alone and unit[order[first]] == NONE):
-                fits = _all_returned(wanted, left, slots, total, freed, node, held, frees, order[first:stop])
-                leaves[order[first:stop]] = not fits
+                leaves[order[first:stop]] = not _all_returned(wanted, ground, some, order[first:stop])
             first = stop
     return leaves
 
 
 @writing("left")
-def within(
-    wanted: Wanted, left: Longs, node: Rows, held: Longs, frees: Longs, unit: Longs, order: Rows,
-    covered: Bools, beyond: Longs,
-) -> Bools:  # fmt: skip
+def within(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows, covered: Bools, beyond: Longs) -> Bools:
     """bool[C]: which candidates leave if in order only those return, whole units, that exceed budgets.
 
     Parameters
@@ -119,16 +147,16 @@ def within(
 
     The others are those of `reprieved`.
     """
-    leaves, over = np.ones(len(node), np.bool_), beyond.copy()
-    slots, total, freed = _all_left(wanted, left, node, held, frees)
-    arranged, first = unit[order], 0
+    leaves, over = np.ones(len(some.node), np.bool_), beyond.copy()
+    ground = _all_left(wanted, left, some)
+    arranged, first = some.unit[order], 0
     while first < len(order):
         stop = run_end(arranged, first)
         exceeds = False
         for p in range(len(over)):
             for at in range(first, stop):
                 exceeds |= over[p] > 0 and covered[p, order[at]]
-        if exceeds and _all_returned(wanted, left, slots, total, freed, node, held, frees, order[first:stop]):
+        if exceeds and _all_returned(wanted, ground, some, order[first:stop]):
             leaves[order[first:stop]] = False
             for p in range(len(over)):
                 for at in range(first, stop):
@@ -138,41 +166,35 @@ def within(
 
 
 @linked
-def _all_left(wanted: Wanted, left: Longs, node: Longs, held: Longs, frees: Longs) -> tuple[Longs, Longs, Longs]:
-    """Let all candidates leave; returns the slots of each node and their sums, and the quota that is freed."""
+def _all_left(wanted: Wanted, left: Longs, some: LeavingCandidates) -> _Ground:
+    """Let all candidates leave."""
     freed = np.zeros(left.shape[1], np.int64)
-    for c in range(len(node)):
+    for c in range(len(some.node)):
         for r in range(len(freed)):
-            left[node[c], r] += held[c, r]
-            freed[r] += frees[c, r]
+            left[some.node[c], r] += some.held[c, r]
+            freed[r] += some.frees[c, r]
     slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
-    return slots, total, freed
+    return _Ground(left, slots, total, freed)
 
 
 @linked
-def _all_returned(
-    wanted: Wanted, left: Longs, slots: Longs, total: Longs, freed: Longs,
-    node: Rows, held: Longs, frees: Longs, some: Rows,
-) -> bool:  # fmt: skip
-    """Let some candidates return, all if there are enough slots and quota then, else none; returns whether they did."""
+def _all_returned(wanted: Wanted, ground: _Ground, some: LeavingCandidates, these: Rows) -> bool:
+    """Let these candidates return, if there are enough slots and quota then, else none; returns whether they did."""
     fits, tried = True, 0
-    while fits and tried < len(some):
-        fits = _returned(wanted, left, slots, total, freed, node, held, frees, some[tried], 1)
+    while fits and tried < len(these):
+        fits = _returned(wanted, ground, some, these[tried], 1)
         tried += 1
     for at in range(tried if not fits else 0):
-        _returned(wanted, left, slots, total, freed, node, held, frees, some[at], -1)
+        _returned(wanted, ground, some, these[at], -1)
     return fits
 
 
 @linked
-def _returned(
-    wanted: Wanted, left: Longs, slots: Longs, total: Longs, freed: Longs,
-    node: Rows, held: Longs, frees: Longs, candidate: int, sign: int,
-) -> bool:  # fmt: skip
+def _returned(wanted: Wanted, ground: _Ground, some: LeavingCandidates, candidate: int, sign: int) -> bool:
     """Let a candidate return (``sign`` 1) or go again (-1); returns whether there are enough slots and quota then."""
-    n, enough = node[candidate], True
+    (left, slots, total, freed), n, enough = ground, some.node[candidate], True
     for r in range(len(freed)):
-        left[n, r] -= sign * held[candidate, r]
+        left[n, r] -= sign * some.held[candidate, r]
     for kind in range(len(total)):
         if wanted.allowed[kind, n]:
             now = slots_at(wanted.request, kind, left, n, wanted.many[kind])
@@ -180,6 +202,6 @@ def _returned(
             slots[kind, n] = now
         enough &= total[kind] >= wanted.many[kind]
     for r in range(len(freed)):
-        freed[r] -= sign * frees[candidate, r]
+        freed[r] -= sign * some.frees[candidate, r]
         enough &= wanted.short[r] <= 0 or freed[r] >= wanted.short[r]
     return enough

@@ -13,7 +13,15 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.solvers.gather.gathering import Gathered, in_rank_order, is_entangled
 from pipeline.solvers.gather.leaving.pool import Pool
-from pipeline.solvers.gather.leaving.reprieve import Brought, Wanted, brought, reprieved, suffices, within
+from pipeline.solvers.gather.leaving.reprieve import (
+    Brought,
+    LeavingCandidates,
+    Wanted,
+    brought,
+    reprieved,
+    suffices,
+    within,
+)
 from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.offers import Kinds, kinds_of, offers_of
 from pipeline.solvers.gather.tree import Tree, below, tree_of
@@ -151,18 +159,20 @@ def area_of(search: GatherSearch, domain: int) -> GatherArea:
 
 def leaving(search: GatherSearch, area: GatherArea, pool: Pool, order: Longs) -> Bools:
     """bool[C]: the candidates that leave if only those in ``order`` (int64[K]) may return."""
-    left, order = _room(search, area), np.ascontiguousarray(order)
-    freed = quota_freed(search, pool)
-    return reprieved(area.wanted, left, area.numbers(pool.node), pool.held, freed, pool.unit, order)
+    some = _leaving(area, pool, quota_freed(search, pool), pool.unit)
+    return reprieved(area.wanted, _room(search, area), some, np.ascontiguousarray(order))
 
 
 def leaving_within(
     search: GatherSearch, area: GatherArea, pool: Pool, order: Longs, unit: Longs, budgets: tuple[Bools, Longs]
 ) -> Bools:
     """bool[C]: the candidates that leave if in order only those return that exceed ``budgets``, see `within`."""
-    left, order = _room(search, area), np.ascontiguousarray(order)
-    freed = quota_freed(search, pool)
-    return within(area.wanted, left, area.numbers(pool.node), pool.held, freed, unit, order, *budgets)
+    some = _leaving(area, pool, quota_freed(search, pool), unit)
+    return within(area.wanted, _room(search, area), some, np.ascontiguousarray(order), *budgets)
+
+
+def _leaving(area: GatherArea, pool: Pool, frees: Longs, unit: Longs) -> LeavingCandidates:
+    return LeavingCandidates(area.numbers(pool.node), pool.held, frees, unit)
 
 
 def slots_of_nodes(search: GatherSearch, area: GatherArea, pool: Pool) -> Longs:
@@ -186,8 +196,8 @@ def slots_suffice(search: GatherSearch, area: GatherArea, pool: Pool, leaves: Bo
 
 def slots_brought(search: GatherSearch, area: GatherArea, pool: Pool) -> Brought:
     """The slots that each unit of the candidates brings if it alone leaves, and how many are missing."""
-    left, order = _room(search, area), np.ascontiguousarray(pool.usual)
-    return brought(area.wanted, left, area.numbers(pool.node), pool.held, pool.unit, order)
+    some = _leaving(area, pool, np.zeros_like(pool.held), pool.unit)
+    return brought(area.wanted, _room(search, area), some, np.ascontiguousarray(pool.usual))
 
 
 def _room(search: GatherSearch, area: GatherArea) -> Longs:
