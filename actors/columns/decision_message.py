@@ -50,20 +50,6 @@ def decision(
     planned_on, judged_on
         The states that it follows from.
     """
-    promised = zip(
-        naming.tasks(made.nominated.tolist()),
-        _places(made.nominated_node, naming),
-        cards(snapshot, made.nominated_node, made.nominated_card),
-        _lives(made, snapshot),
-        strict=True,
-    )
-    started = zip(
-        naming.tasks(made.bound.tolist()),
-        naming.nodes(made.bound_node.tolist()),
-        cards(snapshot, made.bound_node, made.bound_card),
-        snapshot.tasks.incarnation[made.bound].tolist(),
-        strict=True,
-    )
     preemptor = queue = domain = None
     if made.preemptor != NONE:
         (preemptor,) = naming.podgroups([made.preemptor])
@@ -80,14 +66,38 @@ def decision(
         domain=domain,
         evictions=_evictions(made, snapshot, naming),
         condition=_condition(made, snapshot, naming),
-        nominations=tuple(Nomination(task=t, node=n, card=c, incarnation=life) for t, n, c, life in promised),
-        bindings=tuple(Binding(task=t, node=n, card=c, incarnation=life) for t, n, c, life in started),
+        nominations=_nominations(made, snapshot, naming),
+        bindings=_bindings(made, snapshot, naming),
         cost=cost(plan.price, made, snapshot),
         explanation=explained(plan.explanation, naming),
         expires_at=expires_at,
         planned_on=planned_on,
         judged_on=judged_on,
     )
+
+
+def _nominations(made: Statement, snapshot: Snapshot, naming: Directory) -> tuple[Nomination, ...]:
+    """Every task that is promised a node, or loses its promise."""
+    told = zip(
+        naming.tasks(made.nominated.tolist()),
+        _places(made.nominated_node, naming),
+        cards(snapshot, made.nominated_node, made.nominated_card),
+        _lives(made, snapshot),
+        strict=True,
+    )
+    return tuple(Nomination(task=t, node=n, card=c, incarnation=life) for t, n, c, life in told)
+
+
+def _bindings(made: Statement, snapshot: Snapshot, naming: Directory) -> tuple[Binding, ...]:
+    """Every task that starts."""
+    told = zip(
+        naming.tasks(made.bound.tolist()),
+        naming.nodes(made.bound_node.tolist()),
+        cards(snapshot, made.bound_node, made.bound_card),
+        snapshot.tasks.incarnation[made.bound].tolist(),
+        strict=True,
+    )
+    return tuple(Binding(task=t, node=n, card=c, incarnation=life) for t, n, c, life in told)
 
 
 def _lives(made: Statement, snapshot: Snapshot) -> list[int | None]:
