@@ -1,10 +1,16 @@
 """Tasks that ask for nothing start by themselves, but not before the gangs that they start with."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from actors.cli.simulate import simulate
+from pipeline.actions.backfill import backfill
+from pipeline.actions.progress import Progress
+from tests.support.asking import DEFAULT
+from tests.support.builders import Gang, Task, cluster
+from tests.support.task_centric import with_tasks
 
 
 def bindings(*podgroups: dict[str, Any]) -> list[list[str]]:
@@ -32,6 +38,35 @@ def test_a_task_without_requests_waits_for_the_rest_of_its_gang_group() -> None:
     free = gang("free", None, minimum=1, tasks=1)
     assert bindings(free, gang("work", 1, minimum=3, tasks=2)) == [[], []]
     assert sorted(bindings(free, gang("work", 1, minimum=2, tasks=2))[0]) == ["free-0", "work-0", "work-1"]
+
+
+def test_what_is_held_back_does_not_start_by_backfill() -> None:
+    state = with_tasks(cluster([{"gpu": 1}], [Gang([Task()], 1), Gang([Task()], 1)]), [0, 1], best_effort=True)
+    progress = Progress(state, replace(DEFAULT, best_effort_counts=True), 0.0)
+    held = replace(progress, held=frozenset({0}))
+    assert [backfill(one).starting.tolist() for one in (progress, held)] == [[0, 1], [1]]
+
+
+@pytest.mark.parametrize(
+    ("profile", "started"), [("default", []), ("kai", []), ("koordinator", []), ("volcano", ["g-1"])]
+)
+def test_only_in_volcano_a_gang_starts_without_its_task_that_asks_for_nothing_and_has_no_node(
+    profile: str, started: list[str]
+) -> None:
+    tasks = [
+        {"name": "g-0", "request": {}, "node_selector": {"zone": "elsewhere"}},
+        {"name": "g-1", "request": {"cpu": 1}},
+    ]
+    found = simulate(
+        {
+            "version": 1, "now": 1e6, "policy": {"profile": profile},
+            "queues": [{"name": "q", "deserved": {"cpu": 4}}],
+            "nodes": [{"name": "n", "allocatable": {"cpu": 4, "pods": 9}}],
+            "podgroups": [{"name": "g", "queue": "q", "min_available": 2, "tasks": tasks}],
+        },
+        cycles=2,
+    )  # fmt: skip
+    assert [one["task"].split("/")[1] for cycle in found["cycles"] for one in cycle["bindings"]] == started
 
 
 def test_tasks_of_a_podgroup_with_a_level_stay_in_one_domain_and_others_go_anywhere() -> None:
