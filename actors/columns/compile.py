@@ -15,7 +15,7 @@ from actors.cluster_file.documents import (
 )
 from actors.cluster_file.task_documents import NEVER
 from actors.columns.names import Names
-from actors.columns.node_columns import NodeWords, hostname_asked, node_columns
+from actors.columns.node_columns import NodeWords, cards_in_order, hostname_asked, node_columns
 from actors.columns.node_order import Homes, order_nodes
 from actors.columns.podgroup_columns import PodgroupColumns
 from actors.columns.queue_columns import queue_columns, recent_evictions
@@ -39,8 +39,8 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
 
     Returns
     -------
-    The snapshot, revision and epoch 0, and the names of its rows. The order of nodes, domains and queues in the file
-    does not matter; podgroups and tasks keep their order.
+    The snapshot, revision and epoch 0, and the names of its rows. The order of nodes, of their cards, of domains and of
+    queues in the file does not matter; podgroups and tasks keep their order.
     """
     resources = axis(resource_names(cluster))
     order, rows = order_nodes(cluster.nodes, Homes(cluster.topology))
@@ -49,7 +49,7 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
     covering = tuple(f"{one.namespace}/{one.name}" for one in cluster.disruption_budgets)
     names = Names(order.nodes, queues.names, order.domains, paths=order.paths, budgets=covering)
     levels = cluster.topology.levels if cluster.topology is not None else ()
-    cards = [[card.name for card in node.cards] for node in nodes.kinds]
+    cards = [[card.name for card in cards_in_order(node)] for node in nodes.kinds]
     columns = PodgroupColumns(
         Surroundings(
             resources,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from actors.cluster_file.documents import NodeDocument
+from actors.cluster_file.documents import CardDocument, NodeDocument
 from actors.columns.row_builder import Interned
 from actors.documents.alike import Alike
 from actors.documents.quantities import Quantity, base_units, card_units
@@ -35,6 +35,11 @@ def allocatable(resources: Sequence[str], node: NodeDocument) -> list[int]:
     if resources[PODS] not in node.allocatable:
         offered[PODS] = PODS_BY_DEFAULT
     return offered
+
+
+def cards_in_order(node: NodeDocument) -> list[CardDocument]:
+    """The cards of a node by name, as its columns are: the order of a file decides nothing."""
+    return sorted(node.cards, key=lambda card: card.name)
 
 
 def hostname_asked(constraints: Iterable[Constraint]) -> bool:
@@ -123,10 +128,11 @@ def _columns_of(nodes: Sequence[NodeDocument], resources: Sequence[str], words: 
         for column, code in pairs:
             table[row, column] = code
     taint_set = [words.taint_sets.row(_taints(node)) for node in nodes]
-    card_set = [words.card_sets.row(tuple(card.name for card in node.cards)) for node in nodes]
+    on_node = [cards_in_order(node) for node in nodes]
+    card_set = [words.card_sets.row(tuple(card.name for card in those)) for those in on_node]
     cards = np.zeros((len(nodes), max(map(len, words.card_sets.values))), np.int64)
-    for row, node in enumerate(nodes):
-        cards[row, : len(node.cards)] = [card_units(card.capacity) for card in node.cards]
+    for row, those in enumerate(on_node):
+        cards[row, : len(those)] = [card_units(card.capacity) for card in those]
     offered = [allocatable(resources, node) for node in nodes]
     return Nodes(
         allocatable=frozen(np.array(offered, np.int64).reshape(len(nodes), len(resources)), np.int64),

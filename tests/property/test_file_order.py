@@ -91,6 +91,23 @@ def test_of_tasks_that_hold_the_same_the_same_goes_whichever_the_file_says_first
     assert len(made[0][0]["evictions"]) == 1
 
 
+@pytest.mark.parametrize("cards", ["abc", "cba", "bca"])
+def test_of_equal_cards_the_first_by_name_is_taken_and_not_the_first_of_the_file(cards: str) -> None:
+    document = {
+        "version": 1, "policy": {"profile": "default"}, "queues": [{"name": "q"}],
+        "nodes": [
+            {
+                "name": "n", "allocatable": {"cpu": 4, "pods": 9},
+                "cards": [{"name": name, "capacity": "2" if name == "a" else "8"} for name in cards],
+            }
+        ],
+        "podgroups": [
+            {"name": "g", "queue": "q", "tasks": [{"name": "t", "request": {"cpu": 1}, "card_request": "4"}]}
+        ],
+    }  # fmt: skip
+    assert decided(document)[0]["bindings"] == [{"task": "default/t", "node": "n", "card": "b"}]
+
+
 @pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "b", "a"), ("b", "c", "a")])
 def test_of_equal_subgroups_the_first_by_name_start_and_not_the_first_of_the_file(order: tuple[str, ...]) -> None:
     parts = [{"name": name, "min_available": 2} for name in order]
