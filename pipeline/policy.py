@@ -89,6 +89,10 @@ class PluginSetting:
         return cast("Value", dict(self.arguments).get(key, default)) if self.arguments else default
 
 
+#: The solver of an action for which a policy names none.
+_USUAL, _USUAL_OF = "bundles", {"consolidation": "scenarios"}
+
+
 @dataclass(frozen=True)
 class Policy(Keeping):
     """Everything about a decision that is not state.
@@ -104,7 +108,7 @@ class Policy(Keeping):
     plugins
         In order; the tiers of a Volcano configuration follow one another.
     solvers
-        By action, the solver (`pipeline.solvers.registry`) that finds its plans; ``bundles`` where none is named.
+        By action, the solver (`pipeline.solvers.registry`) that finds its plans; the usual one where none is named.
     whole_gangs_everywhere
         Whether members of a broken gang outside the domain go too.
     allow_whole_bundle
@@ -183,7 +187,7 @@ class Policy(Keeping):
 
     def solver(self, action: str) -> str:
         """Name of the solver that finds the plans of an action."""
-        return dict(self.solvers).get(action, "bundles")
+        return dict(self.solvers).get(action, _USUAL_OF.get(action, _USUAL))
 
     def action_argument(self, action: str, key: str, default: Value) -> Value:
         """One argument of an action, ``default`` if it was not given."""

@@ -19,7 +19,7 @@ from pipeline.errors import PolicyRefused
 from pipeline.placement.serving_order import QUEUE_DEPTH
 from pipeline.plugins.arguments import COUNT, SWITCH, Kind
 from pipeline.policy import Policy, Purpose
-from pipeline.solvers.registry import BY_PARTS
+from pipeline.solvers.registry import BY_PARTS, MOVING
 
 
 def _never(_snapshot: Snapshot, _policy: Policy, _now: float) -> float | None:
@@ -109,19 +109,24 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def check_solvers(policy: Policy, ceilings: Sequence[str]) -> None:
-    """Refuse a solver that lets victims return beside plugins whose ceilings hold by what goes.
+    """Refuse a solver that moves no tasks for consolidation, and solvers that let victims return beside some plugins.
 
     Parameters
     ----------
     ceilings
-        The names of such plugins (`plugins.registry.ceilings`).
+        The names of plugins whose ceilings hold by what goes (`plugins.registry.ceilings`).
 
     Raises
     ------
     PolicyRefused
-        For the first action that takes victims by such a solver. Consolidation takes none: all its victims move.
+        For the first action with such a solver. Consolidation takes no victims: all of them move.
     """
     for action in actions_of(policy.actions):
+        if action.purpose is Purpose.CONSOLIDATE and (solver := policy.solver(action.name)) not in MOVING:
+            raise PolicyRefused(
+                f"policy.solvers.{action.name}: expected a solver that moves tasks, {' or '.join(sorted(MOVING))}, "
+                f"found {solver!r}"
+            )
         takes = action.purpose in (Purpose.PREEMPT, Purpose.RECLAIM)
         if ceilings and takes and (solver := policy.solver(action.name)) in BY_PARTS:
             raise PolicyRefused(

@@ -83,6 +83,8 @@ SOLVERS: Mapping[str, Solver] = {
 }
 #: Solvers whose victims return one after the other: they need plugins that accept every part of a lawful set.
 BY_PARTS = frozenset({"scenarios"})
+#: Solvers that find other places for their victims, as consolidation needs: with the others its victims had none.
+MOVING = frozenset({"scenarios"})
 
 #: Solvers whose plan for podgroups alike can be dealt out to them; others serve one after the other.
 DEALING: Mapping[str, Dealing] = {"bundles": bundles, "scenarios": scenarios}

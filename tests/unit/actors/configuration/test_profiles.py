@@ -7,6 +7,7 @@ import pytest
 
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import SettingsRefused
+from pipeline.errors import PolicyRefused
 
 PLUGIN = 'actions = ["allocate"]\n[[plugins]]\nname = "{name}"\n{more}\n'
 
@@ -93,3 +94,10 @@ def test_a_wrong_profile_is_refused_with_its_name_and_the_keys_path(tmp_path: Pa
     assert str(refusal.value).startswith("mine.toml: ")
     assert why in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_a_solver_that_moves_no_tasks_is_refused_for_consolidation(tmp_path: Path) -> None:
+    said = 'plugins = []\nactions = ["consolidation"]\n'
+    assert load_profile(written(tmp_path, said)).solver("consolidation") == "scenarios"
+    with pytest.raises(PolicyRefused, match=r"policy\.solvers\.consolidation: expected a solver that moves tasks"):
+        load_profile(written(tmp_path, said + 'solvers = { consolidation = "bundles" }'))

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from actors.cli.simulate import simulate
 
 GPU = "nvidia.com/gpu"
@@ -166,3 +168,33 @@ def test_no_task_moves_where_tasks_of_two_sizes_have_room_already() -> None:
     promised, evicted = moves([group("one", ["n3"], 2), group("two", ["n1", "n2"], 2), new], 6)
     assert evicted == []
     assert sorted(promised) == ["new-0", "new-1"]
+
+
+def small(profile: str, other: int) -> dict[str, Any]:
+    """Two nodes of four cores; a task of two runs on one, another task on the other, and one of four waits."""
+    sizes = {"two": (2, "n0"), "other": (other, "n1"), "new": (4, None)}
+    groups = [
+        {
+            "name": name, "queue": "new" if node is None else "old", "priority": int(node is None),
+            "tasks": [
+                {"name": name, "request": {"cpu": cpu}, **({"status": "Running", "node": node} if node else {})}
+            ],
+        }
+        for name, (cpu, node) in sizes.items()
+    ]  # fmt: skip
+    return {
+        "version": 1, "now": 1e6, "policy": {"profile": profile, "actions": ["allocate", "consolidation"]},
+        "queues": [{"name": name, "deserved": {"cpu": 8}} for name in ("new", "old")],
+        "nodes": [{"name": name, "allocatable": {"cpu": 4, "pods": 9}} for name in ("n0", "n1")],
+        "podgroups": groups,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", ["default", "volcano", "kai", "koordinator"])
+def test_under_every_profile_consolidation_evicts_only_what_has_another_place(profile: str) -> None:
+    """Where a profile names no solver for it, it once took the one that takes gangs, and no law was asked."""
+    for other, evicted in ((3, 0), (2, 1)):
+        cycle = simulate(small(profile, other))["cycles"][0]
+        victims = {one["task"] for one in cycle["evictions"]}
+        assert len(victims) == evicted
+        assert {one["task"] for one in cycle["nominations"]} == (victims | {"default/new"} if victims else set())
