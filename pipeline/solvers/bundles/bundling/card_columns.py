@@ -44,7 +44,7 @@ def with_cards(columns: RoomColumns, snapshot: Snapshot, need: Need) -> RoomColu
         request=wider(columns.request, on_card[need.shapes][:, None]),
         held=with_more(
             np.concatenate([columns.held, columns.held[of]]),
-            np.concatenate([none[:, 0], part.sum(axis=1)]),
+            np.concatenate([np.zeros(len(none), np.int64), part.sum(axis=1)]),
             np.concatenate([none, part]),
         ),
         shape=np.append(columns.shape, columns.shape[of]),

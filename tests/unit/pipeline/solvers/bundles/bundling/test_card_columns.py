@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from actors.cli.simulate import simulate
 from pipeline.cluster.cards import freed_on_cards, slots_on_cards
 from pipeline.cluster.resources import slots
 from pipeline.decision.plan import Plan
@@ -85,3 +86,16 @@ def test_tasks_that_ask_for_parts_of_several_sizes_get_cards(seed: int) -> None:
     made = propose(attempt_of(fleet(seed, "8Gi", 10), Purpose.PREEMPT))
     assert isinstance(made, Plan)
     assert (made.statement.nominated_card >= 0).all()
+
+
+@pytest.mark.parametrize("policy", ["default", "volcano"])
+@pytest.mark.parametrize("nodes", [[], [{"name": "n", "allocatable": {"cpu": 4, "pods": 9}}]])
+def test_a_gang_that_asks_for_a_card_waits_where_no_node_has_any(policy: str, nodes: list[dict[str, Any]]) -> None:
+    """One task asks for no card, so the gang may begin with it. The search once failed, and the cycle with it."""
+    tasks = [{"name": "w-0", "request": {"cpu": 8}}, {"name": "w-1", "request": {"cpu": 1}, "card_request": "2Gi"}]
+    gang = {"name": "w", "queue": "q", "priority": 9, "tasks": tasks}
+    case = carded([], gang, policy=policy) | {"nodes": nodes}
+    case["policy"] = {**case["policy"], "actions": ["allocate", "gangreclaim", "gangpreempt"]}
+    result = simulate(case, 2)
+    assert result["error"] is None
+    assert not any(cycle[kind] for cycle in result["cycles"] for kind in cycle)
