@@ -7,7 +7,7 @@ shares with the solvers is the law (the plugins' own questions), the price, and 
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -210,15 +210,22 @@ def _waiting(rng: random.Random, about: set[str], purpose: Purpose) -> dict[str,
 
 
 def least_of(attempt: Attempt) -> Least | None:
-    """The cheapest of all lawful ways; less important promises may be withdrawn where that spares running work."""
+    """The cheapest of all lawful ways; less important promises may be withdrawn where that spares running work.
+
+    For another place at the same loss they stay.
+    """
     found = _least_here(attempt)
     rows = outranked(attempt)
     if len(rows) == 0 or (found is not None and len(found.victims) == 0):
         return found
     other = _least_here(unpromised(attempt, rows))
-    if other is None or (found is not None and found.price <= other.price):
+    if other is None or (found is not None and _anywhere(found.price) <= _anywhere(other.price)):
         return found
     return other
+
+
+def _anywhere(price: Price) -> Price:
+    return replace(price, tier=0, domain=0)
 
 
 def _least_here(attempt: Attempt) -> Least | None:
