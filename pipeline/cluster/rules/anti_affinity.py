@@ -210,7 +210,7 @@ def _denials(snapshot: Snapshot, kinds: list[_Kind], start: int, stop: int) -> D
     for kind, one in enumerate(kinds):
         for rows, key in _repelling(snapshot, one):
             domains, place = domains_by(snapshot, key), _place_of(snapshot, rows)
-            taken, here = np.where(place == NONE, NONE, domains[place]), domains[start:stop]
+            taken, here = np.append(domains, NONE)[place], domains[start:stop]  # none of NONE, also without nodes
             there = np.zeros(int(domains.max(initial=NONE)) + 2, bool)
             there[here] = True
             there[NONE] = False
