@@ -19,7 +19,10 @@ from tests.__main__ import COMPUTING, REAL_ONLY, SERVICES_ONLY
 PURE = frozenset({"unit", "property"})
 REAL = ("integration", "chaos/test_real.py")
 #: Those that start one service after another, which takes as long as all other real tests: `make services` runs them.
-SERVICES = ("test_standby.py", "test_ending.py", "test_raylets.py", "test_compose_native.py", "test_ending_early.py")
+SERVICES = (
+    "test_standby.py", "test_ending.py", "test_raylets.py", "test_hostile_broker.py", "test_compose_native.py",
+    "test_ending_early.py",
+)  # fmt: skip
 #: Those that take longest. They begin first, the longest first, so that no process is left alone with one of them.
 LONGEST = (*SERVICES, "test_service.py", "test_real.py", "test_check_connector.py", "test_warm.py")
 # Not `socket.bind`: urllib3 binds one while it is imported, to learn whether the machine speaks IPv6.

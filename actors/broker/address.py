@@ -31,6 +31,7 @@ class BrokerAddress:
         functions: bool = True,
         say: Callable[[Outage], None] = report_outage,
         pause: Callable[[float], object] = time.sleep,
+        waits_for_rights: bool = False,
     ) -> RedisClient:
         """Wait for the broker and load our functions into it.
 
@@ -38,6 +39,8 @@ class BrokerAddress:
         ----------
         functions
             False for a role that only reads and writes streams, which needs no right to load functions.
+        waits_for_rights
+            Whether a broker that refuses our user is waited for.
 
         Raises
         ------
@@ -49,6 +52,7 @@ class BrokerAddress:
         client = RedisClient(
             self.url, username=self.username, password=self.password, name=f"clearway-{name}",
             retry=RetryPolicy(limit_s=self.wait_s), say=say, pause=pause, certificates=self.certificates,
+            waits_for_rights=waits_for_rights,
         )  # fmt: skip
         if functions:
             client.check()

@@ -100,10 +100,22 @@ local function lags(keys)
   return out
 end
 
+-- The answer for a caller who may not run one of some commands (each its words), or nil. What a function has written
+-- when it fails stays written, so one that writes in several steps asks before the first.
+local function denied(commands)
+  for _, words in ipairs(commands) do
+    if not redis.acl_check_cmd(unpack(words)) then
+      return redis.error_reply('NOPERM it may not run ' .. table.concat(words, ' '))
+    end
+  end
+end
+
 -- keys: dead stream, seen; args: cap, then per letter: identity, number of fields, name, value, ...
 -- A letter that was seen is not written again; what was seen longest ago is forgotten first.
 local function bury(keys, args)
   local cap, written, i = tonumber(args[1]), 0, 2
+  local no = denied({{'XADD', keys[1], '*', 'f', 'v'}, {'ZADD', keys[2], 1, 'm'}})
+  if no then return no end
   while i <= #args do
     local identity, n = args[i], tonumber(args[i + 1])
     local pairs_ = {}
@@ -149,6 +161,8 @@ local function acquire(keys, args)
     if most and left > most then redis.call('PEXPIRE', keys[1], held[3]) end
     return {'BUSY', held[1], held[2]}
   end
+  local no = denied({{'INCRBY', keys[2], 1}, {'HSET', keys[1], 'f', 'v'}, {'PEXPIRE', keys[1], 1}, {'GET', keys[3]}})
+  if no then return no end
   local ahead = time_ms() - tonumber(redis.call('GET', keys[2]) or '0')
   local epoch = string.format('%.0f', redis.call('INCRBY', keys[2], string.format('%.0f', math.max(1, ahead))))
   redis.call('HSET', keys[1], 'epoch', epoch, 'owner', args[1], 'ttl', args[2])
@@ -208,6 +222,12 @@ end
 -- A known record is written once more: a broker that was killed may have read back what no disk had, and no caller may
 -- get an answer before a disk has it.
 local function commit(keys, args)
+  local no = denied({
+    {'INCR', keys[7]}, {'XADD', keys[6], '*', 'f', 'v'}, {'XREVRANGE', keys[8], '+', '-'}, {'EXISTS', keys[8]},
+    {'XINFO', 'STREAM', keys[8]}, {'ZADD', keys[4], 1, 'm'}, {'ZADD', keys[5], 1, 'm'}, {'ZCARD', keys[5]},
+    {'ZPOPMIN', keys[5], 1}, {'HDEL', keys[3], 'f'}, {'HSET', keys[3], 'f', 'v'},
+  })
+  if no then return no end
   local out, i = {}, 4
   while i <= #args do
     local key, verdict, n = args[i], args[i + 1], tonumber(args[i + 2])

@@ -7,6 +7,7 @@ of their own whose timeout outlasts the block.
 
 from __future__ import annotations
 
+import logging
 import os
 import ssl
 import time
@@ -24,6 +25,7 @@ from redis.exceptions import (
     AuthorizationError,
     ClusterDownError,
     ConnectionError,  # noqa: A004 - redis-py's name; the built-in one is not used here
+    NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
@@ -36,8 +38,10 @@ from redis.retry import Retry
 from actors.broker.bus import BrokerRefused, BrokerUnreachable, Outage
 from actors.broker.functions import LIBRARY, function_name
 from actors.broker.retry import ENDLESS, RetryPolicy, persist, report_outage
+from actors.documents.certificate_times import out_of_time
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 WRITE_TIMEOUT_S = 5.0
 BLOCK_MARGIN_S = 2.5
@@ -107,6 +111,8 @@ class RedisClient:
         The longest a read may block.
     certificates
         For ``rediss://``.
+    waits_for_rights
+        Whether a broker that refuses our user is waited for: it let us in before, and may be made to again.
     """
 
     def __init__(
@@ -121,8 +127,11 @@ class RedisClient:
         pause: Callable[[float], object] = time.sleep,
         max_block_ms: int = 10_000,
         certificates: Certificates | None = None,
+        waits_for_rights: bool = False,
     ) -> None:
-        self.max_block_ms = max_block_ms
+        self.max_block_ms, self._let_in, self._said_volatile = max_block_ms, False, False
+        self._papers: Certificates | None = None
+        self._waits_for_rights = waits_for_rights
         self._retry, self._say, self._pause = retry, say, pause
         options: dict[str, Any] = {
             "socket_connect_timeout": 2.0, "retry": Retry(NoBackoff(), 0), "health_check_interval": 15,
@@ -131,7 +140,7 @@ class RedisClient:
         if not url.startswith("unix:"):
             options["socket_keepalive"] = True
         if url.startswith("rediss:"):
-            papers = certificates or Certificates()
+            papers = self._papers = certificates or Certificates()
             papers.check()
             options |= papers.options()
         if username is not None:
@@ -151,21 +160,24 @@ class RedisClient:
         Raises
         ------
         BrokerUnreachable
-            No answer, or none now (loading, failing over, memory or disk full): whether a write happened is unknown.
+            No answer, or none now (loading, failing over, memory or disk full, and refusing our user where that is
+            waited for): whether a write happened is unknown.
             Where the broker has become a replica, its address is looked up anew the next time.
         BrokerRefused
             The broker answered with an error.
         """
         client = self._slow if blocking else self._quick
         try:
-            return ask(client)
+            answer = ask(client)
         except (AuthenticationError, AuthorizationError) as refusal:
+            if self._waits_for_rights:
+                raise BrokerUnreachable(f"it refuses the credentials: {refusal}") from refusal
             raise BrokerRefused(f"broker at {self.address} refused the credentials: {refusal}") from refusal
         except ConnectionError as refusal:
             untrusted = isinstance(refusal.__cause__ or refusal.__context__, ssl.SSLCertVerificationError)
             if untrusted:  # waiting does not mend it, and the connection may be intercepted
                 raise BrokerRefused(f"broker at {self.address} is not who it should be: {refusal}") from refusal
-            raise BrokerUnreachable(str(refusal) or type(refusal).__name__) from refusal
+            raise BrokerUnreachable(self._closed(str(refusal) or type(refusal).__name__)) from refusal
         except ReadOnlyError as refusal:
             client.connection_pool.disconnect(inuse_connections=False)  # the address may lead to its successor
             raise BrokerUnreachable(str(refusal)) from refusal
@@ -179,7 +191,21 @@ class RedisClient:
         except RedisError as refusal:
             if str(refusal).startswith(_PASSING):
                 raise BrokerUnreachable(str(refusal)) from refusal
+            denied = isinstance(refusal, NoPermissionError) or "ACL failure in script" in str(refusal)
+            if denied and self._waits_for_rights:
+                raise BrokerUnreachable(f"it refuses our user: {refusal}") from refusal
             raise BrokerRefused(f"broker at {self.address} refused: {refusal}") from refusal
+        self._let_in = True
+        return answer
+
+    def _closed(self, reason: str) -> str:
+        """Why a connection has ended, with what may be behind it where certificates are in use."""
+        own, wrong = self._papers.own if self._papers is not None else None, ""
+        if own is not None:
+            wrong = out_of_time(own, time.time())
+        elif self._papers is not None and not self._let_in and "closed" in reason:
+            wrong = "if it asks for certificates, we have none: redis_cert_file"
+        return f"{reason.rstrip('.')}: {wrong}" if wrong else reason
 
     def ask(self, ask: Callable[[Any], T], *, blocking: bool = False) -> T:
         """Ask until there is an answer; only for calls that may be repeated."""
@@ -258,6 +284,12 @@ class RedisClient:
                 f"broker at {self.address} drops any key where its memory is full (maxmemory-policy {evicts}), and "
                 f"decisions with it: set maxmemory-policy noeviction there, {means}"
             )
+        if evicts.startswith("volatile-") and not self._said_volatile:
+            self._said_volatile = True
+            log.warning(
+                "broker at %s drops the lease where its memory is full (maxmemory-policy %s), and who leads changes "
+                "again and again: set maxmemory-policy noeviction there", self.address, evicts,
+            )  # fmt: skip
         if found != {"appendonly": "yes", "appendfsync": "always"}:
             told = ", ".join(f"{key} {value}" for key, value in sorted(found.items()))
             raise BrokerRefused(

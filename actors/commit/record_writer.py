@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgpack
 
-from actors.broker.bus import BrokerUnreachable
+from actors.broker.bus import BrokerRefused, BrokerUnreachable
 from actors.broker.ledger import Duplicate, Fenced, Lease, Ledger, Record, Recorded, RecordOutcome
 from actors.commit.lease import LeaseKeeper
 from actors.commit.newest_state import NewestState
@@ -56,7 +56,7 @@ class RecordWriter:
         """Record together; offers that were not recorded are taken out of the newest state again."""
         try:
             outcomes = self._ledger.commit(lease, records)
-        except BrokerUnreachable:
+        except (BrokerUnreachable, BrokerRefused):
             # The stream has the answer; it is read with the next lease.
             self._keeper.lose(f"it is not known whether {records[0].key} was recorded")
             raise

@@ -56,7 +56,8 @@ class RoleProcess:
         self.telemetry: Telemetry = start_telemetry(
             settings.telemetry, role, fleet=settings.fleet, ship=self._ship if settings.telemetry.spans_kept else None
         )
-        self.link = wiring.broker.connect(role, say=counting_outages(self.telemetry))
+        # The service was let in before it started any role: what is refused here is a right taken away since.
+        self.link = wiring.broker.connect(role, say=counting_outages(self.telemetry), waits_for_rights=True)
         self.bus = RedisBus(
             self.link, settings.fleet,
             dead_letters=settings.dead_letters_kept, unread_kept_s=settings.unread_kept_s, shadow=settings.shadow,

@@ -6,6 +6,7 @@ import re
 import socket
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,18 @@ import trustme
 
 from actors.broker import checkpoints
 from actors.broker.address import BrokerAddress, broker_for
-from actors.broker.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, SPANS, START, BrokerRefused, DeadLetter, stream_key
+from actors.broker.bus import (
+    DEAD,
+    DECISIONS,
+    EVENTS,
+    SNAPSHOTS,
+    SPANS,
+    START,
+    BrokerRefused,
+    BrokerUnreachable,
+    DeadLetter,
+    stream_key,
+)
 from actors.broker.functions import LIBRARY
 from actors.broker.ledger import Lease, Record, Recorded
 from actors.broker.redis_bus import RedisBus
@@ -285,8 +297,9 @@ def test_neither_passwords_nor_their_digests_stand_on_the_brokers_command_line(b
     assert not any(password in (broker.folder / "log").read_text() for password in broker.passwords.values())
 
 
-def connecting(port: int, host: str = "localhost", **files: Any) -> RedisClient:
-    address = BrokerAddress(f"rediss://{host}:{port}/0", "clearway", "pipeline's %/secret", 5.0, Certificates(**files))
+def connecting(port: int, host: str = "localhost", wait_s: float = 5.0, **files: Any) -> RedisClient:
+    url = f"rediss://{host}:{port}/0"
+    address = BrokerAddress(url, "clearway", "pipeline's %/secret", wait_s, Certificates(**files))
     return address.connect("test")
 
 
@@ -302,8 +315,19 @@ def test_a_broker_of_another_name_is_refused(port: int, papers: Papers) -> None:
 
 
 def test_a_client_without_papers_is_not_let_in_where_they_are_asked_for(port: int, papers: Papers) -> None:
-    with pytest.raises(Exception, match=r"broker unreachable at localhost:\d+ after|refused|not who"):
-        connecting(port, ca=papers.ca)
+    with pytest.raises(BrokerUnreachable, match="if it asks for certificates, we have none: redis_cert_file"):
+        connecting(port, wait_s=0.5, ca=papers.ca)
+
+
+def test_a_certificate_of_ours_that_has_expired_is_named_where_the_broker_closes_the_connection(
+    port: int, papers: Papers, tmp_path: Path
+) -> None:
+    own, key = tmp_path / "old.pem", tmp_path / "old.key"
+    expired = papers.authority.issue_cert("clearway@localhost", not_after=datetime(2026, 1, 31, tzinfo=UTC))
+    expired.cert_chain_pems[0].write_to_path(str(own))
+    expired.private_key_pem.write_to_path(str(key))
+    with pytest.raises(BrokerUnreachable, match=f"our certificate in {own} expired at 2026-01-31T00:00:00Z"):
+        connecting(port, wait_s=0.5, ca=papers.ca, own=own, key=key)
 
 
 def test_the_authority_is_enough_where_no_papers_are_asked_for(broker: Deployed, papers: Papers) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from actors.broker.bus import EVENTS, START, BrokerRefused, BrokerUnreachable, Outage
+from actors.broker.bus import DECISIONS, EVENTS, START, BrokerRefused, BrokerUnreachable, Outage
 from actors.broker.embedded_broker import EmbeddedBroker
-from actors.broker.ledger import Lease, Record
+from actors.broker.ledger import Busy, Lease, Record
 from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient, broker_address
 from actors.broker.redis_ledger import RedisLedger
@@ -178,10 +178,29 @@ def test_a_broker_that_drops_keys_where_its_memory_is_full_gives_no_lease(own_br
     client.once(lambda connection: connection.config_set("maxmemory-policy", "allkeys-lru"))
     with pytest.raises(BrokerRefused, match=r"drops any key where its memory is full \(maxmemory-policy allkeys-lru\)"):
         ledger.acquire("me", 60_000)
-    client.once(
-        lambda connection: connection.config_set("maxmemory-policy", "volatile-lru")
-    )  # it drops the lease alone
-    assert isinstance(ledger.acquire("me", 60_000), Lease)
+    client.close()
+
+
+def test_a_broker_that_drops_what_expires_where_its_memory_is_full_drops_the_lease_alone_and_that_is_said_once(
+    own_broker: EmbeddedBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = RedisClient(own_broker.url, retry=RetryPolicy(limit_s=0.0))
+    bus, ledger = RedisBus(client, "f"), RedisLedger(client, "f")
+    client.once(lambda connection: connection.config_set("maxmemory-policy", "volatile-ttl"))
+    lease = ledger.acquire("me", 60_000)
+    assert isinstance(lease, Lease)
+    ledger.commit(lease, [Record("p", b"v", {"batch": b"z"})])
+    assert isinstance(ledger.acquire("another", 60_000), Busy)
+    said = [line for line in caplog.messages if "drops the lease" in line]
+    assert len(said) == 1
+    assert "maxmemory-policy volatile-ttl" in said[0]
+    used = client.once(lambda connection: connection.info("memory"))["used_memory"]
+    client.once(lambda connection: connection.config_set("maxmemory", used))
+    with pytest.raises(BrokerUnreachable, match="maxmemory"):
+        bus.publish_all(EVENTS, [{"batch": b"x" * 10_000}] * 100)
+    client.once(lambda connection: connection.config_set("maxmemory", 0))
+    assert not ledger.renew(lease, 60_000)
+    assert len(bus.follow(DECISIONS, START)) == 1
     client.close()
 
 

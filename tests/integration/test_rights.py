@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from actors.broker.address import BrokerAddress
-from actors.broker.bus import BrokerRefused
+from actors.broker.bus import DEAD, DECISIONS, EVENTS, START, BrokerRefused, DeadLetter
 from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.functions import LIBRARY
+from actors.broker.ledger import Lease, Record, Recorded
+from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
+from actors.broker.redis_ledger import RedisLedger
 from actors.health.rights import COMMANDS, check_rights
 from tests.integration.services import LIMIT_S, Command
 from tests.support.broker_doors import rules
@@ -84,6 +87,46 @@ def test_the_keys_of_another_fleet_are_told_from_commands_that_are_lacking(
 def test_every_command_that_a_function_runs_is_asked_for() -> None:
     called = {name for name, _ in re.findall(r"redis\.call\('(\w+)', (?:'(\w+)')?", LIBRARY)} - {"TIME"}
     assert called <= {command.split()[0] for commands in COMMANDS.values() for command in commands}
+
+
+@pytest.mark.parametrize("right", ["xadd", "zadd", "hset", "incr", "xrevrange", "xinfo|stream", "zpopmin", "hdel"])
+def test_a_commit_that_lacks_one_of_its_rights_writes_nothing_and_succeeds_once_it_has_it(
+    user: Named, right: str, fleet_name: str
+) -> None:
+    """A number that no decision has would be waited for without end, and a decision without a verdict come twice."""
+    granted = rules("clearway", fleet_name)
+    ledger = RedisLedger(user(granted), fleet_name)
+    lease = ledger.acquire("me", 60_000)
+    assert isinstance(lease, Lease)
+    narrow = RedisLedger(user([word for word in granted if word != f"+{right}"]), fleet_name)
+    record = Record("plan", b"accepted", {"batch": b"z"})
+    with pytest.raises(BrokerRefused, match=rf"it may not run (?i:{right.replace('|', ' ')}) "):
+        narrow.commit(lease, [record])
+    whole = user(granted)
+    assert RedisBus(whole, fleet_name).bounds(DECISIONS).length == 0
+    (outcome,) = RedisLedger(whole, fleet_name).commit(lease, [record])
+    assert isinstance(outcome, Recorded)
+    assert outcome.revision == 1
+
+
+def test_a_lease_is_not_given_out_where_the_right_to_let_it_run_out_is_lacking(user: Named, fleet_name: str) -> None:
+    granted = rules("clearway", fleet_name)
+    narrow = RedisLedger(user([word for word in granted if word != "+pexpire"]), fleet_name)
+    with pytest.raises(BrokerRefused, match="it may not run PEXPIRE"):
+        narrow.acquire("me", 60_000)
+    assert isinstance(RedisLedger(user(granted), fleet_name).acquire("another", 60_000), Lease)
+
+
+def test_a_refused_message_is_buried_once_though_the_right_to_remember_it_was_lacking(
+    user: Named, fleet_name: str
+) -> None:
+    granted, letter = rules("clearway", fleet_name), DeadLetter(EVENTS, "1-1", 0, "why", b"raw")
+    narrow = RedisBus(user([word for word in granted if word != "+zadd"]), fleet_name)
+    with pytest.raises(BrokerRefused, match="it may not run ZADD"):
+        narrow.bury([letter])
+    whole = RedisBus(user(granted), fleet_name)
+    assert whole.bury([letter]) == 1
+    assert len(whole.follow(DEAD, START)) == 1
 
 
 def test_a_service_without_a_right_ends_before_it_starts_anything(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from actors.broker.bus import DECISIONS, BrokerUnreachable
+from actors.broker.bus import DECISIONS, BrokerRefused, BrokerUnreachable
 from actors.broker.ledger import Lease, Record, RecordOutcome
 from actors.commit.committer import Committer, TimeLimits
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
@@ -226,14 +226,15 @@ def test_a_decision_of_which_there_is_no_news_yet_is_not_given_up(held: HeldBack
     assert len(held.committer.reservations) == 1
 
 
-def test_what_was_never_recorded_is_not_promised(held: HeldBack) -> None:
+@pytest.mark.parametrize("error", [BrokerUnreachable, BrokerRefused])
+def test_what_was_never_recorded_is_not_promised(held: HeldBack, error: type[Exception]) -> None:
     record = held.ledger.commit
 
     def away(*_asked: object) -> list[RecordOutcome]:
-        raise BrokerUnreachable("the question was lost")
+        raise error("the question was lost")
 
     held.ledger.commit = away  # type: ignore[method-assign]
-    with pytest.raises(BrokerUnreachable):
+    with pytest.raises(error):
         held.committer.commit(held.offers)
     held.ledger.commit = record  # type: ignore[method-assign]
     assert held.committer.lead()
