@@ -37,7 +37,8 @@ class CommitterActor(RoleProcess):
         load(wiring.policy)
         self.settle()
         settings = wiring.settings
-        self._directory, self._wake_up, self._lock = Directory(), WakeUp(), threading.Lock()
+        now_s = self.follow_clock()
+        self._directory, self._wake_up, self._lock = Directory(), WakeUp(now_s), threading.Lock()
         self._reader = SnapshotReader(SnapshotStore())
         self._newest: Mark | None = None
         self._turned, self._renew_at = threading.Condition(), 0.0
@@ -49,13 +50,13 @@ class CommitterActor(RoleProcess):
             self.telemetry,
             # A restarted actor is another owner: it must read what its predecessor recorded.
             owner=f"{wiring.owner}-{os.getpid()}-{time.time_ns()}",
-            now_s=time.time,
+            now_s=now_s,
             elapsed_s=time.monotonic,
             limits=TimeLimits(settings.lease_ttl_s, settings.eviction_deadline_s),
         )
         self._reporting = threading.Lock()
         self._reports = Reports(self.bus)
-        self._reasons = StarvingReasons(self.bus, self._directory, now_s=time.time, elapsed_s=time.monotonic)
+        self._reasons = StarvingReasons(self.bus, self._directory, now_s=now_s, elapsed_s=time.monotonic)
         self._renew_s, self._silent_s = settings.lease_ttl_s / 3, 2 * settings.lease_ttl_s + REPEAT_S
         self._heard_at = time.monotonic()
         self._served = False
@@ -170,5 +171,5 @@ class CommitterActor(RoleProcess):
                 self._turned.notify_all()
             self._reports.write(done)
             # Waits end at a time of day; a renewal is due by a clock that is never set.
-            renew_at = time.time() + self._renew_at - time.monotonic()
+            renew_at = self._wake_up.now_s() + self._renew_at - time.monotonic()
             until = min(renew_at, deadline) if deadline is not None else renew_at

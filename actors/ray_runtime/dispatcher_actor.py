@@ -68,7 +68,8 @@ class DispatcherActor(RoleProcess):
         self.settle()
         # By name: a handle among the arguments would not outlive the process that made it.
         self._committer: Any = ray.get_actor("committer")
-        store, self._wake_up = SnapshotStore(), WakeUp()
+        store, now_s = SnapshotStore(), self.follow_clock()
+        self._wake_up = WakeUp(now_s)
         self._newest = SnapshotReader(store)
         self._searchers = RaySearchers(store)
         self._scatter = Scatter(
@@ -82,7 +83,7 @@ class DispatcherActor(RoleProcess):
             self._scatter,
             offers,
             self.telemetry,
-            now_s=time.time,
+            now_s=now_s,
             backoff=Backoff(seed=len(wiring.settings.fleet)),
             spread=Spread(wiring.settings.domains_per_attempt, in_place_cells=wiring.settings.in_place_cells),
             tell=self._committer.starving.remote,
@@ -132,7 +133,7 @@ class DispatcherActor(RoleProcess):
             leadership: Leadership = ray.get(call, timeout=_LEAD_WAIT_S + FETCH_LIMIT_S)
         except (RayActorError, GetTimeoutError) as lost:
             log.warning("the committer did not say which service leads: %s", type(lost).__name__)
-            self._wake_up.wait(time.time() + STANDBY_S)
+            self._wake_up.wait(self._wake_up.now_s() + STANDBY_S)
             return False
         self._leads_until = now + leadership.leads_s
         return leadership.leads

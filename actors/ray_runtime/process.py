@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from actors.broker.address import BrokerAddress
 from actors.broker.redis_bus import RedisBus
 from actors.configuration.settings import Settings
+from actors.health.broker_clock import BrokerClock, time_of
 from actors.observability.exposition import Metric
 from actors.observability.logs import Line, keep_log
 from actors.observability.span_store import ship_to
@@ -75,6 +76,13 @@ class RoleProcess:
         gc.collect()
         gc.freeze()
         gc.set_threshold(*OFTEN)
+
+    def follow_clock(self) -> Callable[[], float]:
+        """The time of day by the broker's clock, which is followed from now on; waits until it is known once."""
+        clock = BrokerClock()
+        clock.look(lambda: self.link.ask(time_of))
+        self.begin("clock", lambda: clock.keep(lambda: self.link.once(time_of)))
+        return clock.now_s
 
     def ready(self) -> int:
         """Its process id; it answers once the actor is there."""

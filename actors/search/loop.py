@@ -94,7 +94,7 @@ class CycleLoop:
                 continue
             left_s = folded_by - time.monotonic() if snapshot.decided < sequence else 0.0
             if left_s > 0:
-                until = time.time() + left_s
+                until = self._wake_up.now_s() + left_s
                 continue
             done = self._dispatcher.cycle(SnapshotUpdate(snapshot, turn))
             sequence, folded_by = done.sequence, time.monotonic() + FOLDED_WITHIN_S
@@ -134,7 +134,7 @@ class CycleLoop:
     def _next(self, done: Cycled, snapshot: Snapshot) -> float | None:
         """When to run again without news; not before the last decisions are folded, or should have been."""
         if done.sequence:
-            return time.time() + FOLDED_WITHIN_S
-        pause = time.time() + AGAIN_S if done.again else None
+            return self._wake_up.now_s() + FOLDED_WITHIN_S
+        pause = self._wake_up.now_s() + AGAIN_S if done.again else None
         timer = self._dispatcher.next_at(snapshot)
         return min((at for at in (pause, timer) if at is not None), default=None)

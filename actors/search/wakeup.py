@@ -19,7 +19,7 @@ class WakeUp:
     def __init__(self, now_s: Callable[[], float] = time.time) -> None:
         self._changed = threading.Condition()
         self._woken = self._closed = False
-        self._now_s = now_s
+        self.now_s = now_s
 
     @property
     def closed(self) -> bool:
@@ -44,7 +44,7 @@ class WakeUp:
         After news, ``settle_ms`` more pass, so that a burst of news is answered once.
         """
         with self._changed:
-            timeout_s = None if until is None else max(0.0, until - self._now_s())
+            timeout_s = None if until is None else max(0.0, until - self.now_s())
             woke = self._changed.wait_for(lambda: self._woken or self._closed, timeout_s)
             if woke and settle_ms and not self._closed:
                 self._changed.wait_for(lambda: self._closed, settle_ms / 1000)
