@@ -144,8 +144,6 @@ class IngestLoop:
         self._begin()
         until, worked = self._elapsed_s() + GATHER_S, time.thread_time()
         changed = self._ingestor.poll(min(block_ms, _WAITING_BLOCK_MS) if self._owed or self._untold else block_ms)
-        if changed:  # what came meanwhile is told with it: every update is work for every role
-            self._ingestor.poll()
         while self._ingestor.behind and self._elapsed_s() < until:
             changed |= self._ingestor.poll()
         now = self._elapsed_s()
