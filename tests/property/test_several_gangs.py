@@ -1,12 +1,14 @@
 """Several gangs that starve at once: what a cycle decides holds plan by plan, and no two plans are about one task.
 
-A few of one rank lose no more in sum than one after the other, whether they ask for the same or not. More seeds by
+A few of one rank lose no more in sum than one after the other, whether they ask for the same or not, anywhere or in a
+rack each. More seeds by
 
     python -m tests.property.test_several_gangs 0 2000
 """
 
 import random
 import sys
+from itertools import product
 from typing import Any
 from unittest.mock import patch
 
@@ -33,9 +35,17 @@ PURPOSES = (Purpose.PREEMPT, Purpose.RECLAIM)
 
 
 def crowded(
-    seed: int, profile: str = "default", purpose: Purpose = Purpose.PREEMPT, *, alike: bool = False
+    seed: int,
+    profile: str = "default",
+    purpose: Purpose = Purpose.PREEMPT,
+    *,
+    alike: bool = False,
+    racks: int = 0,
 ) -> dict[str, Any]:
-    """Three to eight full nodes of eight devices, and two to four gangs of one rank that wait; or gangs alike."""
+    """Three to eight full nodes of eight devices, and two to four gangs of one rank that wait; or gangs alike.
+
+    With ``racks`` the nodes lie in that many, and each gang needs one.
+    """
     rng, reclaims = random.Random(seed), purpose is Purpose.RECLAIM
     nodes = {f"n{at}": 8 for at in range(rng.randint(3, 8))}
     left, whole, podgroups = dict(nodes), 8 * len(nodes), list[dict[str, Any]]()
@@ -53,12 +63,16 @@ def crowded(
     asked = [(rng.randint(1, max(2, len(nodes) // 2)), rng.choice([1, 2, 4, 8])) for _ in range(rng.randint(2, 4))]
     for at, (many, size) in enumerate(asked[:1] * len(asked) if alike else asked):
         podgroups.append(_podgroup(f"high{at}", "b" if reclaims else "a", 9, [None] * many, size))
+        podgroups[-1] |= {"topology": {"required": "rack"}} if racks else {}
     all_of_it = {"cpu": "unlimited", "memory": "unlimited"} if profile == "kai" else {}
     shares = {"a": whole // 8, "c": whole // 8, "d": whole // 8, "b": whole // 2} if reclaims else {"a": whole}
     return {
         "version": 1, "now": NOW,
         "policy": {"profile": profile} | ({"actions": [purpose.value]} if profile in ("default", "kai") else {}),
         "nodes": [{"name": name, "allocatable": {GPU: many, "pods": 99}} for name, many in nodes.items()],
+        "topology": {"levels": ["rack"], "domains": [
+            {"name": f"r{at}", "level": "rack", "nodes": [*nodes][at::racks]} for at in range(racks)
+        ]},
         "queues": [{"name": name, "deserved": {GPU: share, **all_of_it}} for name, share in shares.items()],
         "podgroups": podgroups,
     }  # fmt: skip
@@ -118,10 +132,11 @@ def defect_of(seed: int) -> str | None:
             found = defect_in(case, cycle(case.snapshot, case.policy, case.now))
             if found:
                 return f"{profile} {purpose.value}: {found}"
-        for alike in (False, True):
-            found = worse_than_in_turn(open_case(crowded(seed, purpose=purpose, alike=alike)))
+        for alike, racks in product((False, True), (0, 2, 3)):
+            case = open_case(crowded(seed, purpose=purpose, alike=alike, racks=racks))
+            found = worse_than_in_turn(case) or defect_in(case, cycle(case.snapshot, case.policy, case.now))
             if found:
-                return f"{purpose.value}: {found}"
+                return f"{purpose.value}, {racks} racks: {found}"
     return None
 
 
@@ -142,8 +157,9 @@ def test_each_plan_holds_after_those_before_it_and_in_sum_no_more_is_lost_than_o
     assert defect_of(seed) is None
 
 
-def test_in_some_of_the_clusters_less_is_lost_in_sum() -> None:
-    cases = [open_case(crowded(seed)) for seed in range(20)]
+@pytest.mark.parametrize("racks", [0, 3])
+def test_in_some_of_the_clusters_less_is_lost_in_sum(racks: int) -> None:
+    cases = [open_case(crowded(seed, racks=racks)) for seed in range(20)]
     done = [(cycle(case.snapshot, case.policy, case.now), in_turn(case)) for case in cases]
     less = [in_sum(case, one) < in_sum(case, other) for case, (one, other) in zip(cases, done, strict=True)]
     assert sum(less) > 0

@@ -13,11 +13,12 @@ import numpy as np
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.evicting.dealing import can_be_dealt, dealt
 from pipeline.actions.evicting.lawful_in_turn import leading_plans
-from pipeline.actions.evicting.one_kind import MOST_RANKED, as_one, rigid_of_one_kind, rigid_of_one_rank
+from pipeline.actions.evicting.one_kind import MOST_RANKED, as_one, rigid_apart, rigid_of_one_kind, rigid_of_one_rank
 from pipeline.actions.evicting.one_pass import Leading, Pass
+from pipeline.actions.evicting.other_orders import OtherOrders
 from pipeline.actions.progress import Progress
 from pipeline.decision.plan import NoPlan, Plan
-from pipeline.decision.price import Price, lost_work, price_of
+from pipeline.decision.price import Price
 from pipeline.solvers.registry import BY_PARTS, DEALING
 
 #: Only in fleets of at most this many nodes are gang groups of one rank served at once, and is that compared with one
@@ -35,7 +36,7 @@ def served_at_once(this: Pass, at: int, run: Callable[[Pass], Progress]) -> int:
     """
     if this.is_last(at):
         return 0
-    ranked = _served(this, rigid_of_one_rank, at, run) if _tries_both(this) else 0
+    ranked = (_served(this, rigid_of_one_rank, at, run) or _in_other_orders(this, at)) if _tries_both(this) else 0
     return ranked or _served(this, rigid_of_one_kind, at, run)
 
 
@@ -126,10 +127,36 @@ def _cheaper(
 
 
 def _in_sum(this: Pass, plans: Sequence[Plan]) -> Price:
-    """The price of all victims of some plans, in units of all that they place; they may lie in any domain."""
-    snapshot, host, first = this.progress.snapshot, this.host, plans[0].statement
-    gone = np.sort(np.concatenate([plan.statement.evictions for plan in plans]))
+    """The price of all victims of some plans, in units of all that they place."""
     placed = np.concatenate([plan.statement.placed for plan in plans])
-    requested = snapshot.request_of(placed).sum(axis=0)
-    rank = host.price_rank(first.purpose, first.preemptor)
-    return price_of(snapshot, gone, requested, lost_work(snapshot, host.context.now), rank, 0)
+    return this.in_sum(plans, this.progress.snapshot.request_of(placed).sum(axis=0))
+
+
+def _in_other_orders(this: Pass, at: int) -> int:
+    """Serve the next gangs that each need a domain, in the order in which they lose least in sum; how many.
+
+    Where one of them gets no plan, another order is sought in which it does; else those before it are served.
+    """
+    some = [] if at in this.known.found else _leading(this, rigid_apart, at)
+    if not some:
+        return 0
+    orders = OtherOrders(this, at, some)
+    plans = orders.leading()
+    if len(plans) < len(some) and plans and not orders.lost:
+        some = some[: len(plans) + 1]
+        orders = OtherOrders(this, at, some)
+        found = orders.for_all()
+        if not found:
+            some, this.together[rigid_apart] = some[: len(plans)], len(plans)
+            orders = OtherOrders(this, at, some)
+        plans = found or plans
+    if len(plans) > 1:
+        plans = orders.cheapest(plans)
+    if orders.lost:
+        return this.lost(len(some))
+    if plans:
+        this.take(plans, some)
+    else:
+        this.known.ahead.add(at)
+        this.known.found[at] = orders.first
+    return len(plans)

@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 
 from pipeline.actions.backoff import GangGroup
+from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation
@@ -57,6 +58,22 @@ def rigid_of_one_rank(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[Gan
         found.append(one)
         kinds.append(kind)
     return found if len(set(kinds)) > 1 and len(found) <= MOST_RANKED else []
+
+
+def rigid_apart(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
+    """The leading gang groups that are podgroups of one rank, need all of their tasks, and each need a domain.
+
+    They ask for the same level; all of their tasks wait. None if there is only one, or if there are many.
+    """
+    found, rank = list[GangGroup](), None
+    for one, kind in kinds_in_turn(snapshot, islice(some, MOST_RANKED + 1)):
+        if kind is None or kind.required_level == NONE or kind.minimum != kind.waiting or rank not in (None, kind.rank):
+            break
+        if len(snapshot.tasks_of(one[0])) != kind.waiting:
+            break
+        found.append(one)
+        rank = kind.rank
+    return found if 1 < len(found) <= MOST_RANKED else []
 
 
 def of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanation:

@@ -9,15 +9,16 @@ import numpy as np
 
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.claims import closed_to
-from pipeline.actions.evicting.one_kind import MOST_TASKS, rigid_of_one_kind, rigid_of_one_rank
+from pipeline.actions.evicting.one_kind import MOST_TASKS, rigid_apart, rigid_of_one_kind, rigid_of_one_rank
 from pipeline.actions.progress import Progress, unheard
 from pipeline.actions.searching import Outcome
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, distinct
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct
 from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import Plan
+from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.placement.kinds import PodgroupKind, kind_of
 from pipeline.placement.serving_order import in_order, queue_depth, within_depth
 from pipeline.plugins.host import Host
@@ -89,7 +90,9 @@ class Pass:
         #: By gang group the nodes (int64[M]) that are closed to it; mostly all have the same list.
         self._closed: list[Rows] = closed_to(host, progress.setup.closed, self.gang_groups)
         self.known = SinceLastPlan(host, _AHEAD)
-        self.together: dict[Leading, int] = dict.fromkeys((rigid_of_one_rank, rigid_of_one_kind), MOST_TASKS)
+        self.together: dict[Leading, int] = dict.fromkeys(
+            (rigid_of_one_rank, rigid_of_one_kind, rigid_apart), MOST_TASKS
+        )
         self.victims: dict[GangGroup, Rows] = {}
 
     def narrow(self, some: Sequence[GangGroup], at: int, of_one: Leading) -> None:
@@ -154,6 +157,16 @@ class Pass:
     def search(self, attempt: Attempt) -> Outcome:
         """Search where the setup says."""
         return self.progress.setup.search.one(attempt, self.host_of(attempt))
+
+    def in_sum(self, plans: Sequence[Plan], requested: Longs) -> Price:
+        """The price of all victims of some plans on the state as it is, in units of ``requested`` (int64[R]).
+
+        The plans may lie in any domain.
+        """
+        snapshot, host = self.progress.snapshot, self.host
+        gone = np.sort(np.concatenate([NO_ROWS, *(plan.statement.evictions for plan in plans)]))
+        rank = host.price_rank(plans[0].statement.purpose, plans[0].statement.preemptor) if plans else None
+        return price_of(snapshot, gone, requested, lost_work(snapshot, host.context.now), rank, 0)
 
     def lost(self, many: int) -> int:
         """Leave the rest to the next cycle, since a search was lost; returns for how many gang groups it was."""

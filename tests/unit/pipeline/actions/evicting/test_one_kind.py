@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.actions.evicting.one_kind import MOST_RANKED, of_one_kind, rigid_of_one_rank
+from pipeline.actions.evicting.one_kind import MOST_RANKED, of_one_kind, rigid_apart, rigid_of_one_rank
 from tests.support.alike import UNLIKE
 from tests.support.builders import cluster, gang
 
@@ -47,3 +47,16 @@ def test_gangs_that_all_ask_for_the_same_and_many_gangs_are_not_served_by_rank()
 @pytest.mark.parametrize("other", [UNLIKE[at] for at in (2, 3, 4, 5, 6, 7, 8)])
 def test_what_is_of_another_rank_or_has_more_to_it_ends_the_row(other):
     assert ranked(gang(2, gpu=4), gang(1, gpu=4), other, gang(2, gpu=4)) == 2
+
+
+def apart(*gangs):
+    rows = [(row,) for row in range(len(gangs))]
+    return len(rigid_apart(cluster(NODES * 2, gangs, racks=[1, 1]), rows))
+
+
+def test_gangs_of_one_rank_that_need_a_domain_each_are_served_together_though_they_ask_for_different_things():
+    assert apart(gang(2, gpu=4, required_level=0), gang(1, gpu=4, required_level=0), gang(2, gpu=4)) == 2
+    assert apart(gang(2, gpu=4, required_level=0), gang(2, gpu=4, required_level=0, priority=1)) == 0
+    assert apart(gang(2, gpu=4), gang(2, gpu=4)) == 0
+    some = [gang(1, gpu=1, required_level=0)] * (MOST_RANKED + 1)
+    assert (apart(*some[1:]), apart(*some)) == (MOST_RANKED, 0)

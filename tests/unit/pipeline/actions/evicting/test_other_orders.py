@@ -1,0 +1,83 @@
+"""Gangs that need a rack each are served in another order where less is lost in sum, or more of them are served."""
+
+from typing import Any
+
+import pytest
+
+from actors.cli.simulate import Case, open_case
+from pipeline.cycle import Cycle, cycle
+
+GPU, NOW = "nvidia.com/gpu", 1_000_000.0
+
+
+def running(name: str, node: str, size: int, hours: float) -> dict[str, Any]:
+    task = {"name": name, "request": {GPU: size}, "status": "Running", "node": node}
+    return {"name": name, "queue": "q", "phase": "Running", "started": NOW - 3600 * hours, "tasks": [task]}
+
+
+def waiting(name: str, tasks: int, size: int) -> dict[str, Any]:
+    asked = [{"name": f"{name}-{at}", "request": {GPU: size}} for at in range(tasks)]
+    return {"name": name, "queue": "q", "priority": 9, "min_available": tasks, "phase": "Inqueue", "tasks": asked,
+            "topology": {"required": "rack"}}  # fmt: skip
+
+
+def case_of(gangs: list[dict[str, Any]], *, dear: int, profile: str = "default") -> Case:
+    """A rack ``cheap`` of 8 devices, whose work has run for an hour, and a rack of ``dear`` devices, for ten hours.
+
+    The gangs came in their order.
+    """
+    gangs = [one | {"created": at} for at, one in enumerate(gangs)]
+    work = [running(f"c{at}", "cheap", 1, 1.0) for at in range(8)]
+    work += [running(f"d{at}", "dear", 2, 10.0) for at in range(dear // 2)]
+    nodes = {"cheap": 8, "dear": dear}
+    return open_case({
+        "version": 1, "now": NOW, "policy": {"profile": profile, "actions": ["preempt"]},
+        "nodes": [{"name": name, "allocatable": {GPU: many, "pods": 99}} for name, many in nodes.items()],
+        "topology": {"levels": ["rack"], "domains": [
+            {"name": f"rack-{name}", "level": "rack", "nodes": [name]} for name in nodes
+        ]},
+        "queues": [{"name": "q", "deserved": {GPU: 8 + dear}}], "podgroups": [*work, *gangs],
+    })  # fmt: skip
+
+
+def decided(case: Case) -> tuple[Cycle, list[tuple[int, int, int]]]:
+    """The cycle, and for each plan its podgroup (counted from the first that waits), its node and its victims."""
+    done, work = cycle(case.snapshot, case.policy, case.now), int((case.snapshot.counts.running > 0).sum())
+    made = [plan.statement for plan in done.plans]
+    return done, [(one.preemptor - work, int(one.nominated_node[0]), len(one.evictions)) for one in made]
+
+
+def test_a_small_gang_leaves_the_cheap_rack_to_a_large_one_that_comes_after_it() -> None:
+    _, plans = decided(case_of([waiting("small", 2, 1), waiting("large", 4, 2)], dear=8))
+    assert plans == [(0, 1, 1), (1, 0, 8)]
+
+
+def test_a_small_gang_leaves_the_only_rack_to_a_large_one_that_fits_nowhere_else() -> None:
+    done, plans = decided(case_of([waiting("small", 2, 1), waiting("large", 4, 2)], dear=4))
+    assert plans == [(0, 1, 1), (1, 0, 8)]
+    assert done.unplaced == ()
+
+
+def test_each_takes_the_cheapest_where_that_is_cheapest_in_sum() -> None:
+    _, plans = decided(case_of([waiting("large", 4, 2), waiting("small", 2, 1)], dear=8))
+    assert plans == [(0, 0, 8), (1, 1, 1)]
+
+
+def test_a_gang_that_fits_nowhere_leaves_the_others_their_plans() -> None:
+    gangs = [waiting("small", 2, 1), waiting("vast", 9, 2), waiting("large", 4, 2)]
+    done, plans = decided(case_of(gangs, dear=8))
+    assert [podgroup for podgroup, _, _ in plans] == [0, 2]
+    assert [one.gang_group[0] for one in done.unplaced] == [done.starving[1][0]]
+
+
+@pytest.mark.parametrize("first", ["small", "large"])
+def test_the_order_of_arrival_decides_who_is_served_where_there_is_room_for_one(first: str) -> None:
+    sizes = {"small": (3, 2), "large": (4, 2)}
+    gangs = [waiting(name, *sizes[name]) for name in sorted(sizes, key=lambda name: name != first)]
+    _, plans = decided(case_of(gangs, dear=2))
+    assert plans == [(0, 0, 2 * sizes[first][0])]
+
+
+def test_policies_that_keep_the_order_of_bundles_serve_one_after_the_other() -> None:
+    _, plans = decided(case_of([waiting("small", 2, 1), waiting("large", 4, 2)], dear=8, profile="volcano"))
+    assert [node for _, node, _ in plans[:1]] == [0]
