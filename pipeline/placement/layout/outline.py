@@ -23,9 +23,18 @@ class Slice:
 
     def regions(self, group: Group) -> tuple[Longs, Longs]:
         """Regions by the preferred and by the required level of a group: int64[P, 2] each."""
-        whole = np.array([[0, self.stop - self.start]])
-        required = whole if group.required == NONE else self._cut(whole, group.required, group.fixed)
-        return whole[:0] if group.preferred == NONE else self._cut(required, group.preferred, group.fixed), required
+        asked = group.required, group.preferred, group.fixed.tobytes()
+        if asked not in self._known:  # siblings mostly ask for the same
+            whole = np.array([[0, self.stop - self.start]])
+            required = whole if group.required == NONE else self._cut(whole, group.required, group.fixed)
+            preferred = required[:0] if group.preferred == NONE else self._cut(required, group.preferred, group.fixed)
+            self._known[asked] = preferred, required
+        return self._known[asked]
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int, bytes], tuple[Longs, Longs]]:
+        """What ``regions`` answered."""
+        return {}
 
     def _cut(self, regions: Longs, level: int, fixed: Rows) -> Longs:
         """Parts of regions in one domain each of the level that holds ``fixed``, in the order of their nodes."""

@@ -11,7 +11,8 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.kernels import linked, writing
 from pipeline.placement.layout.region_slots import to_front
-from pipeline.placement.layout.room_left import RoomLeft, count_slots, place
+from pipeline.placement.layout.regions_of_parts import AskedOfRegions
+from pipeline.placement.layout.room_left import AskedOfRoom, RoomLeft, count_slots, place
 
 #: In a list of what to place inside a group: its tasks that are in no inner group.
 OWN = -1
@@ -46,6 +47,33 @@ class GroupTree(NamedTuple):
     depth: int
 
 
+class AskedPlaces(NamedTuple):
+    """What a gang asks of a slice of nodes, if nothing but resources, nodes and regions matters to its tasks.
+
+    Attributes
+    ----------
+    first
+        The slice begins at this node.
+    usable: bool[S, n]
+        Nodes that each shape may use.
+    regions
+        What its parts ask of regions.
+    tree
+        Its groups; siblings are in no order yet.
+    room
+        Its tasks by shape.
+    trials
+        How many regions may be tried for all groups together.
+    """
+
+    first: int
+    usable: Bools
+    regions: AskedOfRegions
+    tree: GroupTree
+    room: AskedOfRoom
+    trials: int
+
+
 class _GroupWalk(NamedTuple):
     """The groups on the way from the gang to the group that is placed, by depth.
 
@@ -61,6 +89,8 @@ class _GroupWalk(NamedTuple):
         Regions for the next inner group.
     many, tried: int64[depth]
         How many these are, NONE while they are not known; how many were tried.
+    chosen: int64[G, 2]
+        The region in which each group was last begun: its first node, and the one after its last.
     left, usable, cards_left, held, slots
         The room before anything of the group was placed, see ``RoomLeft``.
     """
@@ -74,6 +104,7 @@ class _GroupWalk(NamedTuple):
     region: Longs
     many: Rows
     tried: Rows
+    chosen: Longs
     left: Longs
     usable: Bools
     cards_left: Longs
@@ -92,6 +123,12 @@ def settled(tree: GroupTree, room: RoomLeft, trials: int) -> Longs:
     trials
         How many regions may be tried for all groups together.
     """
+    return settled_with_regions(tree, room, trials)[0]
+
+
+@linked
+def settled_with_regions(tree: GroupTree, room: RoomLeft, trials: int) -> tuple[Longs, Longs]:
+    """The same, and the region of each group, int64[G, 2]: its first node, and the one after its last."""
     count_slots(room)
     walk, depth = _begun(tree, room), 0
     taken = np.zeros((len(tree.own), len(room.request), len(room.left)), np.int64)
@@ -100,7 +137,7 @@ def settled(tree: GroupTree, room: RoomLeft, trials: int) -> Longs:
         group, at = walk.group[depth], walk.at[depth]
         if at == tree.begin[group + 1] - tree.begin[group]:  # all inside the group is placed
             if depth == 0:
-                return taken
+                return taken, walk.chosen
             depth -= 1
             walk.at[depth] += 1
             walk.many[depth] = NONE
@@ -124,7 +161,7 @@ def settled(tree: GroupTree, room: RoomLeft, trials: int) -> Longs:
         _restore(walk, depth, room)
         if walk.moved[depth, inner] or inner == walk.order[depth, 0] or trials <= 0:
             if depth == 0:
-                return taken[:0]
+                return taken[:0], walk.chosen
             depth -= 1  # to the next region of the group
             continue
         walk.moved[depth, inner] = True
@@ -152,6 +189,7 @@ def _begun(tree: GroupTree, room: RoomLeft) -> _GroupWalk:
         region=np.zeros((deep, widest, 2), np.int64),
         many=np.zeros(deep, np.int64),
         tried=np.zeros(deep, np.int64),
+        chosen=np.zeros((groups, 2), np.int64),
         left=np.empty((deep, nodes, room.left.shape[1]), np.int64),
         usable=np.empty((deep, shut, nodes), np.bool_),
         cards_left=np.empty((deep, parts, room.cards.shape[1]), np.int64),
@@ -166,6 +204,7 @@ def _enter(walk: _GroupWalk, depth: int, group: int, first: int, last: int, tree
     begin, end = tree.begin[group], tree.begin[group + 1]
     walk.group[depth], walk.first[depth], walk.last[depth] = group, first, last
     walk.at[depth], walk.many[depth] = 0, NONE
+    walk.chosen[group, 0], walk.chosen[group, 1] = first, last
     walk.order[depth, : end - begin] = tree.todo[begin:end]
     walk.moved[depth] = False
     walk.left[depth, first:last] = room.left[first:last]

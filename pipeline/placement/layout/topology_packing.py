@@ -24,9 +24,14 @@ from pipeline.placement.layout.outline import Outline, Slice
 from pipeline.placement.layout.packing import place_classes
 from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each, in_order
 from pipeline.placement.layout.region_slots import TRIALS_A_PART
-from pipeline.placement.layout.regions_of_parts import AskedOfRegions, may_find_regions, placed_in_regions
+from pipeline.placement.layout.regions_of_parts import (
+    NOT_ASKED,
+    AskedOfRegions,
+    may_find_regions,
+    placed_in_regions,
+)
 from pipeline.placement.layout.room_left import AskedOfRoom, RoomLeft, asked_of_room, room_left, share
-from pipeline.placement.layout.settled_groups import settled
+from pipeline.placement.layout.settled_groups import AskedPlaces, settled
 from pipeline.placement.need import Need
 from pipeline.records import replace
 
@@ -164,6 +169,21 @@ class Packing:
             return partial(outline.nodes, taken)
         found = one_by_one(self.snapshot.topology, start, outline.groups, outline.group, outline.kind, there)
         return partial(np.add, start, found) if len(found) else None
+
+    @cached_property
+    def asked_places(self) -> AskedPlaces | None:
+        """What is asked of the slice, if only resources, nodes and regions matter; None if anything else does.
+
+        None as well where counts say where tasks go, or so few tasks that they are tried one by one.
+        """
+        heeds = self._repels or any(self._on_card.tolist()) or not (self._is_new or self.need.plain)
+        if heeds or few_enough(self.need.minimum, self.stop - self.start):
+            return None
+        outline, regions = self._outline, self.asked or NOT_ASKED
+        if outline is None or (outline.alike and len(outline.groups) > 1):
+            return None
+        tree, trials = outline.tree(np.zeros(outline.kinds)), TRIALS_A_PART * len(outline.groups)
+        return AskedPlaces(self.start, self._open, regions, tree, self._asked_of_room, trials)
 
     def _outline_after(self, leaving: Rows) -> Outline | None:
         """The groups and their tasks; None if a part has tasks outside the slice."""

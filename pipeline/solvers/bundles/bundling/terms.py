@@ -13,7 +13,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets, Podgroups
 from pipeline.decision.headroom import LineLimits
 from pipeline.decision.price import in_units, needed_by
-from pipeline.keeping import cached_property
+from pipeline.keeping import Keeping, cached_property
 from pipeline.kernels import in_halves, writing
 from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions, parts_in_regions, scarcest
@@ -35,7 +35,7 @@ _ENTRIES_FOR_TWO = 400_000
 
 
 @dataclass(frozen=True)
-class BundleSearch:
+class BundleSearch(Keeping):
     """One preemptor, one purpose.
 
     Attributes

@@ -5,7 +5,7 @@ cards and parts with another topology of their own they are only necessary, and 
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -14,11 +14,14 @@ from pipeline.cluster.counted.counting import add_requests
 from pipeline.keeping import cached_property
 from pipeline.placement.layout.packing import node_slots, place_classes
 from pipeline.placement.layout.region_slots import NO_REGIONS, PartsInRegions, RegionSlots, slots_by_region
+from pipeline.placement.layout.settled_groups import AskedPlaces
 from pipeline.placement.layout.topology_packing import Packing
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.cover import come_back, lead, leave, reprieve, suffices
+from pipeline.solvers.bundles.covering.placing.kept_places import KeptPlaces, find_places, no_places
+from pipeline.solvers.bundles.covering.placing.returns import go_again, placed_return
 
 
 class Leaving(Protocol):
@@ -30,6 +33,9 @@ class Leaving(Protocol):
         ...
 
 
+Left = TypeVar("Left", bound=Leaving)
+
+
 def _by_region(parts: PartsInRegions | None, nodes: tuple[int, int], slots: Longs) -> RegionSlots:
     """The slots int64[n] of the nodes from the first up to the second by region."""
     if parts is None:
@@ -37,6 +43,19 @@ def _by_region(parts: PartsInRegions | None, nodes: tuple[int, int], slots: Long
     sizes, outer, base, first, by_region, whole = slots_by_region(parts, *nodes, slots)
     here = parts._replace(size=parts.size[:sizes], around=parts.around[:outer])
     return RegionSlots(here, base, first, by_region, whole)
+
+
+def packing_in(search: BundleSearch, domain: int) -> Packing:
+    """What is known about places for the need in a domain before its room is."""
+    known = search.answers(packing_in)
+    if domain not in known:
+        need, columns, (first, last) = search.need, search.columns, search.nodes_of(domain)
+        if columns.request is not need.request:
+            need = replace(need, request=frozen(columns.request[:, : columns.without_cards], np.int64))
+        closes = search.repulsion is not None and search.repulsion.only_closes
+        allowed = np.ascontiguousarray(search.open[:, first:last])
+        known[domain] = Packing(need, allowed, first, last, search.snapshot, closes, search.asked_of_regions)
+    return known[domain]
 
 
 class FreeRoom:
@@ -52,13 +71,11 @@ class FreeRoom:
         snapshot, need, allowed = search.snapshot, search.need, search.open
         interchangeable = bool(search.interchangeable(np.array([domain]))[0])
         first, last = search.nodes_of(domain)
-        self._snapshot, self._need, self._allowed, self._asked = snapshot, need, allowed, search.asked_of_regions
+        self._search, self._domain, self._need, self._allowed = search, domain, need, allowed
         #: Entries that deny nodes to the gang while they stay; no rows if there are none.
         self._denies = np.zeros(0, bool)
         if search.repulsion is not None:
             self._denies = search.repulsion.denies[snapshot.occupancy.task]
-        #: Whether anti-affinity is counted as a resource, and nothing else of it is to be asked.
-        self._closes = search.repulsion is not None and search.repulsion.only_closes
         self._first, self._last = first, last
         columns = search.columns
         #: Resources that are no cards, which are placed apart.
@@ -96,34 +113,29 @@ class FreeRoom:
         """int64[n, R]: what nodes have at present, without their cards."""
         return np.ascontiguousarray(self.ground.room[:, : self._resources])
 
-    @cached_property
+    @property
     def _packing(self) -> Packing:
-        allowed = np.ascontiguousarray(self._allowed[:, self._first : self._last])
-        need = self._need
-        if self._request is not need.request:
-            need = replace(need, request=frozen(self._request[:, : self._resources], np.int64))
-        return Packing(need, allowed, self._first, self._last, self._snapshot, self._closes, self._asked)
+        return packing_in(self._search, self._domain)
 
     def places(self, leaving: Leaving) -> bool:
         """Whether the minimum can be placed at present; the placement is kept."""
         if self.exact or not self.enough:
             return self.enough and (len(self.ground.by_region.parts.size) == 0 or bool(suffices(self.ground)))
-        need, room = self._need, self.ground.room
-        used = np.zeros_like(room)
-        if self._simple:
-            taken = place_classes(self._request, need.count, self._allowed[:, self._first : self._last], room)
-            if taken.sum() < need.minimum:
-                return False
-            used = taken.T @ self._request
-        else:
-            nodes = self._nodes(leaving)
-            if nodes is None:
-                return False
-            if self._carded:  # ``_used`` says nothing of cards, so every return is in doubt
-                return True
-            add_requests(used, nodes - self._first, need.shape[: need.minimum], self._request, 1)
-        self._used = used
+        if self._places is not None:
+            return bool(find_places(*self._places, self.ground.room))
+        need, nodes = self._need, self._nodes(leaving)
+        if nodes is None:
+            return False
+        if not self._carded:  # ``_used`` says nothing of cards, so every return is in doubt
+            self._used = np.zeros_like(self.ground.room)
+            add_requests(self._used, nodes - self._first, need.shape[: need.minimum], self._request, 1)
         return True
+
+    @cached_property
+    def _places(self) -> tuple[AskedPlaces, KeptPlaces] | None:
+        """The places of tasks, if only resources, nodes and regions matter to them."""
+        asked = None if self.exact or self._carded else self._packing.asked_places
+        return None if asked is None else (asked, no_places(asked))
 
     def _nodes(self, leaving: Leaving) -> Rows | None:
         """As ``arranged``; victims are listed only where something besides their room matters."""
@@ -169,25 +181,53 @@ class FreeRoom:
             come_back(bundles.entry[edge[1] : edge[0]], self.ground)
         return to
 
-    def reprieve(self, units: Units, works: Callable[[Bools], bool] | None, *, lawful: bool = False) -> Bools:
-        """Reprieve units one by one while ``works(returned)``: bool[U], which returned.
+    def reprieve(
+        self,
+        units: Units,
+        left: Callable[[Bools], Left] | None,
+        permits: Callable[[Left], bool] | None = None,
+    ) -> Bools:
+        """Reprieve units one by one while the minimum can be placed: bool[U], which returned.
 
-        Without ``works`` slots decide, and one pass suffices, since slots only fall as units return. With it, passes
-        are repeated until no unit can return. ``lawful``: ``works`` must be asked about every return.
+        Without ``left`` slots decide, and one pass suffices, since slots only fall as units return. With it, passes
+        are repeated until no unit can return.
+
+        Parameters
+        ----------
+        left
+            What leaves once some units (bool[U]) have returned.
+        permits
+            Asked about every return as well.
         """
-        returned = np.zeros(len(units.stop), np.bool_)
-        certain = works is None
+        returned, many = np.zeros(len(units.stop), np.bool_), len(units.stop)
         while True:
             before, at = int(returned.sum()), 0
             while True:
-                used = self._used[:0] if lawful else self._used
-                at = int(reprieve(at, units, returned, certain, used, self._denies, self.ground))
-                if at == len(units.stop):
+                at = self._next_return(at, units, returned, slots_decide=left is None, asks=permits is not None)
+                if at == many:
                     break
                 returned[at] = True
-                if works is not None and not works(returned):
+                if left is not None and not self._may_leave(left(returned), permits):
                     returned[at] = False
-                    self.leave(units.entry[units.stop[at - 1] if at else 0 : units.stop[at]])
+                    self._go_again(units.entry[units.stop[at - 1] if at else 0 : units.stop[at]])
                 at += 1
-            if certain or int(returned.sum()) == before:
+            if left is None or int(returned.sum()) == before:
                 return returned
+
+    def _next_return(self, begin: int, units: Units, returned: Bools, *, slots_decide: bool, asks: bool) -> int:
+        """The next unit from ``begin`` on whose return is in doubt; those before it are decided."""
+        if self._places is not None and not slots_decide:
+            return int(placed_return(begin, units, returned, asks, *self._places, self.ground))
+        used = self._used[:0] if asks else self._used
+        return int(reprieve(begin, units, returned, slots_decide, used, self._denies, self.ground))
+
+    def _may_leave(self, leaving: Left, permits: Callable[[Left], bool] | None) -> bool:
+        """Whether no more need leave: the minimum can be placed, and what else is asked permits it."""
+        return (self._places is not None or self.places(leaving)) and (permits is None or permits(leaving))
+
+    def _go_again(self, some: Rows) -> None:
+        """Undo the return of entries."""
+        if self._places is None:
+            self.leave(some)
+        else:
+            go_again(some, *self._places, self.ground)

@@ -191,11 +191,12 @@ def _least(here: DomainBundles, free: FreeRoom, *, by_limits: bool, by_law: bool
     limited = by_limits and search.exceeded is not None
     least = least_leading(search, bundles) if limited else 0
 
-    def works(chosen: Chosen | _Returning) -> bool:
-        return free.places(chosen) and (not limited or chosen.relieves()) and (not by_law or chosen.lawful())
+    def permits(chosen: Chosen | _Returning) -> bool:
+        return (not limited or chosen.relieves()) and (not by_law or chosen.lawful())
 
     def leading_work(count: int) -> bool:
-        return works(all_of(search, domain, first(bundles, count)))
+        chosen = all_of(search, domain, first(bundles, count))
+        return free.places(chosen) and permits(chosen)
 
     count = NONE if least == NONE else free.cover(bundles, leading_work, least)
     if count == NONE:
@@ -203,9 +204,9 @@ def _least(here: DomainBundles, free: FreeRoom, *, by_limits: bool, by_law: bool
     terms, leading = search.terms, first(bundles, count)
     units = units_of(leading, terms.entries, terms.groups, terms.rules, search.seats())
 
-    def still_works(returned: Bools) -> bool:
-        return works(_Returning(search, domain, leading, units, returned))
+    def left(returned: Bools) -> _Returning:
+        return _Returning(search, domain, leading, units, returned)
 
-    returned = free.reprieve(units, still_works, lawful=by_law or limited)
+    returned = free.reprieve(units, left, permits if by_law or limited else None)
     cost = cost_of(leading, units, returned, terms, search.seats())
     return Outcome(True, leading, units, returned, cost)

@@ -183,11 +183,11 @@ def _placing(here: DomainBundles, found: Selection, mine: Rows, podgroup: int) -
     search, domain, each = here.search, here.domain, np.arange(len(mine))
     free, broken = _cleared(here, found), found.broken[found.broken != podgroup]
 
-    def places(returned: Bools) -> bool:
-        return free.places(Chosen(search, domain, found.entry[~is_among(found.entry, mine[returned])], broken))
+    def left(returned: Bools) -> Chosen:
+        return Chosen(search, domain, found.entry[~is_among(found.entry, mine[returned])], broken)
 
     units = Units(each + 1, mine, np.full(len(mine), NONE, np.int64), each)
-    return free.reprieve(units, None if free.exact else places)
+    return free.reprieve(units, None if free.exact else left)
 
 
 def _selection_without(here: DomainBundles, found: Selection, back: Rows, kept: Rows) -> Selection | None:

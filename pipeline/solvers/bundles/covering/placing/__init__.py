@@ -1,0 +1,1 @@
+"""A gang is placed in one domain while victims return to it: its places are kept, and found anew where needed."""

@@ -1,0 +1,255 @@
+"""Places of a gang that are kept while the room around them shrinks, so that few of its tasks are placed anew.
+
+Nodes lose room as victims return to them. What regions have for parts is counted on these nodes again, and refuses
+most returns. After another one only tasks whose node has too little room are moved, each within the region of its
+part; where they find no place there, the gang is laid out anew, as by ``topology_packing``. So a return costs what
+changes, as in large neighbourhood search (Shaw 1998) with the smallest neighbourhood.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
+from pipeline.cluster.counted.counting import free
+from pipeline.kernels import inlined, kernel, linked, writing
+from pipeline.placement.layout.packing import placed_classes
+from pipeline.placement.layout.regions_of_parts import may_hold_all, offer
+from pipeline.placement.layout.room_left import RoomLeft
+from pipeline.placement.layout.settled_groups import OWN, AskedPlaces, GroupTree, settled_with_regions
+
+
+class KeptPlaces(NamedTuple):
+    """The places that are kept; columns change in place.
+
+    Attributes
+    ----------
+    found: int64[1]
+        1 while there are places.
+    column: int64[L, n]
+        The region of each node among those of a level; NONE for a node in none. Does not change.
+    have, offered: int64[L, S + 1, Q], int64[L, S + 1, n]
+        What regions have for parts, and how much of it is on each node.
+    taken: int64[G, S, n]
+        How many tasks of each group and shape go to each node.
+    region: int64[G, 2]
+        The region of each group: its first node, and the one after its last.
+    used: int64[n, R]
+        What these tasks take of each node.
+    """
+
+    found: Longs
+    column: Longs
+    have: Longs
+    offered: Longs
+    taken: Longs
+    region: Longs
+    used: Longs
+
+
+@kernel
+def _columns(asked: AskedPlaces) -> Longs:
+    """See ``KeptPlaces.column``."""
+    nodes = asked.usable.shape[1]
+    column = np.full((len(asked.regions.amount), nodes), NONE, np.int64)
+    for level in range(len(column)):
+        number, region = 0, asked.regions.region[level, asked.first : asked.first + nodes]
+        for n in range(nodes):
+            number += int(n > 0 and region[n] != region[n - 1])
+            if region[n] != NONE:
+                column[level, n] = number
+    return column
+
+
+def no_places(asked: AskedPlaces) -> KeptPlaces:
+    """No places yet."""
+    column, (shapes, resources) = _columns(asked), asked.room.request.shape
+    levels, nodes = column.shape
+    groups, rows, widest = len(asked.tree.own), asked.regions.amount.shape[1], int(column.max(initial=0)) + 1
+    return KeptPlaces(
+        np.zeros(1, np.int64), column,
+        np.zeros((levels, rows, widest), np.int64), np.zeros((levels, rows, nodes), np.int64),
+        np.zeros((groups, shapes, nodes), np.int64), np.zeros((groups, 2), np.int64),
+        np.zeros((nodes, resources), np.int64),
+    )  # fmt: skip
+
+
+@writing("kept")
+def find_places(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
+    """Look for places of all tasks in the ``room`` int64[n, R] of the nodes; those that are found are kept."""
+    count_offers(asked, kept, room)
+    kept.found[0] = 0
+    return _may_be_held(asked, kept) and _laid_out(asked, kept, room)
+
+
+@linked
+def find_places_without(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
+    """Look for places of all tasks after some nodes (int64[K]) lost room; those that are found are kept.
+
+    What regions have is counted again; the caller has it counted once more where nodes get their room back.
+    """
+    offer_again(nodes, asked, kept, room)
+    if kept.found[0] and not _are_short(nodes, kept, room):
+        return True
+    if not _may_be_held(asked, kept):
+        return False
+    return (kept.found[0] == 1 and _put_right(nodes, asked, kept, room)) or _laid_out(asked, kept, room)
+
+
+# -- what regions have -------------------------------------------------------------------------------------------------
+
+
+@linked
+def count_offers(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> None:
+    """Count what regions have for parts in the room of all nodes."""
+    kept.have[:], kept.offered[:] = 0, 0
+    if len(kept.have) > 0:
+        offer_again(np.arange(len(room)), asked, kept, room)
+
+
+@linked
+def offer_again(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> None:
+    """Count again what regions have on some nodes (int64[K])."""
+    if len(kept.have) == 0:
+        return
+    levels, rows, _ = kept.have.shape
+    there = np.zeros((levels, rows), np.int64)
+    for i in range(len(nodes)):
+        n = nodes[i]
+        if i > 0 and n == nodes[i - 1]:
+            continue
+        offer(asked.regions, asked.usable, room, n, there)
+        for level in range(levels):
+            region = kept.column[level, n]
+            for row in range(rows if region != NONE else 0):
+                kept.have[level, row, region] += there[level, row] - kept.offered[level, row, n]
+                kept.offered[level, row, n] = there[level, row]
+
+
+@inlined
+def _may_be_held(asked: AskedPlaces, kept: KeptPlaces) -> bool:
+    """Whether regions have enough for all parts; if not, some part finds none."""
+    return len(kept.have) == 0 or may_hold_all(asked.regions, kept.have)
+
+
+# -- places ------------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def _is_short(n: int, kept: KeptPlaces, room: Longs) -> bool:
+    """Whether a node has too little room for the tasks that go there."""
+    short = False
+    for r in range(kept.used.shape[1]):
+        short |= kept.used[n, r] > 0 and kept.used[n, r] > room[n, r]
+    return short
+
+
+@inlined
+def _are_short(nodes: Rows, kept: KeptPlaces, room: Longs) -> bool:
+    short = False
+    for n in nodes:
+        short |= _is_short(n, kept, room)
+    return short
+
+
+@inlined
+def _take(group: int, kind: int, n: int, many: int, asked: AskedPlaces, kept: KeptPlaces) -> None:
+    """Let some more tasks of a group and kind go to a node, or fewer."""
+    kept.taken[group, kind, n] += many
+    for r in range(kept.used.shape[1]):
+        kept.used[n, r] += many * asked.room.request[kind, r]
+
+
+@linked
+def _put_right(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
+    """Move the tasks of those of some nodes that have too little room; if one finds no place, nothing changes."""
+    (groups, kinds, _), resources = kept.taken.shape, kept.used.shape[1]
+    lifted, most = np.zeros((groups, kinds), np.int64), 0
+    for n in nodes:
+        most += kept.taken[:, :, n].sum()
+    moved, many = np.empty((2 * most, 4), np.int64), 0
+    for n in nodes:
+        if not _is_short(n, kept, room):
+            continue
+        for group in range(groups):
+            for kind in range(kinds):
+                here = kept.taken[group, kind, n]
+                if here > 0:
+                    _take(group, kind, n, -here, asked, kept)
+                    lifted[group, kind] += here
+                    moved[many] = group, kind, n, -here
+                    many += 1
+    for group in range(groups):
+        if not lifted[group].any():
+            continue
+        first, last = kept.region[group]
+        left = room[first:last, :resources] - kept.used[first:last]
+        placed = placed_classes(asked.room.request, lifted[group], asked.usable[:, first:last].copy(), left)
+        if placed.sum() < lifted[group].sum():
+            for i in range(many):
+                _take(moved[i, 0], moved[i, 1], moved[i, 2], -moved[i, 3], asked, kept)
+            return False
+        for kind in range(kinds):
+            for at in np.flatnonzero(placed[kind]):
+                _take(group, kind, first + at, placed[kind, at], asked, kept)
+                moved[many] = group, kind, first + at, placed[kind, at]
+                many += 1
+    return True
+
+
+@linked
+def _laid_out(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
+    """Lay out all tasks; without success nothing changes."""
+    nodes, kinds, request = len(room), len(asked.usable), asked.room.request
+    left = room[:, : request.shape[1]].copy()
+    size = _shares(request, left)
+    there = RoomLeft(
+        request=request,
+        on_card=asked.room.on_card,
+        biggest=np.argsort(-size, kind="mergesort"),
+        carded=asked.room.carded,
+        conflict=asked.room.conflict,
+        domains=asked.room.domains,
+        cards=np.zeros((nodes, 0), np.int64),
+        left=left,
+        usable=asked.usable.copy(),
+        cards_left=np.zeros((nodes, 0), np.int64),
+        held=np.zeros((nodes, kinds), np.int64),
+        slots=np.zeros((kinds, nodes), np.int64),
+    )
+    taken, region = settled_with_regions(_in_order(asked.tree, size), there, asked.trials)
+    if len(taken) == 0:
+        return False
+    kept.found[0] = 1
+    kept.taken[:], kept.region[:], kept.used[:] = taken, region, room[:, : request.shape[1]] - there.left
+    return True
+
+
+@linked
+def _shares(request: Longs, left: Longs) -> Floats:
+    """The same as ``room_left.share``."""
+    there, result = free(left), np.zeros(len(request))
+    for kind in range(len(request)):
+        for r in range(request.shape[1]):
+            result[kind] = max(result[kind], request[kind, r] / max(there[r], 1))
+    return result
+
+
+@linked
+def _in_order(tree: GroupTree, size: Floats) -> GroupTree:
+    """The tree; of siblings, the one that asks for the largest part of the room comes first.
+
+    ``size`` float64[M]: the share of the room that a task of each kind takes.
+    """
+    todo, asked = tree.todo.copy(), np.zeros(len(tree.own))
+    for group in range(len(asked)):
+        for kind in range(len(size)):
+            asked[group] += tree.total[group, kind] * size[kind]
+    for group in range(len(asked)):
+        for begin in range(tree.begin[group] + 1, tree.begin[group + 1]):
+            one, at = todo[begin], begin
+            while one != OWN and at > tree.begin[group] and asked[todo[at - 1]] < asked[one]:
+                todo[at] = todo[at - 1]
+                at -= 1
+            todo[at] = one
+    return GroupTree(tree.own, tree.total, todo, tree.begin, tree.region, tree.edge, tree.depth)
