@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Floats, Ids, Longs, Rows, frozen, sealed
-from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.one_by_one import few_enough
@@ -30,11 +29,12 @@ def parts_in_regions(need: Need, snapshot: Snapshot) -> PartsInRegions | None:
 
     That is if all tasks are alike and none of their podgroups runs, and if all parts that ask for more than the domain
     require the same level. They may also all lie in outer parts that require another one, if these have no other tasks.
+    Cards and anti-affinity have to be counted in slots.
     """
-    if need.plain or len(need.shapes) > 1 or snapshot.shapes.on_card[need.shapes].any():
+    if need.plain or len(need.shapes) > 1:
         return None
     have, rows, grouping = snapshot.counts, list(need.podgroups), groups_of(need, snapshot, NO_ROWS)
-    if grouping is None or (have.running[rows] + have.waiting[rows]).any() or concerns(snapshot, need.tasks):
+    if grouping is None or (have.running[rows] + have.waiting[rows]).any():
         return None
     groups, of = grouping
     if len(groups) == 1 or (each := in_one_region_each(groups)) is None:
@@ -49,6 +49,8 @@ def parts_in_regions(need: Need, snapshot: Snapshot) -> PartsInRegions | None:
     equal = bool((size == size[0]).all())
     if len(outer) and few_enough(need.minimum, 0):
         return None
+    if snapshot.shapes.on_card[need.shapes].any() and (len(outer) or not equal):
+        return None  # these are laid out in another way, which may find none where slots say that there is one
     region = regions_at(snapshot, groups[inner[0]].required)
     wide = regions_at(snapshot, groups[outer[0]].required) if len(outer) else region[:0]
     if len(outer) and (size.sum() < need.minimum or ((region == NONE) | (wide == NONE)).any()):

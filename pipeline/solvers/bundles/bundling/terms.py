@@ -256,8 +256,10 @@ class BundleSearch(Keeping):
     @cached_property
     def parts(self) -> PartsInRegions | None:
         """The parts of the need that go into one region each, if slots say whether they fit."""
-        apart = None if self.repulsion is None else self.repulsion.apart
-        return apart or parts_in_regions(self.need, self.snapshot)
+        repulsion = self.repulsion
+        if repulsion is not None and not repulsion.only_closes:
+            return repulsion.apart
+        return parts_in_regions(self.need, self.snapshot)
 
     @cached_property
     def asked_of_regions(self) -> AskedOfRegions | None:

@@ -1,24 +1,29 @@
 """The nodes of one domain while victims leave: where slots alone decide, tasks go where the general way puts them."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from actors.benchmarks.figures import attempt_on
 from actors.fleets.generated import GangSpec, generate
 from actors.fleets.mixed import MIXED
-from pipeline.cluster.arrays import NO_ROWS
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.placement.layout.topology_packing import Packing
 from pipeline.placement.need import need_of
 from pipeline.propose import host_of
+from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.search import search_of
 from tests.support.builders import Gang, Task, cluster, searching
 
 
-def search_for(gang: GangSpec, mixed: str | None = None) -> BundleSearch:
-    fleet = generate(40, gang)
-    attempt = attempt_on(fleet if mixed is None else MIXED[mixed](fleet, gang=True))
+def search_for(gang: GangSpec, *mixed: str) -> BundleSearch:
+    fleet = generate(40, gang, queues=0)
+    for one in mixed:
+        fleet = MIXED[one](fleet, gang=True)
+    attempt = attempt_on(fleet)
     return search_of(attempt, host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False))
 
 
@@ -41,6 +46,73 @@ def test_tasks_that_are_alike_go_where_the_general_way_puts_them(tasks: int, gpu
 @pytest.mark.parametrize("mixed", ["shapes", "subgroups", "cards", "affinity"])
 def test_slots_alone_do_not_say_where_a_gang_goes_that_asks_for_more(mixed: str) -> None:
     assert not search_for(GangSpec(16, 1), mixed).only_slots
+
+
+@dataclass(frozen=True)
+class Gone:
+    """Entries that leave."""
+
+    search: BundleSearch
+    entry: Rows
+
+    @property
+    def victims(self) -> Rows:
+        return np.sort(self.search.snapshot.occupancy.task[self.entry])
+
+
+def left_at_random(search: BundleSearch, domain: int, draw: np.random.Generator) -> tuple[FreeRoom, Gone]:
+    """A domain after some of its candidates left."""
+    first, last = search.nodes_of(domain)
+    placed = search.snapshot.placed
+    here = np.flatnonzero((placed.node >= first) & (placed.node < last) & search.terms.entries.candidate)
+    gone = draw.permutation(here)[: draw.integers(0, len(here) + 1)]
+    free = FreeRoom(search, domain)
+    free.leave(gone)
+    return free, Gone(search, gone)
+
+
+@pytest.mark.parametrize("other", ["cards", "affinity"])
+def test_slots_say_whether_subgroups_find_racks_if_their_tasks_share_cards_or_are_repelled(other: str) -> None:
+    search = search_for(GangSpec(64, 1), "subgroups", other)
+    assert search.parts is not None
+    draw, seen = np.random.default_rng(1), set[bool]()
+    for domain in np.flatnonzero(search.snapshot.topology.tier > 1).tolist() * 20:
+        free, gone = left_at_random(search, domain, draw)
+        assert free.exact
+        places = free.places(gone)
+        assert places == (free.arranged(gone.victims) is not None)
+        seen.add(places)
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("mixed", [("shapes",), ("subgroups", "shapes")])
+def test_with_what_returns_to_it_a_gang_of_several_shapes_is_placed(mixed: tuple[str, ...]) -> None:
+    search = search_for(GangSpec(64, 1), *mixed)
+    draw, returned = np.random.default_rng(2), 0
+    for domain in np.flatnonzero(search.snapshot.topology.tier > 1).tolist() * 5:
+        free, gone = left_at_random(search, domain, draw)
+        if not free.places(gone):
+            continue
+        assert not free.exact
+        each, room = np.arange(len(gone.entry)), free.ground.room.copy()
+        units = Units(each + 1, gone.entry, np.full(len(each), NONE, np.int64), each)
+        back = free.reprieve(units, lambda back, gone=gone: Gone(search, gone.entry[~back]))  # type: ignore[misc]
+        returned += int(back.sum())
+        last = Gone(search, gone.entry[~back])
+        assert free.arranged(last.victims) is not None
+        np.add.at(room, free.ground.node[gone.entry[back]] - free.ground.first, -free.ground.held[
+            free.ground.shape[gone.entry[back]]
+        ])  # fmt: skip
+        assert (free.ground.room == room).all()
+        for at in np.flatnonzero(~back).tolist():
+            assert not still_places(search, domain, Gone(search, np.delete(gone.entry, [*np.flatnonzero(back), at])))
+    assert returned > 0
+
+
+def still_places(search: BundleSearch, domain: int, gone: Gone) -> bool:
+    free = FreeRoom(search, domain)
+    free.leave(gone.entry)
+    return free.places(gone)
 
 
 def test_a_gang_with_tasks_in_another_rack_is_placed_in_the_general_way() -> None:
