@@ -194,6 +194,14 @@ def asked_of_regions(need: Need, request: Longs, snapshot: Snapshot, own: Longs 
     return AskedOfRegions(frozen(request, np.int64), sealed(amount), sealed(part), scarce, sealed(region))
 
 
+def asked_of_one_region(need: Need, request: Longs, snapshot: Snapshot) -> AskedOfRegions:
+    """The same of a need of one part: what it asks of any slice of nodes, as if that were a region."""
+    scarce, every = scarcest(need, snapshot), np.zeros((1, len(snapshot.nodes)))
+    taken = np.append(need.count, need.count @ request[:, scarce])
+    amount, part = frozen(taken.reshape(1, -1, 1), np.int64), frozen(taken.reshape(1, 1, -1), np.int64)
+    return AskedOfRegions(frozen(request, np.int64), amount, part, scarce, frozen(every, np.int32))
+
+
 def _is_outermost(groups: list[Group], group: int, level: int) -> bool:
     """Whether a group requires the level, and none around it does."""
     around = [groups[group].parent]

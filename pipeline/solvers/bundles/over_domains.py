@@ -20,6 +20,7 @@ from pipeline.solvers.bundles.finalists import Finalists
 from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, least_of_all, slot_bounds
 from pipeline.solvers.bundles.nearly import slack_of
 from pipeline.solvers.bundles.pricing import prices
+from pipeline.solvers.bundles.room_bounds import may_be_cheap
 from pipeline.solvers.bundles.surveying import bounds_of, contested, could_beat, estimable, estimates, priceable
 
 #: Of domains whose bundles lack slots, this many are looked at, and report how much they lack.
@@ -216,7 +217,7 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
     for i in _in_order(tried, some, bounds):
         at, domain = int(some[i]), int(tried.domains[some[i]])
         limit = finalists.beaten_by
-        if limit is not None and (policy.first_fit or not could_beat(tried.search, bounds, i, limit)):
+        if limit is not None and (policy.first_fit or not _may_win(tried.search, domain, bounds, i, limit)):
             price = _of_alternative(tried, domain, len(some))
             if price is None:
                 unseen[at] = True
@@ -230,6 +231,11 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
         entries.append(entry)
     least = [least_of_all(bounds, tried.search), None if before is None else before.bound]
     return tried.best(finalists, entries, unseen, least)
+
+
+def _may_win(search: BundleSearch, domain: int, bounds: CostBounds, at: int, limit: Price) -> bool:
+    """Whether the bounds of a domain, which are at a position, allow a selection up to the limit."""
+    return could_beat(search, bounds, at, limit) and may_be_cheap(search, domain, limit)
 
 
 def _of_alternative(tried: _Tried, domain: int, among: int) -> Price | None:

@@ -16,7 +16,13 @@ from pipeline.decision.price import in_units, needed_by
 from pipeline.keeping import Keeping, cached_property
 from pipeline.kernels import in_halves, writing
 from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions
-from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions, parts_in_regions, scarcest
+from pipeline.placement.layout.regions_of_parts import (
+    AskedOfRegions,
+    asked_of_one_region,
+    asked_of_regions,
+    parts_in_regions,
+    scarcest,
+)
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.budget_columns import Covered, covered_by, quota_with, with_budgets
 from pipeline.solvers.bundles.bundling.card_columns import asks_for_cards, cards_scarcer, with_cards
@@ -263,8 +269,15 @@ class BundleSearch(Keeping):
 
     @cached_property
     def asked_of_regions(self) -> AskedOfRegions | None:
-        """What parts of the need ask of the regions that they go into."""
-        return asked_of_regions(self.need, self.columns.request[:, : self.columns.without_cards], self.snapshot)
+        """What parts of the need ask of the regions that they go into; of several shapes without parts the whole need.
+
+        None if slots alone say more.
+        """
+        need, request = self.need, self.columns.request[:, : self.columns.without_cards]
+        found = asked_of_regions(need, request, self.snapshot)
+        if found is None and need.plain and len(need.shapes) > 1:
+            return asked_of_one_region(need, request, self.snapshot)
+        return found
 
     @cached_property
     def alike(self) -> Bools:
