@@ -8,9 +8,10 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
 from pipeline.cluster.topology import Topology
-from pipeline.keeping import cached_property
+from pipeline.keeping import begun_like, cached_property
 from pipeline.placement.layout.parts import Group
 from pipeline.placement.layout.settled_groups import OWN, GroupTree
+from pipeline.records import replace
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,10 @@ class Outline:
     kinds: int
     alike: bool
     within: Slice
+
+    def in_slice(self, within: Slice) -> "Outline":
+        """The same groups in another slice, in which these ask for the same."""
+        return begun_like(replace(self, within=within), self, "classes", "_amounts", "_has_own", "_begin", "_counted")
 
     @cached_property
     def classes(self) -> list[tuple[Rows, int, int]]:

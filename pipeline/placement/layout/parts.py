@@ -42,6 +42,8 @@ def groups_of(
     Without a slice: in any domain in which the podgroups may lie; that is within what they require as a whole.
     """
     many, groups, of = [need.minimum], [Group(NONE, NONE, NONE, NO_ROWS)], np.zeros(len(need.parts), np.int64)
+    levels = {level for part in need.parts for level in (part.required_level, part.preferred_level)}
+    around = {} if nodes is None else {one: domain_around(snapshot.topology, one, *nodes) for one in levels}
     if len(need.parts) > 1:
         own = np.bincount(need.part[: need.minimum], minlength=len(need.parts))
         parent = np.array([part.parent for part in need.parts], np.int32)
@@ -53,12 +55,11 @@ def groups_of(
         fixed = nodes_of(part, snapshot, leaving)
         required, preferred = part.required_level, part.preferred_level
         if nodes is not None:
-            around = domain_around(snapshot.topology, required, *nodes)
-            if around != NONE:
-                if len(fixed) and len(snapshot.topology.holding(np.array([around]), fixed)) == 0:
+            if around[required] != NONE:
+                if len(fixed) and len(snapshot.topology.holding(np.array([around[required]]), fixed)) == 0:
                     return None
                 required = NONE
-            if domain_around(snapshot.topology, preferred, *nodes) != NONE:
+            if around[preferred] != NONE:
                 preferred = NONE
         elif part.subgroup == NONE:
             required = NONE

@@ -284,10 +284,10 @@ def _may_hold_together(have: Longs, part: Longs) -> bool:
     region = np.zeros(many + 1, np.int64)
     while at < many and steps < _STEPS:
         steps += 1
-        while region[at] < left.shape[1] and (part[at] > left[:, region[at]]).any():
+        while region[at] < left.shape[1] and not _is_held(part[at], left, region[at]):
             region[at] += 1
         if region[at] < left.shape[1]:
-            left[:, region[at]] -= part[at]
+            _add(left, region[at], part[at], -1)
             at += 1
             if at < many:
                 region[at] = region[at - 1] if (part[at] == part[at - 1]).all() else 0
@@ -295,9 +295,24 @@ def _may_hold_together(have: Longs, part: Longs) -> bool:
             return False
         else:
             at -= 1
-            left[:, region[at]] += part[at]
+            _add(left, region[at], part[at], 1)
             region[at] += 1
     return True
+
+
+@inlined
+def _is_held(part: Longs, left: Longs, region: int) -> bool:
+    """Whether a region has all that a part takes, int64[S + 1]; loops, since so few rows are not worth an array."""
+    held = True
+    for row in range(len(part)):
+        held &= part[row] <= left[row, region]
+    return held
+
+
+@inlined
+def _add(left: Longs, region: int, part: Longs, sign: int) -> None:
+    for row in range(len(part)):
+        left[row, region] += sign * part[row]
 
 
 @linked

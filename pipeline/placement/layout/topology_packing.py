@@ -7,9 +7,9 @@ part moves once, so that the search ends.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from pipeline.cluster.cards import freed_on_cards
 from pipeline.cluster.rules.anti_affinity import Denials, Exclusions, concerns, denials, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
-from pipeline.keeping import cached_property
+from pipeline.keeping import begun_like, cached_property
 from pipeline.placement.layout.one_by_one import few_enough, one_by_one
 from pipeline.placement.layout.outline import Outline, Slice
 from pipeline.placement.layout.packing import place_classes
@@ -78,6 +78,8 @@ class Packing:
         Whether anti-affinity is counted as a resource in ``need`` and in the room.
     asked
         What parts of the need ask of regions: room that is too little is refused before it is tried. None: not known.
+    outlines
+        Those of the need in other slices, by what its groups ask for; this one is added.
     """
 
     need: Need
@@ -87,6 +89,12 @@ class Packing:
     snapshot: Snapshot
     counted: bool = False
     asked: AskedOfRegions | None = None
+    outlines: dict[Any, Outline] = field(default_factory=dict, compare=False, repr=False)
+
+    def in_slice(self, allowed: Bools, start: int, stop: int) -> "Packing":
+        """The same for another slice of nodes."""
+        same = "_is_new", "_kinds", "_on_card", "_repels"
+        return begun_like(replace(self, allowed=allowed, start=start, stop=stop), self, *same)
 
     def may_fit(self, room: Longs, leaving: Rows | None = None) -> bool:
         """Whether regions have enough for all parts; if not, there are no places.
@@ -170,6 +178,10 @@ class Packing:
         found = one_by_one(self.snapshot.topology, start, outline.groups, outline.group, outline.kind, there)
         return partial(np.add, start, found) if len(found) else None
 
+    def nodes_of(self, taken: Longs) -> Rows | None:
+        """int64[minimum]: the nodes of the tasks, given how many of each group and shape go to each, int64[G, S, n]."""
+        return None if self._outline is None else self._outline.nodes(taken)
+
     @cached_property
     def asked_places(self) -> AskedPlaces | None:
         """What is asked of the slice, if only resources, nodes and regions matter; None if anything else does.
@@ -203,11 +215,16 @@ class Packing:
         grouping = groups_of(self.need, self.snapshot, leaving, (self.start, self.stop))
         if grouping is None:
             return None
-        groups, group = grouping[0], grouping[1][self.need.part[: self.need.minimum]]
-        one_kind = len(self.need.shapes) == 1 and not self._repels and not any(self._on_card.tolist())
-        each = in_one_region_each(groups) if one_kind else None
-        alike = each is not None and len(each.around) == 0
-        return Outline(groups, group, self._kinds.of_task, len(self._kinds.shape), alike, self._slice)
+        groups, asked = grouping[0], tuple((g.parent, g.required, g.preferred, g.fixed.tobytes()) for g in grouping[0])
+        if asked not in self.outlines:
+            group = grouping[1][self.need.part[: self.need.minimum]]
+            one_kind = len(self.need.shapes) == 1 and not self._repels and not any(self._on_card.tolist())
+            each = in_one_region_each(groups) if one_kind else None
+            alike = each is not None and len(each.around) == 0
+            kinds = self._kinds
+            self.outlines[asked] = Outline(groups, group, kinds.of_task, len(kinds.shape), alike, self._slice)
+        known = self.outlines[asked]
+        return known if known.within is self._slice else known.in_slice(self._slice)
 
     @cached_property
     def _slice(self) -> Slice:

@@ -50,7 +50,7 @@ class Finalists:
         fewer = price.gangs_broken < self.preferred.price.gangs_broken
         return fewer and self.slack is not None and breaks_fewer(price, self.cheapest.price, self.slack)
 
-    @property
+    @cached_property
     def beaten_by(self) -> Price | None:
         """The most that a selection preferred to these may cost; None if there are none.
 

@@ -60,23 +60,33 @@ class DomainBundles:
         return self._arranged(favoured=False)
 
     @cached_property
+    def first_permitted(self) -> Bundles:
+        """The bundles that quotas permit, in the order of the design."""
+        search, terms = self.search, self.search.terms
+        if not search.counts_quotas:
+            return self._within_quota(self.ordered)
+        return counted_off(self.ordered, terms, indifferent(int(search.site.start[self.nodes[0]])), search.seats())
+
+    @cached_property
     def permitted(self) -> list[Bundles]:
-        """The bundles that quotas permit: as in the design, with surplus chosen by slots, and in the order of nodes."""
-        search, bundles, terms = self.search, self.ordered, self.search.terms
+        """The same, then with surplus chosen by slots, and in the order of nodes."""
+        search, bundles, terms, others = self.search, self.ordered, self.search.terms, list[Bundles]()
         if search.counts_quotas:
-            return [counted_off(bundles, terms, indifferent(int(search.site.start[self.nodes[0]])), search.seats())]
-        orders = [bundles]
+            return [self.first_permitted]
         other = bundles if self.estimated else self._arranged(favoured=True)
         if not np.array_equal(other.entry, bundles.entry):
-            orders.append(other)
+            others.append(other)
+        if search.quota_filter is not None and search.by_node:
+            others.append(arranged(bundles, order_of(bundles, terms.groups.node_rank, terms.groups, terms.rules)))
+        return [self.first_permitted, *map(self._within_quota, others)]
+
+    def _within_quota(self, bundles: Bundles) -> Bundles:
+        """What plugins permit of the bundles, if they are asked."""
+        search = self.search
         if search.quota_filter is None:
-            return orders
-        if search.by_node:
-            orders.append(arranged(bundles, order_of(bundles, terms.groups.node_rank, terms.groups, terms.rules)))
-        return [
-            within_quota(one, search.quota_filter, search.snapshot, self.nodes, cluster_wide=search.cluster_wide)
-            for one in orders
-        ]
+            return bundles
+        quota = search.quota_filter, search.snapshot, self.nodes
+        return within_quota(bundles, *quota, cluster_wide=search.cluster_wide)
 
     def by_slots(self) -> Outcome | None:
         """The cheapest outcome of the lists of bundles by slots; None if there are too few slots."""

@@ -41,7 +41,7 @@ def of_all_sets(here: DomainBundles, best: Selection | None) -> Selection | None
             continue
         selected = selected_of(here, found, NO_ROWS)
         if selected is not None:
-            bundles = here.permitted[0]
+            bundles = here.first_permitted
             leading = first(bundles, max(FreeRoom(search, domain).cover(bundles, None), 0)).entry
             return replace(selected, given_back=int((~is_among(leading, selected.entry)).sum()))
     return None
@@ -87,6 +87,9 @@ def voted(search: BundleSearch, domain: int, bundles: Bundles) -> bool:
 def of_few_units(here: DomainBundles, best: Outcome | None) -> Outcome | None:
     """Where units are few, the cheapest lawful set of all sets, each tried by placing the gang; else ``best``."""
     search, domain, terms, found = here.search, here.domain, here.search.terms, list[tuple[Price, int, Outcome]]()
+    leading = here.first_permitted  # a whole bundle is one unit, and each task of a safe one
+    if np.count_nonzero(~leading.safe) + leading.size[leading.safe].sum() > _FEW:
+        return best
     for bundles in here.permitted:
         units = units_of(bundles, terms.entries, terms.groups, terms.rules, search.seats())
         if len(units.stop) > _FEW:

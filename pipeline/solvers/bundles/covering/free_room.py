@@ -21,7 +21,7 @@ from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.cover import come_back, lead, leave, reprieve, suffices
 from pipeline.solvers.bundles.covering.placing.kept_places import KeptPlaces, find_places, no_places
-from pipeline.solvers.bundles.covering.placing.returns import go_again, placed_return
+from pipeline.solvers.bundles.covering.placing.returns import cover_places, go_again, placed_return
 
 
 class Leaving(Protocol):
@@ -47,15 +47,20 @@ def _by_region(parts: PartsInRegions | None, nodes: tuple[int, int], slots: Long
 
 def packing_in(search: BundleSearch, domain: int) -> Packing:
     """What is known about places for the need in a domain before its room is."""
-    known = search.answers(packing_in)
+    known, (first, last) = search.answers(packing_in), search.nodes_of(domain)
     if domain not in known:
-        need, columns, (first, last) = search.need, search.columns, search.nodes_of(domain)
-        if columns.request is not need.request:
-            need = replace(need, request=frozen(columns.request[:, : columns.without_cards], np.int64))
-        closes = search.repulsion is not None and search.repulsion.only_closes
         allowed = np.ascontiguousarray(search.open[:, first:last])
-        known[domain] = Packing(need, allowed, first, last, search.snapshot, closes, search.asked_of_regions)
+        other = next(iter(known.values()), None)
+        known[domain] = other.in_slice(allowed, first, last) if other else _packing(search, allowed, first, last)
     return known[domain]
+
+
+def _packing(search: BundleSearch, allowed: Bools, first: int, last: int) -> Packing:
+    need, columns, repulsion = search.need, search.columns, search.repulsion
+    if columns.request is not need.request:
+        need = replace(need, request=frozen(columns.request[:, : columns.without_cards], np.int64))
+    closes = repulsion is not None and repulsion.only_closes
+    return Packing(need, allowed, first, last, search.snapshot, closes, search.asked_of_regions)
 
 
 class FreeRoom:
@@ -89,6 +94,8 @@ class FreeRoom:
             first, snapshot.placed.node, columns.form, columns.held, columns.request, need.count, allowed, room, there,
             total, _by_region(search.parts, (first, last), there[0]),
         )  # fmt: skip
+        #: Whether the places that are kept were found in the room that there is at present.
+        self._placed = False
         self._used: Longs = np.zeros((0, room.shape[1]), np.int64)
 
     @property
@@ -98,10 +105,15 @@ class FreeRoom:
 
     def leave(self, some: Rows) -> None:
         """Let entries of these nodes leave."""
+        self._placed = False
         leave(some, self.ground)
 
     def arranged(self, leaving: Rows) -> Rows | None:
         """int64[minimum]: at present a node row for each task of the minimum; ``leaving`` int64[V]: all victims."""
+        if self._places is not None:
+            asked, kept = self._places
+            found = self._placed or find_places(asked, kept, self.ground.room)
+            return self._packing.nodes_of(kept.taken) if found else None
         if not self._only_slots:
             return self._packing.places(self._room, leaving)
         allowed = self._allowed[:, self._first : self._last]
@@ -122,7 +134,8 @@ class FreeRoom:
         if self.exact or not self.enough:
             return self.enough and (len(self.ground.by_region.parts.size) == 0 or bool(suffices(self.ground)))
         if self._places is not None:
-            return bool(find_places(*self._places, self.ground.room))
+            self._placed = bool(find_places(*self._places, self.ground.room))
+            return self._placed
         need, nodes = self._need, self._nodes(leaving)
         if nodes is None:
             return False
@@ -130,6 +143,15 @@ class FreeRoom:
             self._used = np.zeros_like(self.ground.room)
             add_requests(self._used, nodes - self._first, need.shape[: need.minimum], self._request, 1)
         return True
+
+    def may_take_back(self, some: Rows) -> bool:
+        """Whether the minimum can be placed if entries that left return; true where that is not known at once."""
+        if self._places is None:
+            return True
+        come_back(some, self.ground)
+        found = bool(find_places(*self._places, self.ground.room))
+        self.leave(some)
+        return found
 
     @cached_property
     def _places(self) -> tuple[AskedPlaces, KeptPlaces] | None:
@@ -143,16 +165,44 @@ class FreeRoom:
             return self.arranged(NO_ROWS)
         return self.arranged(leaving.victims) if self._packing.may_fit(self._room) else None
 
-    def cover(self, bundles: Bundles, works: Callable[[int], bool] | None, least: int = 0) -> int:
-        """Let the fewest leading bundles leave for which ``works(bundles)``; NONE if there is no such number.
+    def cover(
+        self,
+        bundles: Bundles,
+        left: Callable[[int], Left] | None,
+        permits: Callable[[Left], bool] | None = None,
+        least: int = 0,
+    ) -> int:
+        """Let the fewest leading bundles leave with which the minimum can be placed; NONE if there is no such number.
 
-        Without ``works`` slots decide. With it the number is found by doubling and halving from the number at which
-        slots suffice, or from ``least``; the number below it does not work.
+        Without ``left`` slots decide. With it the number is found by doubling and halving from the number at which
+        slots suffice, or from ``least``; the number below it does not do.
+
+        Parameters
+        ----------
+        left
+            What leaves with some number of bundles.
+        permits
+            Asked about what leaves as well.
         """
         low = int(lead(bundles, self.ground))
-        if low == NONE or works is None:
+        if low == NONE or left is None:
             return low
         low = self._go(low, max(low, least), bundles)
+        if permits is None and self._places is not None:
+            found = int(cover_places(low, bundles, *self._places, self.ground))
+            self._placed = found != NONE
+            return found
+        return self._least_leading(low, bundles, left, permits)
+
+    def _least_leading(
+        self, low: int, bundles: Bundles, left: Callable[[int], Left], permits: Callable[[Left], bool] | None
+    ) -> int:
+        """The same from ``low`` on, asked one by one."""
+
+        def works(count: int) -> bool:
+            leaving = left(count)
+            return self.places(leaving) and (permits is None or permits(leaving))
+
         at, high, step = low, low, 1
         while not works(at):
             if at == bundles.many:
@@ -178,6 +228,7 @@ class FreeRoom:
         if to >= at:
             self.leave(bundles.entry[edge[0] : edge[1]])
         else:
+            self._placed = False
             come_back(bundles.entry[edge[1] : edge[0]], self.ground)
         return to
 
@@ -200,6 +251,7 @@ class FreeRoom:
             Asked about every return as well.
         """
         returned, many = np.zeros(len(units.stop), np.bool_), len(units.stop)
+        self._placed = False
         while True:
             before, at = int(returned.sum()), 0
             while True:

@@ -96,7 +96,7 @@ def estimate(search: BundleSearch, domain: int) -> Price | None:
 
 def _shortfall(here: DomainBundles, room: tuple[int, ...]) -> Shortfall:
     """What stood in the way: the law, the vote, or the nodes."""
-    search, domain, bundles, permitted = here.search, here.domain, here.ordered, here.permitted[0]
+    search, domain, bundles, permitted = here.search, here.domain, here.ordered, here.first_permitted
     everything, allowed = FreeRoom(search, domain), FreeRoom(search, domain)
     everything.leave(bundles.entry)
     allowed.leave(permitted.entry)
@@ -145,16 +145,19 @@ def _by_placing(here: DomainBundles) -> Selection | None:
     search, domain = here.search, here.domain
     heeded = [] if FreeRoom(search, domain).exact else [(False, False)]  # what slots say alone was refused before
     heeded += [] if search.exceeded is None else [(True, False)]
+    least = None
     for by_limits, by_law in (*heeded, (True, True)):
-        least = _least(here, FreeRoom(search, domain), by_limits=by_limits, by_law=by_law)
-        if by_law or least is None or left_by(search, domain, least).lawful():
+        least = _least(here, by_limits=by_limits, by_law=by_law)
+        if by_law or least is None or left_by(search, domain, least[0]).lawful():
             break
-    least = of_few_units(here, least)
-    if least is None or not (chosen := left_by(search, domain, least)).lawful():
+    best = of_few_units(here, None if least is None else least[0])
+    if best is None or not (chosen := left_by(search, domain, best)).lawful():
         return None
+    if least is not None and best is least[0]:
+        return placed(best, chosen, least[1])
     free = FreeRoom(search, domain)
     free.leave(chosen.entry)
-    return placed(least, chosen, free)
+    return placed(best, chosen, free)
 
 
 @dataclass(frozen=True)
@@ -185,28 +188,31 @@ class _Returning:
         return self._chosen.lawful()
 
 
-def _least(here: DomainBundles, free: FreeRoom, *, by_limits: bool, by_law: bool) -> Outcome | None:
-    """The fewest leading bundles that work, the gang being placed where slots leave a doubt; None if none do."""
-    search, domain, bundles = here.search, here.domain, here.permitted[0]
+def _least(here: DomainBundles, *, by_limits: bool, by_law: bool) -> tuple[Outcome, FreeRoom] | None:
+    """The fewest leading bundles that work, the gang being placed where slots leave a doubt; None if none do.
+
+    With the nodes after their victims left.
+    """
+    search, domain, bundles, free = here.search, here.domain, here.first_permitted, FreeRoom(here.search, here.domain)
     limited = by_limits and search.exceeded is not None
     least = least_leading(search, bundles) if limited else 0
 
-    def permits(chosen: Chosen | _Returning) -> bool:
+    def relieving(chosen: Chosen | _Returning) -> bool:
         return (not limited or chosen.relieves()) and (not by_law or chosen.lawful())
 
-    def leading_work(count: int) -> bool:
-        chosen = all_of(search, domain, first(bundles, count))
-        return free.places(chosen) and permits(chosen)
+    def leave(count: int) -> Chosen | _Returning:
+        return all_of(search, domain, first(bundles, count))
 
-    count = NONE if least == NONE else free.cover(bundles, leading_work, least)
+    permits = relieving if by_law or limited else None
+    count = NONE if least == NONE else free.cover(bundles, leave, permits, least)
     if count == NONE:
         return None
     terms, leading = search.terms, first(bundles, count)
     units = units_of(leading, terms.entries, terms.groups, terms.rules, search.seats())
 
-    def left(returned: Bools) -> _Returning:
+    def left(returned: Bools) -> Chosen | _Returning:
         return _Returning(search, domain, leading, units, returned)
 
-    returned = free.reprieve(units, left, permits if by_law or limited else None)
+    returned = free.reprieve(units, left, permits)
     cost = cost_of(leading, units, returned, terms, search.seats())
-    return Outcome(True, leading, units, returned, cost)
+    return Outcome(True, leading, units, returned, cost), free

@@ -18,6 +18,9 @@ from pipeline.placement.layout.regions_of_parts import may_hold_all, offer
 from pipeline.placement.layout.room_left import RoomLeft
 from pipeline.placement.layout.settled_groups import OWN, AskedPlaces, GroupTree, settled_with_regions
 
+#: Places were found; none were, though there may be some; there are none.
+FOUND, MISSED, THERE_ARE_NONE = range(3)
+
 
 class KeptPlaces(NamedTuple):
     """The places that are kept; columns change in place.
@@ -76,24 +79,33 @@ def no_places(asked: AskedPlaces) -> KeptPlaces:
 
 @writing("kept")
 def find_places(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
-    """Look for places of all tasks in the ``room`` int64[n, R] of the nodes; those that are found are kept."""
+    """Look for places of all tasks in the ``room`` int64[n, R] of the nodes; those that are found are kept.
+
+    They are the same whatever was kept before, unless only what was kept is found.
+    """
     count_offers(asked, kept, room)
-    kept.found[0] = 0
-    return _may_be_held(asked, kept) and _laid_out(asked, kept, room)
+    if not (_may_be_held(asked, kept) and _laid_out(asked, kept, room)) and kept.found[0]:
+        kept.found[0] = 1 - _are_short(np.arange(len(room)), kept, room)
+    return bool(kept.found[0] == 1)
 
 
 @linked
-def find_places_without(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
+def find_places_without(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> int:
     """Look for places of all tasks after some nodes (int64[K]) lost room; those that are found are kept.
 
     What regions have is counted again; the caller has it counted once more where nodes get their room back.
+
+    Returns
+    -------
+    FOUND, MISSED, or THERE_ARE_NONE, if not even in less room.
     """
     offer_again(nodes, asked, kept, room)
-    if kept.found[0] and not _are_short(nodes, kept, room):
-        return True
+    if kept.found[0] == 1 and not _are_short(nodes, kept, room):
+        return FOUND
     if not _may_be_held(asked, kept):
-        return False
-    return (kept.found[0] == 1 and _put_right(nodes, asked, kept, room)) or _laid_out(asked, kept, room)
+        return THERE_ARE_NONE
+    found = (kept.found[0] == 1 and _put_right(nodes, asked, kept, room)) or _laid_out(asked, kept, room)
+    return FOUND if found else MISSED
 
 
 # -- what regions have -------------------------------------------------------------------------------------------------

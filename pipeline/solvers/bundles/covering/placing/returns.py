@@ -1,15 +1,18 @@
-"""Reprieve where slots leave a doubt: after each return that slots allow there must be places for the whole gang."""
+"""Cover and reprieve where slots leave a doubt: what leaves must leave places for the whole gang."""
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.kernels import inlined, writing
 from pipeline.placement.layout.settled_groups import AskedPlaces
-from pipeline.solvers.bundles.bundling.records import Ground, Units
+from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
 from pipeline.solvers.bundles.covering.cover import move, try_return
 from pipeline.solvers.bundles.covering.placing.kept_places import (
+    FOUND,
+    THERE_ARE_NONE,
     KeptPlaces,
     count_offers,
+    find_places,
     find_places_without,
     offer_again,
 )
@@ -22,6 +25,44 @@ def _nodes_of(some: Rows, ground: Ground) -> Rows:
     for i in range(len(some)):
         nodes[i] = ground.node[some[i]] - ground.first
     return nodes
+
+
+@writing("kept", "ground")
+def cover_places(begin: int, bundles: Bundles, asked: AskedPlaces, kept: KeptPlaces, ground: Ground) -> int:
+    """Let the fewest leading bundles leave with which there are places; NONE if there is no such number.
+
+    ``begin`` of them have left. The number is found by doubling and halving from there; below it there are no places.
+    """
+    low, at, high, step, many = begin, begin, begin, 1, len(bundles.stop)
+    while not find_places(asked, kept, ground.room):
+        if at == many:
+            return NONE
+        low, high = at + 1, min(at + step, many)
+        step *= 2
+        at = _go(at, high, bundles, ground)
+    high = at
+    while low < high:
+        at = _go(at, (low + high) // 2, bundles, ground)
+        if find_places(asked, kept, ground.room):
+            high = at
+        else:
+            low = at + 1
+    if at != high:
+        _go(at, high, bundles, ground)
+        if not find_places(asked, kept, ground.room):  # there were before
+            return NONE
+    return high
+
+
+@inlined
+def _go(at: int, to: int, bundles: Bundles, ground: Ground) -> int:
+    """From ``at`` leading bundles gone to ``to``."""
+    first, last = bundles.stop[at - 1] if at > 0 else 0, bundles.stop[to - 1] if to > 0 else 0
+    if to >= at:
+        move(bundles.entry[first:last], 1, ground)
+    else:
+        move(bundles.entry[last:first], -1, ground)
+    return to
 
 
 @writing("returned", "kept", "ground")
@@ -40,19 +81,22 @@ def placed_return(
     before, many = np.empty((len(ground.wanted), len(units.entry)), np.int64), len(units.stop)
     if begin == 0:
         count_offers(asked, kept, ground.room)
-    back = True
+    back, decided = True, returned.copy()  # what cannot return now cannot after others either
     while back:
         back = False
         for unit in range(begin, many):
-            if returned[unit] or (units.after[unit] != NONE and not returned[units.after[unit]]):
+            if decided[unit] or (units.after[unit] != NONE and not returned[units.after[unit]]):
                 continue
             some = units.entry[units.stop[unit - 1] if unit > 0 else 0 : units.stop[unit]]
             if not try_return(some, before, ground):
+                decided[unit] = True
                 continue
-            if not find_places_without(_nodes_of(some, ground), asked, kept, ground.room):
+            outcome = find_places_without(_nodes_of(some, ground), asked, kept, ground.room)
+            if outcome != FOUND:
+                decided[unit] = outcome == THERE_ARE_NONE
                 _go_again(some, asked, kept, ground)
                 continue
-            returned[unit] = back = True
+            decided[unit] = returned[unit] = back = True
             if asks:
                 return unit
         begin = 0

@@ -67,7 +67,8 @@ def minima_kept(here: DomainBundles, found: Selection) -> Selection:
     if not breaking.kept.any():
         return found
     back, kept = breaking.entry[breaking.returned], breaking.podgroup[breaking.kept]
-    return _selection_without(here, found, back, kept) or _one_by_one(here, found, breaking)
+    every = _selection_without(here, found, back, kept) if free.may_take_back(back) else None
+    return every or _one_by_one(here, found, breaking)
 
 
 def _cleared(here: DomainBundles, found: Selection) -> FreeRoom:
