@@ -10,7 +10,7 @@ the decisions are those of serving one gang group after the other, each on what 
 
 Gang groups of one kind that follow each other share one search: for room (`evicting`), or why there is none. So do a
 few of one rank in a small fleet, which ask for different things. A few in a small fleet are also served one after the
-other, and that counts if less is lost in sum.
+other, and that counts if less is lost in sum. A few that need a domain each are tried in other orders there.
 """
 
 from itertools import islice

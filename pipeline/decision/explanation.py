@@ -227,7 +227,8 @@ class Explanation:
     ``spared`` has a few of the podgroups that could have been taken in the chosen domain, ``spared_more`` counts the
     others. ``obstacles`` say what stands in the way where there is no plan. ``bound`` is what every lawful plan costs
     at least; None where the search did not work one out. ``together`` counts the podgroups alike for which room was
-    sought at once: if it is more than one, domains, spared podgroups and the bound are those of all of them.
+    sought at once: if it is more than one, domains, spared podgroups and the bound are those of all of them. Or it
+    counts podgroups that need a domain each and lose least in sum; then domains are those where room was sought last.
     """
 
     purpose: str

@@ -27,8 +27,9 @@ from pipeline.placement.kinds import kind_of
 from pipeline.plugins.host import Host
 from pipeline.records import replace
 
-#: How many searches there are for each gang at most while orders are tried, and while gangs are planned anew.
-_ORDERS, _ANEW = 6, 4
+#: How many searches there are for each gang at most while orders are tried, and while gangs are planned anew; and for
+#: how many gangs at most.
+_ORDERS, _ANEW, _GANGS = 6, 4, 5
 
 
 class _Turn(NamedTuple):
@@ -89,25 +90,31 @@ class OtherOrders:
 
     def for_all(self) -> list[Plan]:
         """Plans for all of the gangs, though the last one in the policy's order gets none; empty if none are found."""
-        self._left = _ORDERS * self._many
+        self._left = _ORDERS * min(self._many, _GANGS)
         *others, last = self._policy
         for order in ((last, *others), self._largest_first, self._policy[::-1]):
             if self._known((last,)) is None:
                 break
             found = self._in_order(order, None)
             if found is not None:
-                return found.plans
+                return self._told(found.plans)
         return []
 
     def cheapest(self, plans: Sequence[Plan]) -> list[Plan]:
         """The cheapest plans for all of the gangs that are found; ``plans`` if none cost less."""
-        best = _Served(list(plans), self._price(plans))
+        before = best = _Served(list(plans), self._price(plans))
         if best.price.victims == 0:
             return best.plans
-        self._left = _ORDERS * self._many
+        self._left = _ORDERS * min(self._many, _GANGS)
         best = self._over_orders(best)
-        self._left = _ANEW * self._many
-        return self._anew(best).plans
+        self._left = _ANEW * min(self._many, _GANGS)
+        best = self._anew(best)
+        return best.plans if best is before else self._told(best.plans)
+
+    def _told(self, plans: Sequence[Plan]) -> list[Plan]:
+        """The plans; each says with how many it loses least in sum, and has no lower bound: that is for one alone."""
+        whys = (replace(plan.explanation, bound=None, together=self._many) for plan in plans)
+        return [replace(plan, explanation=why) for plan, why in zip(plans, whys, strict=True)]
 
     # -- orders ----------------------------------------------------------------------------------------------------
 
