@@ -141,13 +141,18 @@ def defect_of(seed: int) -> str | None:
 
 
 def worse_than_in_turn(case: Case) -> str | None:
-    """What a cycle decides worse than one after the other; None for nothing."""
+    """What a cycle decides worse than one after the other; None for nothing.
+
+    What is lost in sum is compared where no gang between those that are served is left out: those after it are not
+    decided together with those before it.
+    """
     together, alone = cycle(case.snapshot, case.policy, case.now), in_turn(case)
     served, first = ([plan.statement.preemptor for plan in one.plans] for one in (together, alone))
     left_out, instead = set(first) - set(served), set(served) - set(first)
     if left_out and min(left_out) < min(instead, default=len(case.snapshot.podgroups)):  # the first come first
         return f"plans for {served}, for {first} one after the other"
-    if served == first and in_sum(case, alone) < in_sum(case, together):
+    whole = len(served) == 0 or len(served) == max(served) - min(served) + 1
+    if served == first and whole and in_sum(case, alone) < in_sum(case, together):
         return f"{in_sum(case, together)}, {in_sum(case, alone)} one after the other"
     return None
 

@@ -14,6 +14,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
+from pipeline.decision.explanation import Reason
 from pipeline.decision.headroom import limits_of
 from pipeline.decision.plan import NoPlan, Plan, making_room, plan_of
 from pipeline.decision.price import lost_work, price_of
@@ -31,9 +32,9 @@ Searched = Callable[[Attempt, Host], Plan | NoPlan]
 def or_elsewhere(attempt: Attempt, host: Host, found: Plan | NoPlan, searched: Searched) -> Plan | NoPlan:
     """What was found, or a plan with victims outside the domain where that is cheaper and the queue lacks quota.
 
-    That is sought where nothing was found, or where a podgroup goes that the nodes do not need. First room for the gang
-    is sought anywhere, with the quota. Then it is sought in the gang's domains as if the victims had gone, and those
-    return that are not needed. The plan has no lower bound.
+    That is sought where the nodes would have room, or where a podgroup goes that they do not need. First room is sought
+    anywhere, with the quota. Then it is sought in the gang's domains as if the victims had gone, and those return that
+    are not needed. The plan has no lower bound.
 
     Parameters
     ----------
@@ -42,7 +43,11 @@ def or_elsewhere(attempt: Attempt, host: Host, found: Plan | NoPlan, searched: S
     """
     if not attempt.policy.cheapest_set or not _confined(attempt) or not _lacks_quota(attempt, host, found):
         return found
-    if isinstance(found, Plan) and not _frees_quota_alone(attempt.snapshot, found.statement):
+    if isinstance(found, Plan):
+        sought = _frees_quota_alone(attempt.snapshot, found.statement)
+    else:
+        sought = found.explanation.reason is not Reason.BOUND
+    if not sought:
         return found
     anywhere = searched(replace(attempt, domains=np.array([ROOT], np.int64), survey=None), host)
     if isinstance(anywhere, NoPlan):
