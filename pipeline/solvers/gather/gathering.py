@@ -8,8 +8,10 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.rules.anti_affinity import concerned
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.keeping import cached_property
 from pipeline.placement.layout.packing import node_slots
-from pipeline.placement.layout.topology_packing import pack
+from pipeline.placement.layout.regions_of_parts import asked_of_regions
+from pipeline.placement.layout.topology_packing import Packing
 from pipeline.placement.need import Need, all_of
 from pipeline.records import replace
 from pipeline.solvers.gather.amounts import divided, in_steps
@@ -18,6 +20,44 @@ from pipeline.solvers.gather.dealing import dealt
 from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.offers import Kinds, kinds_of, offers_of
 from pipeline.solvers.gather.tree import Tree
+
+
+@dataclass(frozen=True)
+class Packings:
+    """Places for tasks where more than slots decide: they repel one another, hold cards or have parts with a layer.
+
+    What does not depend on victims is known in each slice of nodes that was asked about.
+
+    Attributes
+    ----------
+    need
+        All of its tasks are to be placed.
+    allowed: bool[S, N]
+        Nodes of the snapshot that each of its shapes may use.
+    """
+
+    snapshot: Snapshot
+    need: Need
+    allowed: Bools
+
+    def nodes(self, start: int, stop: int, room: Longs, leaving: Rows) -> Rows | None:
+        """A node for each task (int64[K]) on the nodes ``start:stop``, which have ``room``; None if they do not fit."""
+        known = self._known
+        if (start, stop) not in known:
+            allowed, other = np.ascontiguousarray(self.allowed[:, start:stop]), next(iter(known.values()), None)
+            known[start, stop] = (other or self._packing).in_slice(allowed, start, stop)
+        return known[start, stop].places(room, leaving)
+
+    @property
+    def _packing(self) -> Packing:
+        """The packing on all nodes: the one on the first slice is made from it, and the others from that one."""
+        asked = asked_of_regions(self.need, self.need.request, self.snapshot)
+        return Packing(self.need, self.allowed, 0, self.allowed.shape[1], self.snapshot, asked=asked)
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int], Packing]:
+        """The packing on each slice that was asked about."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -79,22 +119,20 @@ def in_rank_order(snapshot: Snapshot, rows: Rows) -> Rows:
 def gathered(site: GatherSite, rows: Rows, outer: Rows) -> Gathered | None:
     """Gather the tasks ``rows`` of the need in one of the domains ``outer`` (of one height); None if it cannot be."""
     kinds = kinds_of(site.snapshot, in_rank_order(site.snapshot, rows), site.allowed, site.need.shapes)
-    return gathered_in(
-        site, rows, kinds, within(site.tree, outer), entangled=is_entangled(site.snapshot, site.need, rows)
-    )
+    packings = packings_of(site.snapshot, site.need, site.allowed, rows)
+    return gathered_in(site, rows, kinds, within(site.tree, outer), packings)
 
 
-def gathered_in(site: GatherSite, rows: Rows, kinds: Kinds, may: Bools, *, entangled: bool) -> Gathered | None:
+def gathered_in(site: GatherSite, rows: Rows, kinds: Kinds, may: Bools, packings: Packings | None) -> Gathered | None:
     """Gather the tasks ``rows`` in one of the vertices that may take them (bool[V]); ``kinds`` are in rank order.
 
-    Tasks that repel one another, hold cards or have parts with a layer of their own are packed in the vertex, not dealt
-    out in rank order.
+    Where slots do not decide, tasks are packed in the vertex (see ``Packings``), not dealt out in rank order.
     """
     tree, steps, share = site.tree, site.steps, np.array([], np.int64)
     offers = offers_of(tree, kinds, site.room, site.existing, steps)
     for vertex in best_first(tree.vertices, offers, may).tolist():
-        if entangled:
-            order, node = rows, _packed(site, rows, *tree.slice(vertex))
+        if packings is not None:
+            order, node = rows, _packed(site, packings, *tree.slice(vertex))
         else:
             if steps is not None:
                 share = divided(tree, steps, offers.slots, offers.existing, vertex, len(rows))
@@ -124,7 +162,21 @@ def most(site: GatherSite, rows: Rows, outer: Rows) -> int:
     return min(int(slots.max(initial=0)), len(rows))
 
 
-def is_entangled(snapshot: Snapshot, need: Need, rows: Rows) -> bool:
+def packings_of(snapshot: Snapshot, need: Need, allowed: Bools, rows: Rows) -> Packings | None:
+    """Places for ``rows``, which lead the tasks of the need; None if slots decide where they fit."""
+    if not _is_entangled(snapshot, need, rows):
+        return None
+    return Packings(snapshot, all_of(first_of(need, len(rows))), allowed)
+
+
+def first_of(need: Need, many: int) -> Need:
+    """The need for its first ``many`` tasks, which include the whole minimum or are a part of it."""
+    return replace(
+        need, tasks=need.tasks[:many], shape=need.shape[:many], part=need.part[:many], minimum=min(need.minimum, many)
+    )
+
+
+def _is_entangled(snapshot: Snapshot, need: Need, rows: Rows) -> bool:
     """Whether anything besides slots decides where the tasks of a need fit."""
     shape = snapshot.tasks.shape[rows]
     inner = any(
@@ -138,21 +190,13 @@ def is_entangled(snapshot: Snapshot, need: Need, rows: Rows) -> bool:
     )
 
 
-def first_of(need: Need, many: int) -> Need:
-    """The need for its first ``many`` tasks, which include the whole minimum or are a part of it."""
-    return replace(
-        need, tasks=need.tasks[:many], shape=need.shape[:many], part=need.part[:many], minimum=min(need.minimum, many)
-    )
-
-
 def of_some(need: Need, some: Bools) -> Need:
     """The need for ``some`` (bool[K]) of its tasks; none of them belongs to the minimum."""
     return need if some.all() else replace(need, tasks=need.tasks[some], shape=need.shape[some], part=need.part[some])
 
 
-def _packed(site: GatherSite, rows: Rows, start: int, stop: int) -> Rows:
-    """int64[K]: a node of the site for each of ``rows``, which lead the need's tasks; none if they do not fit."""
-    need, first = all_of(first_of(site.need, len(rows))), site.first
-    allowed, room = site.allowed[:, start:stop], site.room[start:stop]
-    found = pack(need, allowed, room, first + start, first + stop, site.snapshot, site.leaving)
+def _packed(site: GatherSite, packings: Packings, start: int, stop: int) -> Rows:
+    """int64[K]: a node of the site for each of the tasks; none if they do not fit."""
+    first = site.first
+    found = packings.nodes(first + start, first + stop, site.room[start:stop], site.leaving)
     return NO_ROWS if found is None else found - first

@@ -6,6 +6,7 @@ anyway.
 """
 
 from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from pipeline.decision.explanation import CLOSEST, DomainTried, Reason
 from pipeline.decision.headroom import takes as takes_all
 from pipeline.decision.headroom import takes_lasting
 from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of
-from pipeline.decision.price import lost_work
+from pipeline.decision.price import Price, lost_work
 from pipeline.decision.statement import Statement, taking_back
 from pipeline.placement.domains import required_domains
 from pipeline.placement.need import Need
@@ -33,12 +34,12 @@ from pipeline.records import replace
 from pipeline.solvers.gather.bounds import layers
 from pipeline.solvers.gather.leaving.elsewhere import with_elsewhere
 from pipeline.solvers.gather.leaving.out_of_order import differs_by_order
-from pipeline.solvers.gather.leaving.search import GatherSearch
+from pipeline.solvers.gather.leaving.search import GatherSearch, area_of
 from pipeline.solvers.gather.multiples import steps_of
 from pipeline.solvers.gather.needs import in_multiples, other_ways
 from pipeline.solvers.gather.offers import existing_of
-from pipeline.solvers.gather.prospects import hopeful
-from pipeline.solvers.gather.victims import ANY_PRIORITY, MadeRoom, cheapest_in, harm_of
+from pipeline.solvers.gather.prospects import Prospect, hopeful, raised
+from pipeline.solvers.gather.victims import ANY_PRIORITY, MadeRoom, cheapest_in, harm_of, may_gather
 
 
 def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
@@ -227,20 +228,41 @@ def _best_of(search: GatherSearch, domains: Rows, limit: int, tried: list[Domain
     compared before the rest, one in which more important ones must leave need not be searched any more.
     """
     best: MadeRoom | None = None
-    for domain, slots, highest, lawful in hopeful(search, domains, limit):
-        by_priority = search.queue_rank is None and (best is None or best.price.budgets_violated == 0)
-        if best is not None and by_priority and highest > best.price.highest_priority:
-            tried.append(DomainTried(domain, Reason.COSTLIER, reachable=slots))
+    waiting = hopeful(search, domains, limit)
+    while waiting:
+        prospect = heappop(waiting)
+        domain, slots, found = prospect.domain, prospect.slots, _outcome(search, prospect, best)
+        if isinstance(found, Prospect):
+            heappush(waiting, found)
             continue
-        harm = None if best is None else harm_of(best.price)
-        found = cheapest_in(search, domain, highest if by_priority else ANY_PRIORITY, harm) if lawful else None
-        if found is None:
-            tried.append(DomainTried(domain, Reason.UNPLACEABLE, reachable=slots))
+        if isinstance(found, Reason):
+            tried.append(DomainTried(domain, found, reachable=slots))
             continue
         best = found if isinstance(found, MadeRoom) else best
         price = found.price if isinstance(found, MadeRoom) else found
         tried.append(DomainTried(domain, Reason.COSTLIER, price, reachable=slots))
     return best
+
+
+def _outcome(search: GatherSearch, prospect: Prospect, best: MadeRoom | None) -> MadeRoom | Price | Reason | Prospect:
+    """Room in a domain that is cheaper than the best, or a price that is not, or why there is neither.
+
+    Where slots do not decide, it may turn out that more important podgroups must leave: then the domain waits for those
+    in which they need not.
+    """
+    by_priority = search.queue_rank is None and (best is None or best.price.budgets_violated == 0)
+    limit, harm = ANY_PRIORITY, None if best is None else harm_of(best.price)
+    if best is not None and by_priority:
+        limit = best.price.highest_priority
+    if prospect.highest > limit:
+        return Reason.COSTLIER
+    if not prospect.lawful:
+        return Reason.UNPLACEABLE
+    area = area_of(search, prospect.domain)
+    if by_priority and not may_gather(search, area, prospect.highest):
+        return raised(search, prospect) or Reason.UNPLACEABLE
+    found = cheapest_in(search, area, prospect.highest if by_priority else ANY_PRIORITY, harm)
+    return Reason.UNPLACEABLE if found is None else found
 
 
 def _plan(

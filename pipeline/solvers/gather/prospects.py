@@ -11,14 +11,21 @@ from pipeline.solvers.gather.tree import tree_of
 
 
 class Prospect(NamedTuple):
-    """A domain that could take a gang: its slots if all candidates left, and the priority up to which they must.
+    """A domain that could take a gang; they are searched in this order.
 
-    ``lawful``: see `GatherSearch`.
+    Attributes
+    ----------
+    highest
+        The priority up to which candidates must leave, as far as is known.
+    slots
+        Its slots if all left.
+    lawful
+        See `GatherSearch`.
     """
 
-    domain: int
-    slots: int
     highest: int
+    slots: int
+    domain: int
     lawful: bool
 
 
@@ -35,7 +42,7 @@ def hopeful(search: GatherSearch, domains: Rows, limit: int) -> list[Prospect]:
     slots, enough = _slots(search, kinds, free)
     missing = np.maximum(need.minimum - slots[domains], 0)
     level = np.where(enough[domains], np.iinfo(np.int64).min, np.iinfo(np.int64).max)
-    for value in np.unique(priority).tolist():
+    for value in search.priorities:
         if (level < np.iinfo(np.int64).max).all():
             break
         leaving = priority == value
@@ -46,8 +53,14 @@ def hopeful(search: GatherSearch, domains: Rows, limit: int) -> list[Prospect]:
     order = np.lexsort((domains[reachable], slots[domains[reachable]], missing[reachable], level[reachable]))
     chosen = reachable[order[: limit or len(order)]]
     chosen = chosen[np.lexsort((domains[chosen], slots[domains[chosen]], level[chosen]))]
-    columns = domains[chosen], slots[domains[chosen]], level[chosen], search.lawful[domains[chosen]]
+    columns = level[chosen], slots[domains[chosen]], domains[chosen], search.lawful[domains[chosen]]
     return [Prospect(*one) for one in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def raised(search: GatherSearch, prospect: Prospect) -> Prospect | None:
+    """The prospect if more important candidates must leave than was known; None if there are none."""
+    higher = next((one for one in search.priorities if one > prospect.highest), None)
+    return None if higher is None else prospect._replace(highest=higher)
 
 
 def _slots(search: GatherSearch, kinds: Kinds, room: Longs) -> tuple[Longs, Bools]:

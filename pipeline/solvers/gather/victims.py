@@ -15,7 +15,6 @@ from pipeline.solvers.gather.leaving.pool import Pool, levelled, of_some, pool_o
 from pipeline.solvers.gather.leaving.search import (
     GatherArea,
     GatherSearch,
-    area_of,
     leaving,
     quota_freed,
     slots_brought,
@@ -54,7 +53,20 @@ def harm_of(price: Price) -> Harm:
     )  # fmt: skip
 
 
-def cheapest_in(search: GatherSearch, domain: int, highest: int, best: Harm | None) -> MadeRoom | Price | None:
+def may_gather(search: GatherSearch, area: GatherArea, limit: int) -> bool:
+    """Whether the gang may find room in a domain if only podgroups up to a priority leave.
+
+    If slots decide, it does: these have been counted.
+    """
+    return search.packings is None or _may_gather(search, area, _leavers(search, area, limit))
+
+
+def _may_gather(search: GatherSearch, area: GatherArea, rows: Rows) -> bool:
+    """The same if all of some candidates leave: fewer leave no more room."""
+    return search.packings is None or _gathered(search, area, rows) is not None
+
+
+def cheapest_in(search: GatherSearch, area: GatherArea, highest: int, best: Harm | None) -> MadeRoom | Price | None:
     """The cheapest room that is found in a domain.
 
     Parameters
@@ -68,10 +80,11 @@ def cheapest_in(search: GatherSearch, domain: int, highest: int, best: Harm | No
     -------
     The price alone where it is not below ``best``; None if the gang cannot have it there.
     """
-    area, tried = area_of(search, domain), -1
+    tried = -1
     for limit in (highest, ANY_PRIORITY):
         rows = _leavers(search, area, limit)
-        found = _cheapest(search, area, rows, best) if len(rows) > tried else None
+        hopeful = len(rows) > tried and _may_gather(search, area, rows)
+        found = _cheapest(search, area, rows, best) if hopeful else None
         if found is not None:
             return found
         tried = len(rows)
@@ -153,11 +166,11 @@ def _made(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leave
     it can be gathered: those up to one in the order, and then others by themselves.
     """
     low, high, best = 0, len(order), None
-    placed = _gathered(search, area, pool, leaves)
+    placed = _gathered(search, area, pool.rows[leaves])
     while placed is None and low < high:  # at most this many may return
         half = (low + high) // 2
         leaves = leaving(search, area, pool, order[:half])
-        found = _gathered(search, area, pool, leaves)
+        found = _gathered(search, area, pool.rows[leaves])
         best = (leaves, found) if found is not None else best
         low, high = (half + 1, high) if found is not None else (low, half)
     if placed is None:
@@ -182,7 +195,7 @@ def _fewer(
         if (freed[fewer].sum(axis=0) < search.short).any():
             continue
         tried += 1
-        found = _gathered(search, area, pool, fewer)
+        found = _gathered(search, area, pool.rows[fewer])
         if found is not None:
             leaves, placed = fewer, found
     return leaves, placed
@@ -192,25 +205,24 @@ def _priced(search: GatherSearch, victims: Rows, domain: int) -> Price:
     return price_of(search.snapshot, victims, search.preemptor.request, search.lost, search.queue_rank, domain)
 
 
-def _gathered(search: GatherSearch, area: GatherArea, pool: Pool, leaves: Bools) -> Gathered | None:
-    """Where the gang goes if the candidates ``leaves`` leave."""
-    rows = pool.rows[leaves]
+def _gathered(search: GatherSearch, area: GatherArea, rows: Rows) -> Gathered | None:
+    """Where the gang goes if the candidates ``rows`` leave."""
     victims = rows.tobytes()
     if victims not in area.known:
-        area.known[victims] = _gathered_without(search, area, rows, pool.node[leaves])
+        area.known[victims] = _gathered_without(search, area, rows)
     return area.known[victims]
 
 
-def _gathered_without(search: GatherSearch, area: GatherArea, rows: Rows, node: Rows) -> Gathered | None:
-    """Where the gang goes without the tasks ``rows``, which run on ``node`` (int64[V] each)."""
+def _gathered_without(search: GatherSearch, area: GatherArea, rows: Rows) -> Gathered | None:
+    """The same, not known before."""
     snapshot, need, here = search.snapshot, search.need, slice(area.start, area.stop)
-    room = snapshot.room.future[here].copy()
+    room, node = snapshot.room.future[here].copy(), snapshot.tasks.node[rows].astype(np.int64)
     inside, allowed = area.holds(node), np.ascontiguousarray(area.wanted.allowed[:, : len(room)])
     snapshot.add_requests(rows[inside], room, node[inside] - area.start)
     steps = search.steps.on(area.start, area.stop) if search.steps is not None else None
     site = GatherSite(snapshot, need, room, allowed, search.existing[here], rows, area.tree, area.start, steps)
     anywhere = np.ones(len(area.tree.parent), bool)
-    return gathered_in(site, need.tasks[: need.minimum], area.kinds, anywhere, entangled=area.entangled)
+    return gathered_in(site, need.tasks[: need.minimum], area.kinds, anywhere, search.packings)
 
 
 def _used(search: GatherSearch, victims: Rows, placed: Gathered) -> Rows:

@@ -11,7 +11,7 @@ from pipeline.placement.layout.packing import node_slots
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
-from pipeline.solvers.gather.gathering import Gathered, in_rank_order, is_entangled
+from pipeline.solvers.gather.gathering import Gathered, Packings, in_rank_order, packings_of
 from pipeline.solvers.gather.leaving.pool import Pool
 from pipeline.solvers.gather.leaving.reprieve import (
     Brought,
@@ -81,6 +81,14 @@ class GatherSearch:
         return kinds_of(self.snapshot, rows, self.allowed, self.need.shapes)
 
     @cached_property
+    def priorities(self) -> list[int]:
+        """The priorities of podgroups with candidates, ascending."""
+        groups = self.snapshot.podgroups
+        has = np.zeros(len(groups), bool)
+        has[self.snapshot.tasks.podgroup[self.candidate]] = True
+        return list[int](np.unique(groups.priority[has]).tolist())
+
+    @cached_property
     def lawful(self) -> Bools:
         """bool[D]: domains with slots for each kind of task if all candidates leave whose queues may lose anything.
 
@@ -96,9 +104,9 @@ class GatherSearch:
         return offers_of(tree, self.kinds, free, self.existing, None).enough[: tree.domains]
 
     @cached_property
-    def entangled(self) -> bool:
-        """Whether anything besides slots decides where its tasks fit."""
-        return is_entangled(self.snapshot, self.need, self.need.tasks[: self.need.minimum])
+    def packings(self) -> Packings | None:
+        """Places for its tasks in slices of nodes; None if slots decide where they fit."""
+        return packings_of(self.snapshot, self.need, self.allowed, self.need.tasks[: self.need.minimum])
 
 
 @dataclass(frozen=True)
@@ -117,8 +125,6 @@ class GatherArea:
         What must remain possible. A last node that admits no task stands for the nodes of candidates ``outside``.
     outside: int64[K]
         Candidates that run outside and may leave to free quota.
-    entangled
-        Whether anything besides slots decides where its tasks fit.
     known
         Where the gang goes without some victims, by their rows: orders of return come to the same sets.
     """
@@ -130,7 +136,6 @@ class GatherArea:
     kinds: Kinds
     wanted: Wanted
     outside: Rows
-    entangled: bool
     known: dict[bytes, Gathered | None] = field(default_factory=dict)
 
     def holds(self, node: Rows) -> Bools:
@@ -153,7 +158,7 @@ def area_of(search: GatherSearch, domain: int) -> GatherArea:
         allowed = np.pad(allowed, ((0, 0), (0, 1)))
     return GatherArea(
         domain, start, stop, below(search.snapshot.once(tree_of), domain), search.kinds.on(start, stop),
-        Wanted(need.request, need.count, allowed, search.short), outside, search.entangled,
+        Wanted(need.request, need.count, allowed, search.short), outside,
     )  # fmt: skip
 
 
