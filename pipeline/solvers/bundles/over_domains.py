@@ -11,6 +11,7 @@ from pipeline.decision.explanation import DomainTried, LowerBound, Reason, Ruled
 from pipeline.decision.price import Price, compared
 from pipeline.keeping import cached_property
 from pipeline.records import replace
+from pipeline.solvers.bundles.bundle_room import bundles_may_reach, in_order_of_room
 from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
@@ -235,7 +236,8 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
 
 def _may_win(search: BundleSearch, domain: int, bounds: CostBounds, at: int, limit: Price) -> bool:
     """Whether the bounds of a domain, which are at a position, allow a selection up to the limit."""
-    return could_beat(search, bounds, at, limit) and may_be_cheap(search, domain, limit)
+    cheap = could_beat(search, bounds, at, limit) and may_be_cheap(search, domain, limit)
+    return cheap and bundles_may_reach(search, domain, limit)
 
 
 def _of_alternative(tried: _Tried, domain: int, among: int) -> Price | None:
@@ -269,7 +271,10 @@ def _out_of_order(tried: _Tried, hopeful: Rows, found: Best) -> Best:
 
 def _in_order(tried: _Tried, hopeful: Rows, bounds: CostBounds) -> list[int]:
     """Positions in ``hopeful``: by lowest bound, most room, narrowest, first in order."""
-    domains = tried.domains[hopeful]
+    domains, policy = tried.domains[hopeful], tried.attempt.policy
     room = -tried.slots.room[hopeful].sum(axis=1)
     keys = (domains, tried.search.snapshot.topology.tier[domains], room, bounds.work, bounds.head)
-    return [int(at) for at in np.lexsort(keys)]
+    order = np.lexsort(keys)
+    if len(order) > 1 and not (policy.first_fit or policy.max_domains):
+        order = in_order_of_room(tried.search, domains, bounds.head, order)
+    return [int(at) for at in order]
