@@ -13,12 +13,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.cluster.rules.minima_met import is_ready
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.price import Price, price_of
-from pipeline.placement.layout.packing import fits
+from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
@@ -97,6 +97,19 @@ def with_their_gangs(snapshot: Snapshot, some: tuple[int, ...]) -> Rows:
     return np.union1d(rows, np.flatnonzero(broken[owner] & runs))
 
 
+def has_places(need: Need, opened: Bools, room: Longs, task: int) -> bool:
+    """Whether the tasks of the minimum from one on have places, every node being tried for each of them."""
+    if task == need.minimum:
+        return True
+    shape = need.shape[task]
+    for node in np.flatnonzero(opened[shape] & (room >= need.request[shape]).all(axis=1)):
+        left = room.copy()
+        left[node] -= need.request[shape]
+        if has_places(need, opened, left, task + 1):
+            return True
+    return False
+
+
 def least_of(search: BundleSearch, domain: int) -> Least | None:
     """The cheapest of all sets of victims that make room in the domain."""
     snapshot, (first, last) = search.snapshot, search.nodes_of(domain)
@@ -109,7 +122,7 @@ def least_of(search: BundleSearch, domain: int) -> Least | None:
             continue
         room = snapshot.room.future.copy()
         np.add.at(room, node[gone], snapshot.request[gone])
-        if not fits(search.need.request, search.need.count, open_nodes(search, gone)[:, first:last], room[first:last]):
+        if not has_places(search.need, open_nodes(search, gone)[:, first:last], room[first:last], 0):
             continue
         price = price_of(snapshot, gone, search.need.total, search.lost_work, None, domain)
         if best is None or price < best.price:
