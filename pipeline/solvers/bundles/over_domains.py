@@ -235,7 +235,7 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
 
 
 def _may_win(search: BundleSearch, domain: int, bounds: CostBounds, at: int, limit: Price) -> bool:
-    """Whether the bounds of a domain, which are at a position, allow a selection up to the limit."""
+    """Whether the bounds of a domain, which are at a position, and its bundles allow a selection up to the limit."""
     cheap = could_beat(search, bounds, at, limit) and may_be_cheap(search, domain, limit)
     return cheap and bundles_may_reach(search, domain, limit)
 
@@ -270,7 +270,7 @@ def _out_of_order(tried: _Tried, hopeful: Rows, found: Best) -> Best:
 
 
 def _in_order(tried: _Tried, hopeful: Rows, bounds: CostBounds) -> list[int]:
-    """Positions in ``hopeful``: by lowest bound, most room, narrowest, first in order."""
+    """Positions in ``hopeful``: by lowest bound, most room, narrowest, first in order; see ``in_order_of_room``."""
     domains, policy = tried.domains[hopeful], tried.attempt.policy
     room = -tried.slots.room[hopeful].sum(axis=1)
     keys = (domains, tried.search.snapshot.topology.tier[domains], room, bounds.work, bounds.head)
