@@ -29,7 +29,7 @@ def search_locally(policy: Policy) -> None:
         attempt = Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW)
         host, need = host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False)
         search = search_of(attempt, host, need)
-        of_local_search(DomainBundles(search, 0), _all_but_one(search))
+        of_local_search(DomainBundles(search, 0), all_but_one(search))
         _raise_priorities(attempt, search)
 
 
@@ -40,13 +40,13 @@ def _raise_priorities(attempt: Attempt, search: BundleSearch) -> None:
     higher = with_rows(tasks.priority, rows, int(tasks.priority.max()) + 1)
     other = replace(attempt, snapshot=replace(attempt.snapshot, tasks=replace(tasks, priority=higher)))
     found = replace(
-        _all_but_one(search), entry=np.flatnonzero(is_among(search.terms.entries.task, rows)), broken=NO_ROWS
+        all_but_one(search), entry=np.flatnonzero(is_among(search.terms.entries.task, rows)), broken=NO_ROWS
     )
     need = need_of(other.snapshot, other.podgroups, surplus=False)
     by_task_priority(DomainBundles(search_of(other, host_of(other), need), 0), found)
 
 
-def _all_but_one(search: BundleSearch) -> Selection:
+def all_but_one(search: BundleSearch) -> Selection:
     """All candidates but one as victims, at a price that any other is below; with all, there might be no other set."""
     groups, victims = search.snapshot.podgroups, np.flatnonzero(search.candidate)[1:]
     owners = np.unique(search.snapshot.tasks.podgroup[victims]).astype(np.int64)

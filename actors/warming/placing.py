@@ -2,15 +2,25 @@
 
 import numpy as np
 
-from actors.fleets.generated import GangSpec, generate
+from actors.fleets.generated import NOW, GangSpec, generate
 from actors.fleets.mixed import with_shapes, with_subgroups
-from pipeline.cluster.arrays import NO_ROWS
+from actors.warming.local_search import all_but_one
+from pipeline.cluster.arrays import NO_ROWS, NONE
+from pipeline.cluster.topology import ROOT
+from pipeline.decision.attempt import Attempt
 from pipeline.placement.layout.regions_of_parts import asked_of_regions
 from pipeline.placement.layout.topology_packing import Packing, pack
 from pipeline.placement.need import need_of
+from pipeline.policy import Policy, Purpose
+from pipeline.propose import host_of, propose
+from pipeline.solvers.bundles.bundling.records import Units
+from pipeline.solvers.bundles.covering.free_room import FreeRoom
+from pipeline.solvers.bundles.search import search_of
 
 #: So few that a gang that finds no place is tried task by task.
 _NODES, _TASKS = 16, 8
+#: Enough for a rack for each subgroup.
+_RACKED = 40
 
 
 def refuse_regions() -> None:
@@ -27,3 +37,17 @@ def place_task_by_task() -> None:
     need = need_of(fleet.snapshot, (fleet.gang,))
     room = np.zeros((_NODES, need.request.shape[1]), np.int64)
     pack(need, np.ones((len(need.shapes), _NODES), bool), room, 0, _NODES, fleet.snapshot, NO_ROWS)
+
+
+def let_return(policy: Policy) -> None:
+    """Make room for a small gang of subgroups and several shapes; then let all leave, and permit none to return."""
+    generated = generate(_RACKED, GangSpec(2 * _TASKS), queues=0)
+    fleet = with_subgroups(with_shapes(generated, gang=True), gang=True)
+    attempt = Attempt(fleet.snapshot, policy, Purpose.PREEMPT, (fleet.gang,), None, NOW)
+    propose(attempt)
+    search = search_of(attempt, host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False))
+    free, gone = FreeRoom(search, ROOT), all_but_one(search)
+    free.leave(gone.entry)
+    every = np.arange(len(gone.entry))
+    units = Units(every + 1, gone.entry, np.full(len(every), NONE, np.int64), every)
+    free.reprieve(units, lambda _: gone, lambda _: False)

@@ -4,7 +4,7 @@ import pytest
 
 from actors.configuration.profiles import load_profile
 from actors.fleets.generated import NOW, GangSpec, generate
-from actors.warming.local_search import _all_but_one
+from actors.warming.local_search import all_but_one
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.need import need_of
 from pipeline.policy import Purpose
@@ -20,7 +20,7 @@ def searched(queues: int, purpose: Purpose, gang: GangSpec) -> str:
     fleet = generate(32, gang, queues=queues)
     attempt = Attempt(fleet.snapshot, load_profile("default"), purpose, (fleet.gang,), None, NOW)
     search = search_of(attempt, host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False))
-    return repr(of_local_search(DomainBundles(search, 0), _all_but_one(search)))
+    return repr(of_local_search(DomainBundles(search, 0), all_but_one(search)))
 
 
 @pytest.mark.parametrize("gang", [GangSpec(8), GangSpec(16), GangSpec(4, gpus=4)])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.cards import best_card
 from pipeline.cluster.counted.task_index import joined_runs
 from pipeline.cluster.fairness.gate import Victims, may_take
 from pipeline.cluster.rules.breaking import breaking
@@ -89,19 +90,25 @@ def test_runs_are_put_in_another_order(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_mover_takes_the_fullest_node_that_is_left_to_it(seed: int) -> None:
+@pytest.mark.parametrize("spreads", [False, True])
+def test_a_mover_takes_the_fullest_node_that_is_left_to_it_and_a_card_there(seed: int, spreads: bool) -> None:
     rng = np.random.default_rng(seed)
     kind, request = rng.integers(0, 3, 12), rng.integers(0, 4, (3, 2)) + np.array([0, 1])
-    allowed, left = rng.random((3, 6)) < 0.7, rng.integers(0, 6, (6, 2))
-    room, expected = left.copy(), []
+    allowed, left, on_card = rng.random((3, 6)) < 0.7, rng.integers(0, 6, (6, 4)), np.array([0, 1, 2])
+    room, cards, expected = left[:, :2].copy(), left[:, 2:].tolist(), []
     for one in kind.tolist():
-        asks = request[one]
+        asks, part = request[one], int(on_card[one])
         fits = [n for n in range(1, 6) if allowed[one, n] and ((asks <= room[n]) | (asks == 0)).all()]
+        fits = [n for n in fits if max(cards[n]) >= part]
         best = min(fits, key=lambda n: (room[n][asks > 0] / asks[asks > 0]).min(), default=NONE)
-        expected.append(best)
+        card = best_card(part, cards[best], spreads) if best != NONE else NONE
+        expected.append((best, card))
         if best != NONE:
             room[best] -= asks
-    assert moving._fullest(kind, request, allowed, left, 1, 6).tolist() == expected
+        if card != NONE:
+            cards[best][card] -= part
+    found = moving._fullest(kind, request, on_card, allowed, spreads, left, 1, 6)
+    assert list(zip(*found.tolist(), strict=True)) == expected
 
 
 @pytest.mark.parametrize("seed", SEEDS)

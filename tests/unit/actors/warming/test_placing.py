@@ -1,11 +1,14 @@
 """A search for places on its own, to compile its kernels."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
-from actors.warming.placing import place_task_by_task, refuse_regions
+from actors.configuration.profiles import load_profile
+from actors.warming.placing import let_return, place_task_by_task, refuse_regions
 from pipeline.placement.layout import one_by_one, topology_packing
+from pipeline.solvers.bundles.covering import free_room
 
 
 def test_it_tries_groups_and_then_task_by_task(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,3 +38,21 @@ def test_it_refuses_regions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topology_packing, "may_find_regions", refused)
     refuse_regions()
     assert found == [False]
+
+
+def test_it_covers_a_gang_that_is_placed_and_takes_back_what_may_not_return(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Counter[str]()
+
+    def counted(name: str) -> Any:
+        kernel = getattr(free_room, name)
+
+        def ask(*given: Any) -> Any:
+            asked[name] += 1
+            return kernel(*given)
+
+        return ask
+
+    for name in ("cover_places", "placed_return", "go_again"):
+        monkeypatch.setattr(free_room, name, counted(name))
+    let_return(load_profile("default"))
+    assert set(asked) == {"cover_places", "placed_return", "go_again"}
