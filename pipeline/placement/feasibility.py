@@ -62,7 +62,7 @@ def feasibly_left(snapshot: Snapshot, made: Statement) -> Leftover | None:
     if not ((left.room >= 0) | (left.placed == 0)).all():
         return None
     if len(made.bound):
-        idle = with_cards(snapshot, lambda room: room.idle_of(left.node))
+        idle = _with_cards(snapshot, lambda room: room.idle_of(left.node))
         if not ((left.bound <= idle) | (left.bound == 0)).all():
             return None
         if too_early(snapshot, made.bound, made.bound_node, made.evictions).any():
@@ -107,11 +107,11 @@ def leftover(snapshot: Snapshot, made: Statement, places: tuple[Rows, Rows, Rows
         (gone, tasks.node[gone], tasks.card[gone]),
         (promised, *tasks.promised(promised)),  # their old promises end
     )  # fmt: skip
-    future = with_cards(snapshot, lambda room: room.future_of(touched))
+    future = _with_cards(snapshot, lambda room: room.future_of(touched))
     return Leftover(touched, bound, placed, future + freed + withdrawn - placed)
 
 
-def with_cards(snapshot: Snapshot, of: Callable[[Room], Longs]) -> Longs:
+def _with_cards(snapshot: Snapshot, of: Callable[[Room], Longs]) -> Longs:
     """int64[M, R + D]: what is asked about the room of resources, and about that of cards."""
     room = of(snapshot.room)
     return np.concatenate([room, of(snapshot.card_room)], axis=1) if snapshot.nodes.cards.shape[1] else room

@@ -13,7 +13,7 @@ from pipeline.cluster.rules.minimum import whole_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.kernels import writing
-from pipeline.placement.feasibility import asked, with_cards
+from pipeline.placement.feasibility import asked
 from pipeline.placement.filters import repelled
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
@@ -56,15 +56,13 @@ def settled(host: Host, need: Need, places: tuple[Rows, Rows], victims: Rows, *,
     whole. One that has not its minima keeps what stays, and nothing of it moves: it could not start there.
     """
     snapshot = host.context.snapshot
-    tasks, asks, (to, on) = snapshot.tasks, need.tasks[: need.minimum], places
+    tasks, asks, to = snapshot.tasks, need.tasks[: need.minimum], places[0]
     rank = host.job_rank[tasks.podgroup[victims]]
     request = snapshot.request_of(victims)
     share = -(request / np.maximum(snapshot.capacity, 1)).max(axis=1, initial=0.0) if biggest_first else rank
     rows = victims[np.lexsort((host.task_ranks(victims), rank, share))]
     here, held = tasks.node[rows].astype(np.int64), asked(snapshot, rows, tasks.card[rows])
-    left = with_cards(snapshot, lambda room: room.future.copy())
-    np.add.at(left, here, held)
-    np.subtract.at(left, to, asked(snapshot, asks, on))
+    left = _left_beside(snapshot, asks, places, rows, held)
     stays = _stay(here, held, ~_in_the_way(snapshot, need, to, rows, here), left)
     nodes, cards = np.where(stays, here, NONE), np.full(len(rows), NONE, np.int64)
     nodes[~stays], cards[~stays] = new_places(host, rows[~stays], rows[stays], nodes[stays], left, (asks, to))
@@ -79,6 +77,23 @@ def settled(host: Host, need: Need, places: tuple[Rows, Rows], victims: Rows, *,
     nodes[is_among(owner, lacking) & ~stays] = NONE
     moved, lost = (nodes != NONE) & ~stays, nodes == NONE
     return Settled(rows[moved], nodes[moved], cards[moved], rows[lost])
+
+
+def _left_beside(snapshot: Snapshot, asks: Rows, places: tuple[Rows, Rows], victims: Rows, held: Longs) -> Longs:
+    """int64[N, R + D]: what nodes and cards have once the tasks ``asks`` have started and all victims have gone.
+
+    ``held`` int64[V, R + D] is what victims hold.
+    """
+    room, here, (to, on) = snapshot.room.future.copy(), snapshot.tasks.node[victims], places
+    snapshot.add_requests(victims, room, here)
+    snapshot.add_requests(asks, room, to, -1)
+    resources = room.shape[1]
+    if held.shape[1] == resources:  # no node has cards
+        return room
+    cards = snapshot.card_room.future.copy()
+    np.add.at(cards, here, held[:, resources:])
+    np.subtract.at(cards, to, asked(snapshot, asks, on)[:, resources:])
+    return np.concatenate([room, cards], axis=1)
 
 
 def _in_the_way(snapshot: Snapshot, need: Need, places: Rows, rows: Rows, here: Rows) -> Bools:
