@@ -62,7 +62,7 @@ def settled(host: Host, need: Need, places: tuple[Rows, Rows], victims: Rows, *,
     share = -(request / np.maximum(snapshot.capacity, 1)).max(axis=1, initial=0.0) if biggest_first else rank
     rows = victims[np.lexsort((host.task_ranks(victims), rank, share))]
     here, held = tasks.node[rows].astype(np.int64), asked(snapshot, rows, tasks.card[rows])
-    left = _left_beside(snapshot, asks, places, rows, held)
+    left = _room_after(snapshot, asks, places, rows, held)
     stays = _stay(here, held, ~_in_the_way(snapshot, need, to, rows, here), left)
     nodes, cards = np.where(stays, here, NONE), np.full(len(rows), NONE, np.int64)
     nodes[~stays], cards[~stays] = new_places(host, rows[~stays], rows[stays], nodes[stays], left, (asks, to))
@@ -79,7 +79,7 @@ def settled(host: Host, need: Need, places: tuple[Rows, Rows], victims: Rows, *,
     return Settled(rows[moved], nodes[moved], cards[moved], rows[lost])
 
 
-def _left_beside(snapshot: Snapshot, asks: Rows, places: tuple[Rows, Rows], victims: Rows, held: Longs) -> Longs:
+def _room_after(snapshot: Snapshot, asks: Rows, places: tuple[Rows, Rows], victims: Rows, held: Longs) -> Longs:
     """int64[N, R + D]: what nodes and cards have once the tasks ``asks`` have started and all victims have gone.
 
     ``held`` int64[V, R + D] is what victims hold.
