@@ -14,41 +14,18 @@ from pipeline.placement.need import need_of
 from pipeline.solvers.bundles import lower_bounds
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS
 from pipeline.solvers.bundles.bundling.records import BREAKING
-from tests.support.builders import searching
 from tests.support.placing import RACK, Work, placed
+from tests.support.racked_crowds import RACKS, crowd, search_on
 from tests.support.twins import uncompiled
-
-RACKS = (2, 1, 2)
 
 
 @st.composite
 def crowds(draw):
-    """Nodes in three racks of one block, full of small podgroups; a gang of parts, each in one rack; weights.
-
-    The parts are equal, or of several sizes with tasks of one or two cores.
-    """
-    cores = draw(st.lists(st.integers(1, 4), min_size=sum(RACKS), max_size=sum(RACKS)))
-    left, one = list(cores), st.lists(st.integers(1, 2), min_size=1, max_size=3)
+    """A gang of parts, equal or of several sizes with tasks of one or two cores; weights; cores of each part."""
+    one = st.lists(st.integers(1, 2), min_size=1, max_size=3)
     equal = st.tuples(st.integers(1, 3), st.integers(1, 3)).map(lambda said: [[1] * said[0]] * said[1])
     parts = draw(equal | st.lists(one, min_size=1, max_size=3))
-    work = [Work(0, cpu, subgroup=part) for part, tasks in enumerate(parts) for cpu in tasks]
-    work += [Work(0)] * draw(st.integers(0, 1))
-    groups = [{"min_available": len(work)}]
-    groups += [{"min_available": draw(st.integers(0, 4)), "priority": draw(st.integers(0, 3))} for _ in range(3)]
-    for _ in range(draw(st.integers(1, 8))):
-        task = Work(draw(st.integers(1, 3)), draw(st.integers(1, 2)), draw(st.integers(0, len(cores) - 1)))
-        if left[task.node] >= task.cpu:
-            left[task.node] -= task.cpu
-            work.append(task)
-    weights = np.array([1.0, *(draw(st.sampled_from([0.0, 0.5, 1.0, 7.25])) for _ in range(3))])
-    subgroups = [(0, NONE, len(tasks), RACK) for tasks in parts]
-    snapshot = placed(cores, work, racks=RACKS, racks_a_block=3, groups=groups, subgroups=subgroups)
-    return snapshot, weights, [sum(tasks) for tasks in parts]
-
-
-def search_on(snapshot, weights, **said):
-    candidate = (snapshot.tasks.status == RUNNING) & (snapshot.tasks.podgroup != 0)
-    return searching(snapshot, 0, candidate=frozen(candidate, bool), lost_work=frozen(weights, float), **said)
+    return *crowd(draw, parts, [1] * draw(st.integers(0, 1))), [sum(tasks) for tasks in parts]
 
 
 def bounded(search):
@@ -99,8 +76,8 @@ def lost(snapshot, weights, rows):
 
 
 @given(crowds())
-def test_no_set_of_victims_of_a_preempt_is_cheaper_than_its_bound(crowd):
-    snapshot, weights, parts = crowd
+def test_no_set_of_victims_of_a_preempt_is_cheaper_than_its_bound(drawn):
+    snapshot, weights, parts = drawn
     found, topology = bounded(search_on(snapshot, weights, by_priority=True))[0], snapshot.topology
     for domain in range(len(topology)):
         head = int(found.head[domain])
@@ -115,8 +92,8 @@ def test_no_set_of_victims_of_a_preempt_is_cheaper_than_its_bound(crowd):
 
 
 @given(crowds())
-def test_no_set_of_victims_of_a_reclaim_is_cheaper_than_its_bound(crowd):
-    snapshot, weights, parts = crowd
+def test_no_set_of_victims_of_a_reclaim_is_cheaper_than_its_bound(drawn):
+    snapshot, weights, parts = drawn
     rank = frozen([0, 2, 1, 3], np.int64)
     found, topology = bounded(search_on(snapshot, weights, by_priority=False, queue_rank=rank))[0], snapshot.topology
     for domain in range(len(topology)):
@@ -139,8 +116,8 @@ def test_regions_that_lack_room_each_ask_for_more_than_the_domain_as_a_whole():
 
 
 @given(crowds())
-def test_the_compiled_bounds_and_their_plain_twin_agree(crowd):
-    snapshot, weights, _ = crowd
+def test_the_compiled_bounds_and_their_plain_twin_agree(drawn):
+    snapshot, weights, _ = drawn
     for by_priority in (True, False):
         search = search_on(snapshot, weights, by_priority=by_priority)
         compiled = bounded(search)

@@ -7,43 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.tables import RUNNING
 from pipeline.decision.price import Price, price_of
 from pipeline.placement.need import need_of
 from pipeline.solvers.bundles.room_bounds import may_be_cheap
-from tests.support.builders import searching
-from tests.support.placing import RACK, Work, placed
+from tests.support.placing import Work, placed
+from tests.support.racked_crowds import RACKS, crowd, search_on
 from tests.support.twins import uncompiled
-
-RACKS = (2, 1, 2)
 
 
 @st.composite
 def crowds(draw):
-    """Nodes in three racks of one block, full of small podgroups; a gang of one or two cores a task; weights.
-
-    Some of its tasks may be in parts, each in one rack.
-    """
-    cores = draw(st.lists(st.integers(1, 4), min_size=sum(RACKS), max_size=sum(RACKS)))
-    left, sizes = list(cores), st.lists(st.integers(1, 2), min_size=1, max_size=2)
+    """A gang of one or two cores a task, of which some may be in parts; and weights."""
+    sizes = st.lists(st.integers(1, 2), min_size=1, max_size=2)
     parts = draw(st.lists(sizes, max_size=2))
-    work = [Work(0, cpu, subgroup=part) for part, tasks in enumerate(parts) for cpu in tasks]
-    work += [Work(0, cpu) for cpu in draw(st.lists(st.integers(1, 2), min_size=0 if parts else 2, max_size=2))]
-    groups = [{"min_available": len(work)}]
-    groups += [{"min_available": draw(st.integers(0, 4)), "priority": draw(st.integers(0, 3))} for _ in range(3)]
-    for _ in range(draw(st.integers(1, 8))):
-        task = Work(draw(st.integers(1, 3)), draw(st.integers(1, 2)), draw(st.integers(0, len(cores) - 1)))
-        if left[task.node] >= task.cpu:
-            left[task.node] -= task.cpu
-            work.append(task)
-    weights = np.array([1.0, *(draw(st.sampled_from([0.0, 0.5, 1.0, 7.25])) for _ in range(3))])
-    subgroups = [(0, NONE, len(tasks), RACK) for tasks in parts]
-    return placed(cores, work, racks=RACKS, racks_a_block=3, groups=groups, subgroups=subgroups), weights
-
-
-def search_on(snapshot, weights, **said):
-    candidate = (snapshot.tasks.status == RUNNING) & (snapshot.tasks.podgroup != 0)
-    return searching(snapshot, 0, candidate=frozen(candidate, bool), lost_work=frozen(weights, float), **said)
+    return crowd(draw, parts, draw(st.lists(st.integers(1, 2), min_size=0 if parts else 2, max_size=2)))
 
 
 def has_places(room, waiting, racks):
@@ -80,16 +57,16 @@ def priced(snapshot, weights, domain, queue_rank=None):
 
 
 @given(crowds())
-def test_no_domain_is_left_out_in_preempt_in_which_a_set_of_victims_costs_as_little_as_the_price(crowd):
-    snapshot, weights = crowd
+def test_no_domain_is_left_out_in_preempt_in_which_a_set_of_victims_costs_as_little_as_the_price(drawn):
+    snapshot, weights = drawn
     search = search_on(snapshot, weights, by_priority=True)
     for domain in range(len(snapshot.topology)):
         assert all(may_be_cheap(search, domain, price) for price in set(priced(snapshot, weights, domain)))
 
 
 @given(crowds())
-def test_no_domain_is_left_out_in_reclaim_in_which_a_set_of_victims_costs_as_little_as_the_price(crowd):
-    snapshot, weights = crowd
+def test_no_domain_is_left_out_in_reclaim_in_which_a_set_of_victims_costs_as_little_as_the_price(drawn):
+    snapshot, weights = drawn
     rank = frozen([0, 2, 1, 3], np.int64)
     search = search_on(snapshot, weights, by_priority=False, queue_rank=rank)
     for domain in range(len(snapshot.topology)):
@@ -122,8 +99,8 @@ def test_a_domain_is_left_out_where_one_podgroup_that_has_to_break_loses_more_th
 
 
 @given(crowds(), st.integers(0, 3), st.sampled_from([0.0, 0.5, 2.0]))
-def test_the_compiled_bound_and_its_plain_twin_agree(crowd, priority, work):
-    snapshot, weights = crowd
+def test_the_compiled_bound_and_its_plain_twin_agree(drawn, priority, work):
+    snapshot, weights = drawn
     search = search_on(snapshot, weights, by_priority=True)
     for domain in range(len(snapshot.topology)):
         compiled = may_be_cheap(search, domain, at_priority(work, priority))

@@ -8,7 +8,7 @@ import pytest
 from actors.benchmarks.figures import attempt_on
 from actors.fleets.generated import GangSpec, generate
 from actors.fleets.mixed import MIXED
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows
 from pipeline.placement.layout.topology_packing import Packing
 from pipeline.placement.need import need_of
 from pipeline.propose import host_of
@@ -59,6 +59,10 @@ class Gone:
     def victims(self) -> Rows:
         return np.sort(self.search.snapshot.occupancy.task[self.entry])
 
+    def without(self, back: Bools) -> "Gone":
+        """Those that leave once some (bool[K]) have returned."""
+        return Gone(self.search, self.entry[~back])
+
 
 def left_at_random(search: BundleSearch, domain: int, draw: np.random.Generator) -> tuple[FreeRoom, Gone]:
     """A domain after some of its candidates left."""
@@ -96,9 +100,9 @@ def test_with_what_returns_to_it_a_gang_of_several_shapes_is_placed(mixed: tuple
         assert not free.exact
         each, room = np.arange(len(gone.entry)), free.ground.room.copy()
         units = Units(each + 1, gone.entry, np.full(len(each), NONE, np.int64), each)
-        back = free.reprieve(units, lambda back, gone=gone: Gone(search, gone.entry[~back]))  # type: ignore[misc]
+        back = free.reprieve(units, gone.without)
         returned += int(back.sum())
-        last = Gone(search, gone.entry[~back])
+        last = gone.without(back)
         assert free.arranged(last.victims) is not None
         np.add.at(room, free.ground.node[gone.entry[back]] - free.ground.first, -free.ground.held[
             free.ground.shape[gone.entry[back]]
