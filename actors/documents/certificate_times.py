@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from cryptography.x509 import load_pem_x509_certificate
@@ -25,4 +25,4 @@ def out_of_time(own: Path, now: float) -> str:
 
 
 def _shown(at: datetime) -> str:
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
