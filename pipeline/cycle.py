@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pipeline.actions.backoff import Backoff, GangGroup
 from pipeline.actions.holding_back import without_retaken
-from pipeline.actions.progress import Progress, Setup, Unplaced
+from pipeline.actions.progress import Progress, Setup, StateSoFar, Unplaced
 from pipeline.actions.redeem import release
 from pipeline.actions.registry import Action, actions_of
 from pipeline.cluster.snapshot import Snapshot
@@ -41,7 +41,7 @@ class Cycle:
     ----------
     statements, explanations
         In order.
-    snapshot
+    state
         With all statements carried out.
     plans
         What was offered to be committed, in order.
@@ -57,12 +57,17 @@ class Cycle:
 
     statements: tuple[Statement, ...]
     explanations: tuple[Explanation, ...]
-    snapshot: Snapshot
+    state: StateSoFar
     plans: tuple[Plan, ...]
     starving: tuple[GangGroup, ...]
     unplaced: tuple[Unplaced, ...]
     more: bool
     backoff: Backoff
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """With all statements carried out."""
+        return self.state.snapshot
 
     @cached_property
     def unscheduled(self) -> Conditions:
@@ -81,7 +86,7 @@ def cycle(
         For an action that is not known.
     """
     setup = (setup if setup is not None else Setup()).active_at(now)
-    fresh = Progress(snapshot, policy, now, setup, places_first=policy.once(_places_first))
+    fresh = Progress(StateSoFar(snapshot), policy, now, setup, places_first=policy.once(_places_first))
     progress = without_retaken(_acted, fresh)
     verdicts = tuple(commit(progress.plans)) if progress.plans else ()
     planned = {gang_group for gang_group in progress.gang_groups if gang_group is not None}
@@ -89,7 +94,7 @@ def cycle(
     return Cycle(
         statements=progress.statements,
         explanations=progress.explanations,
-        snapshot=progress.snapshot,
+        state=progress.state,
         plans=progress.plans,
         starving=progress.starving,
         unplaced=_once_each(unplaced),
@@ -104,13 +109,13 @@ def _acted(progress: Progress) -> Progress:
     Those that serve podgroups in turns run again for podgroups that have had none, as they would in the next cycle.
     Then those that make room come first, so that nothing starts for these podgroups that one of them would take.
     """
-    actions = actions_of(progress.policy.actions)
+    actions, begun = actions_of(progress.policy.actions), progress.snapshot
     progress = _in_order(progress, actions)
     if not progress.lost and (late := progress.without_turn()):
         again = sorted((action for action in actions if action.in_turns), key=lambda action: not action.makes_room)
         progress = _in_order(replace(progress, late=late), again)
     evicting = any(action.makes_room for action in actions)
-    return progress if len(progress.retaken) else release(progress, evicting=evicting)
+    return progress if len(progress.retaken) else release(progress, begun, evicting=evicting)
 
 
 def _in_order(progress: Progress, actions: Sequence[Action]) -> Progress:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from actors.fleets.prompt import started
-from pipeline.actions.progress import Progress
+from pipeline.actions.progress import Progress, StateSoFar
 from pipeline.actions.redeem import redeem
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND
@@ -64,5 +64,5 @@ def percentiles(spent_ms: Sequence[float]) -> dict[str, float]:
 
 def promises_kept(snapshot: Snapshot, policy: Policy, now: float) -> Snapshot:
     """The state after nominated tasks have started wherever their room is free."""
-    after = redeem(Progress(snapshot, policy, now)).snapshot
+    after = redeem(Progress(StateSoFar(snapshot), policy, now)).snapshot
     return started(after, np.flatnonzero(after.tasks.status == BOUND), now)

@@ -4,7 +4,7 @@ import numpy as np
 
 from pipeline.actions.enqueue import admit
 from pipeline.actions.holding_back import certain
-from pipeline.actions.progress import Progress
+from pipeline.actions.progress import Progress, StateSoFar
 from pipeline.actions.redeem import redeem
 from pipeline.cluster.arrays import Bools
 from pipeline.cluster.rules.gang_groups import asking, together
@@ -34,7 +34,7 @@ def allocate(progress: Progress) -> Progress:
         return _placed(progress)
     progress = redeem(progress)
     done = _placed(progress)
-    return replace(done, redeemed=certain(done, progress.starting)).on_state_of(done)
+    return replace(done, redeemed=certain(done, progress.starting))
 
 
 def _placed(progress: Progress) -> Progress:
@@ -51,8 +51,8 @@ def _placed(progress: Progress) -> Progress:
             progress = progress.decided(made) if made is not None else progress
     nodes = progress.snapshot.nodes
     closed = progress.snapshot.closing(claimed_nodes(progress.snapshot, claims))
-    done = _in_turns(replace(progress, snapshot=closed, origin=None))
-    return replace(done, snapshot=replace(done.snapshot, nodes=nodes), origin=None)
+    done = _in_turns(replace(progress, state=StateSoFar(closed), origin=None))
+    return replace(done, state=StateSoFar(replace(done.snapshot, nodes=nodes)), origin=None)
 
 
 def _in_turns(progress: Progress) -> Progress:

@@ -16,7 +16,6 @@ from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import Plan, upkeep
 from pipeline.decision.statement import Statement, together, withdrawal
-from pipeline.keeping import begun_like, cached_property, made_of
 from pipeline.placement.undone import may_be_undone, undone
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
@@ -72,13 +71,32 @@ class Unplaced:
     why: Explanation
 
 
+class StateSoFar:
+    """The snapshot as it is by now, worked out when it is first asked for: mostly not after the last plan of a cycle.
+
+    ``host`` is what the plugins say of it; None until they are asked.
+    """
+
+    host: Host | None = None
+
+    def __init__(self, snapshot: Snapshot | Callable[[], Snapshot]) -> None:
+        self._snapshot = snapshot
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Worked out once."""
+        if not isinstance(self._snapshot, Snapshot):
+            self._snapshot = self._snapshot()
+        return self._snapshot
+
+
 @dataclass(frozen=True)
 class Progress:
-    """The snapshot with everything decided so far, and what that is.
+    """How far a cycle has come: the state with everything decided so far, and what that is.
 
     Attributes
     ----------
-    snapshot
+    state
         With ``statements`` carried out.
     statements, explanations
         In the order in which they were decided.
@@ -117,7 +135,7 @@ class Progress:
         A host of an earlier state, and how many statements there were then; None if none is known.
     """
 
-    snapshot: Snapshot
+    state: StateSoFar
     policy: Policy
     now: float
     setup: Setup = field(default_factory=Setup)
@@ -142,6 +160,11 @@ class Progress:
     places_first: bool = False
     settled: int = 0
     origin: tuple[Host, int] | None = None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """With ``statements`` carried out."""
+        return self.state.snapshot
 
     @property
     def starting(self) -> Rows:
@@ -174,14 +197,20 @@ class Progress:
         """Rows of podgroups that may starve and were not asked: they were held back, or lost a promise to a plan."""
         plans = [plan.statement for plan in self.plans if plan.statement.purpose is not Purpose.ALLOCATE]
         withdrawn = _joined([made.nominated[made.nominated_node == NONE] for made in plans])
-        return self.held.union(self.snapshot.tasks.podgroup[withdrawn].tolist()) - self.waiting
+        losing = self.snapshot.tasks.podgroup[withdrawn].tolist() if len(withdrawn) else []
+        return self.held.union(losing) - self.waiting
 
     def _may_take_starts(self, purpose: Purpose) -> bool:
         return self.takes_back and purpose in (Purpose.PREEMPT, Purpose.RECLAIM)
 
-    @cached_property
+    @property
     def host(self) -> Host:
         """What the plugins say of the snapshot as it is by now."""
+        if self.state.host is None:
+            self.state.host = self._asked_anew()
+        return self.state.host
+
+    def _asked_anew(self) -> Host:
         if self.origin is None:
             return Host(Context(self.snapshot, self.policy, self.now, self.starting))
         host, known = self.origin
@@ -193,10 +222,6 @@ class Progress:
         if not self._may_take_starts(purpose) or len(self.redeemed) == len(self.starting):
             return self.host
         return self.host.on(self.snapshot, starting=self.redeemed)
-
-    def on_state_of(self, before: "Progress") -> "Progress":
-        """This progress, on the same state as ``before``: what the plugins say of that holds for it too."""
-        return begun_like(self, before, "host")
 
     def without_promises(self, rows: Rows) -> Host:
         """What the plugins would say if the tasks ``rows`` were promised nothing."""
@@ -229,7 +254,7 @@ class Progress:
     def planned(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> "Progress":
         """Progress with plans for gang groups carried out; no two of them concern the same task.
 
-        Plans that are settled are told before that: they are on their way while the state is worked out here.
+        Plans that are settled are told before that: they are on their way before the state is worked out here.
         """
         every = (*self.plans, *plans)
         settled = self._told(every)
@@ -255,15 +280,15 @@ class Progress:
             self,
             explanations=(*self.explanations, why),
             unplaced=(*self.unplaced, Unplaced(gang_group, action, why)),
-        ).on_state_of(self)
+        )
 
     def _carried_out(self, made: Sequence[Statement], *whys: Explanation) -> "Progress":
         """The snapshot keeps its revision: plans name the revision of the news that they were made on."""
-        after = carried_out(together(made), self.snapshot, self.now)
+        before, all_made, now = self.snapshot, together(made), self.now
         return replace(
             self,
-            snapshot=after.at_revision(self.snapshot.revision),
-            origin=(self.host, len(self.statements)) if made_of(self, "host") else self.origin,
+            state=StateSoFar(lambda: carried_out(all_made, before, now).at_revision(before.revision)),
+            origin=self.origin if self.state.host is None else (self.state.host, len(self.statements)),
             statements=(*self.statements, *made),
             explanations=(*self.explanations, *whys),
         )

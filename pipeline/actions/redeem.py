@@ -163,23 +163,25 @@ def _nothing(gang_group: GangGroup) -> Statement:
     return statement("allocate", gang_group[0])
 
 
-def release(progress: Progress, *, evicting: bool) -> Progress:
+def release(progress: Progress, begun: Snapshot, *, evicting: bool) -> Progress:
     """Withdraw the promises of gang groups that are still below their minimum after every action: they lead nowhere.
 
     Parameters
     ----------
+    begun
+        The snapshot on which the cycle began.
     evicting
         Whether the policy has actions that evict: then only gang groups for which all of them found no plan, and those
         that they evicted from.
     """
-    snapshot = progress.snapshot
     # A gang group that waits for the victims of an earlier decision only has to wait.
     waits = {one.gang_group for one in progress.unplaced if one.why.reason is Reason.ENDING}
     without_plan = {one.gang_group for one in progress.unplaced} - waits - {*progress.gang_groups}
     evicted = np.concatenate([NO_ROWS, *(one.evictions for one in progress.statements)])
-    victims = set(snapshot.tasks.podgroup[evicted].tolist())
-    if evicting and not _may_wait(snapshot, [*victims, *chain.from_iterable(without_plan)]):  # as it mostly is
+    victims = set(begun.tasks.podgroup[evicted].tolist())
+    if evicting and not _may_wait(progress, begun, [*victims, *chain.from_iterable(without_plan)]):  # as it mostly is
         return progress
+    snapshot = progress.snapshot
     promised = _holds_promise(snapshot)
     if not promised.any():
         return progress
@@ -195,8 +197,12 @@ def release(progress: Progress, *, evicting: bool) -> Progress:
     return progress
 
 
-def _may_wait(snapshot: Snapshot, podgroups: list[int]) -> bool:
-    """Whether any of the podgroups, or of those that start together with them, may have tasks with a promise."""
-    waiting = snapshot.counts.waiting.nonzero()[0]
-    listed = snapshot.podgroups.gang_group[waiting] != NONE
+def _may_wait(progress: Progress, begun: Snapshot, podgroups: list[int]) -> bool:
+    """Whether any of the podgroups, or of those that start together with them, may have tasks with a promise.
+
+    It may if it had some when the cycle began, or was given some since.
+    """
+    promised = np.concatenate([NO_ROWS, *(made.nominated for made in progress.statements)])
+    waiting = np.concatenate([begun.counts.waiting.nonzero()[0], begun.tasks.podgroup[promised]])
+    listed = begun.podgroups.gang_group[waiting] != NONE
     return len(podgroups) > 0 and bool((is_among(waiting, podgroups) | listed).any())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.actions.evict import evict
-from pipeline.actions.progress import Progress
+from pipeline.actions.progress import Progress, StateSoFar
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets
@@ -36,11 +36,13 @@ def policy(plugins: Iterable[str | PluginSetting] = USUAL, **preempt_arguments: 
 
 
 def preempted(snapshot: Snapshot, with_policy: Policy | None = None) -> Progress:
-    return evict(Progress(snapshot, with_policy or policy(), 0.0), "preempt", Purpose.PREEMPT)
+    return evict(Progress(StateSoFar(snapshot), with_policy or policy(), 0.0), "preempt", Purpose.PREEMPT)
 
 
 def reclaimed(snapshot: Snapshot, with_policy: Policy | None = None) -> Progress:
-    return evict(Progress(snapshot, with_policy or policy((*USUAL, "proportion")), 0.0), "reclaim", Purpose.RECLAIM)
+    return evict(
+        Progress(StateSoFar(snapshot), with_policy or policy((*USUAL, "proportion")), 0.0), "reclaim", Purpose.RECLAIM
+    )
 
 
 def on_node(snapshot: Snapshot, with_policy: Policy, task: int, node: int = 0) -> AskedNode:

@@ -19,6 +19,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import Price, lost_work, price_of
+from pipeline.decision.statement import Statement
 from pipeline.placement.kinds import PodgroupKind, kind_of
 from pipeline.placement.serving_order import in_order, queue_depth, within_depth
 from pipeline.plugins.host import Host
@@ -177,6 +178,13 @@ class Pass:
         """Carry out plans; what was found and worked out before does not hold any more."""
         self.progress, self.known = self.progress.planned(plans, gang_groups), SinceLastPlan()
 
+    def leaves_some(self, at: int, made: Statement) -> bool:
+        """Whether tasks of a gang group may ask for more after a statement for it, without working out that state."""
+        snapshot, placed = self.progress.snapshot, made.placed
+        fresh = np.count_nonzero(snapshot.tasks.nominated[placed] == NONE)
+        asks = sum(snapshot.counts.pending[list(self.gang_groups[at])].tolist())
+        return len(placed) < len(made.nominated) or fresh < asks
+
     def give_another_turn(self, at: int) -> None:
         """Give the gang group that just got its plan another turn, if it asks for more, before those behind it."""
         gang_group, snapshot = self.gang_groups[at], self.progress.snapshot
@@ -189,11 +197,11 @@ class Pass:
         Else what these evict for may go to them later, since they may take promises as well. Where the setup limits how
         many are searched for, they wait.
         """
-        made, snapshot, limit = plan.statement, self.progress.snapshot, self.progress.setup.gang_groups
+        made, limit = plan.statement, self.progress.setup.gang_groups
         given_up = made.nominated[made.nominated_node == NONE]
         if len(given_up) == 0:  # as it mostly is
             return
-        left = set(self.gang_groups[at + 1 :])
+        snapshot, left = self.progress.snapshot, set(self.gang_groups[at + 1 :])
         for podgroup in distinct(snapshot.tasks.podgroup[given_up]).tolist():
             gang_group = together(snapshot, podgroup)
             full = 0 < limit <= len(self.progress.searched)
@@ -201,7 +209,7 @@ class Pass:
                 self._insert(gang_group, at)
                 left.add(gang_group)
                 searched = self.progress.searched | {gang_group}
-                self.progress = replace(self.progress, searched=searched).on_state_of(self.progress)
+                self.progress = replace(self.progress, searched=searched)
 
     def _insert(self, gang_group: GangGroup, at: int) -> None:
         """Put a gang group behind a position, before those that come after it in the policy's order."""
@@ -233,4 +241,4 @@ def _admitted(progress: Progress, starving: list[GangGroup]) -> tuple[Progress, 
         searched=turn,
         more=progress.more or any(one not in turn for one in fresh),
     )
-    return after.on_state_of(progress), [one for one in awake if one in turn]
+    return after, [one for one in awake if one in turn]

@@ -67,7 +67,7 @@ def test_a_plan_that_preempt_may_yet_undo_is_not_settled():
 
 
 def test_a_settled_plan_is_told_before_the_state_after_it_is_worked_out(monkeypatch):
-    """The committer judges it meanwhile."""
+    """The committer judges it meanwhile; after the last plan of a cycle nothing need ask for the state."""
     happened = []
 
     def working_out(*given):
@@ -76,7 +76,9 @@ def test_a_settled_plan_is_told_before_the_state_after_it_is_worked_out(monkeypa
 
     monkeypatch.setattr("pipeline.actions.progress.carried_out", working_out)
     state = cluster([NODE], [gang(2, 0, gpu=2), gang(1, gpu=4, priority=1)])
-    cycle(state, actions("preempt"), 0.0, Setup(settled=lambda _: happened.append("the plan")))
+    done = cycle(state, actions("preempt"), 0.0, Setup(settled=lambda _: happened.append("the plan")))
+    assert happened == ["the plan"]
+    assert done.snapshot is done.snapshot
     assert happened == ["the plan", "the state after it"]
 
 

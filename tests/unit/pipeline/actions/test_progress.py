@@ -26,7 +26,7 @@ def taken_by_the_next_plan(*, settled: int) -> list[int]:
     (earlier,) = done.plans
     made = statement("preempt", 2, nominated=np.array([1]), nominated_node=np.array([NONE]))
     later: Plan = replace(earlier, statement=made)
-    progress = Progress(done.snapshot, POLICY, 0.0, plans=(earlier,), takes_back=True, settled=settled)
+    progress = Progress(done.state, POLICY, 0.0, plans=(earlier,), takes_back=True, settled=settled)
     return progress.retaken_by(later).tolist()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from actors.cli.simulate import open_case
 from actors.configuration.profiles import load_profile
-from pipeline.actions.progress import Progress, Setup
+from pipeline.actions.progress import Progress, Setup, StateSoFar
 from pipeline.actions.searching import InPlace
 from pipeline.cluster.arrays import sealed
 from pipeline.cycle import cycle
@@ -175,7 +175,7 @@ def test_victims_are_dealt_by_the_compiled_kernel_and_by_its_plain_twin_alike():
 
 def test_what_each_of_several_plans_assumes_is_what_it_would_alone():
     state = cluster([{"gpu": 4}] * 2, [gang(1, n, gpu=1) for n in (0, 0, 0, 0, 1, 1)] + lone(5, gpu=1))
-    attempt = Progress(state, PREEMPTING, 0.0).attempt(Purpose.PREEMPT, (6,), "preempt")
+    attempt = Progress(StateSoFar(state), PREEMPTING, 0.0).attempt(Purpose.PREEMPT, (6,), "preempt")
     some = [plan.statement for plan in served(state)[0].plans]
     assert [repr(one) for one in assumptions_of(attempt, some)] == [repr(assumptions(attempt, one)) for one in some]
     assert [one.nodes.tolist() for one in assumptions_of(attempt, some)] == [
