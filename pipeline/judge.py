@@ -137,14 +137,18 @@ def _unlawful(plan: Plan, made: Statement, host: Host) -> str | None:
 def _unpaid(made: Statement, host: Host) -> str | None:
     """Why a statement without victims may not place its tasks, or None: quotas, asked without its promises."""
     snapshot = host.context.snapshot
+    tasks = snapshot.tasks
     somewhere = made.nominated_node != NONE
     rows = np.concatenate([made.nominated[somewhere], made.bound])
     promised = np.concatenate([made.nominated, made.bound])
-    promised = promised[snapshot.tasks.nominated[promised] != NONE]
+    promised = promised[tasks.nominated[promised] != NONE]
     if len(promised) == 0:
         return None if takes(host, rows) else "the queue may not take more"
     if takes(host.on(WhatIf.of(snapshot).withdrawing(promised)), rows):
         return None
+    if np.array_equal(tasks.nominated[made.bound], made.bound_node) and len(made.nominated) == 0:
+        # It is redeemed, in the policy's order: other promises are asked again after it.
+        promised = np.flatnonzero((tasks.status == PENDING) & (tasks.nominated != NONE))
     # What one queue is promised may be a part of another's share: only a snapshot without it has the shares anew.
     without = carried_out(withdrawal(promised), snapshot, host.context.now)
     return None if takes(host.on(without), rows) else "the queue may not take more"

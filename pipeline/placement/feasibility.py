@@ -27,8 +27,8 @@ class Leftover(NamedTuple):
     ----------
     node: int64[M]
         Node rows, ascending.
-    bound, placed: int64[M, R + D]
-        What bound tasks ask for, and what all placed ones do.
+    bound, placed, withdrawn: int64[M, R + D]
+        What bound tasks ask for, what all placed ones do, and what its tasks were promised there before.
     room: int64[M, R + D]
         Future room once the victims have gone and all placed tasks have started.
     """
@@ -36,14 +36,16 @@ class Leftover(NamedTuple):
     node: Rows
     bound: Longs
     placed: Longs
+    withdrawn: Longs
     room: Longs
 
 
 def feasible(snapshot: Snapshot, made: Statement) -> bool:
     """Whether victims run, tasks wait or move, and no touched node is promised more than it will have.
 
-    Bound tasks must fit the idle room; bound and nominated tasks together must fit the future room. A task that asks
-    for a card has one. Anti-affinity holds, for bound tasks beside tasks that are still ending as well.
+    Bound tasks must fit the idle room; bound and nominated tasks together must fit the future room, or what they were
+    promised of it before: where too much is promised the first may start. A task that asks for a card has one.
+    Anti-affinity holds, for bound tasks beside tasks that are still ending as well.
     """
     return feasibly_left(snapshot, made) is not None
 
@@ -59,7 +61,7 @@ def feasibly_left(snapshot: Snapshot, made: Statement) -> Leftover | None:
     if ((snapshot.shapes.on_card[tasks.shape[placed]] > 0) != (card != NONE)).any():
         return None
     left = leftover(snapshot, made, places)
-    if not ((left.room >= 0) | (left.placed == 0)).all():
+    if not ((left.room >= 0) | (left.placed <= left.withdrawn)).all():
         return None
     if len(made.bound):
         idle = _with_cards(snapshot, lambda room: room.idle_of(left.node))
@@ -108,7 +110,7 @@ def leftover(snapshot: Snapshot, made: Statement, places: tuple[Rows, Rows, Rows
         (promised, *tasks.promised(promised)),  # their old promises end
     )  # fmt: skip
     future = _with_cards(snapshot, lambda room: room.future_of(touched))
-    return Leftover(touched, bound, placed, future + freed + withdrawn - placed)
+    return Leftover(touched, bound, placed, withdrawn, future + freed + withdrawn - placed)
 
 
 def _with_cards(snapshot: Snapshot, of: Callable[[Room], Longs]) -> Longs:

@@ -160,6 +160,32 @@ def test_promises_of_a_gang_group_are_redeemed_though_one_of_them_takes_what_the
     assert isinstance(judge(made, case.snapshot, case.policy, case.now), Accepted)
 
 
+QUOTAS = {
+    "the limit of the queue": [{"name": "a", "capability": {"cpu": 3}}],
+    "what a queue without a quota leaves to share": [{"name": "a", "deserved": {"cpu": 0}}, {"name": "b"}],
+    "the node": [{"name": "a"}],
+}
+
+
+@pytest.mark.parametrize("short", QUOTAS)
+def test_a_promise_is_redeemed_though_later_ones_take_more_than_is_left_of_what_is_short(short: str) -> None:
+    queues, cpu = QUOTAS[short], 3 if short == "the node" else 5
+    document = {
+        "version": 1, "now": 1000.0, "policy": {"profile": "koordinator"},
+        "nodes": [{"name": "n", "allocatable": {"cpu": cpu, "pods": 9}}], "queues": queues,
+        "podgroups": [
+            {"name": "first", "queue": "a", "priority": 5, "tasks": [cpus("first", 2, nominated_node="n")]},
+            {"name": "last", "queue": queues[-1]["name"], "tasks": [cpus("last", 2, nominated_node="n")]},
+            {"name": "more", "queue": queues[-1]["name"], "tasks": [cpus("more", 2, nominated_node="n")]},
+        ],
+    }  # fmt: skip
+    case = open_case(document)
+    made = cycle(case.snapshot, case.policy, case.now).plans[0]
+    assert made.statement.preemptor == 0
+    assert len(made.statement.bound) == 1
+    assert isinstance(judge(made, case.snapshot, case.policy, case.now), Accepted)
+
+
 def cpus(name: str, cpu: int, **more: str) -> dict[str, Any]:
     return {"name": name, "request": {"cpu": cpu}, **more}
 
