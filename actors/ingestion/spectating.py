@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -22,7 +21,7 @@ class NotListed(Exception):
 class Onlooker:
     """Follows the streams of a fleet, and leaves no trace in the broker."""
 
-    def __init__(self, settings: Settings, bus: Bus, *, now_s: Callable[[], float] = time.time) -> None:
+    def __init__(self, settings: Settings, bus: Bus, *, now_s: Callable[[], float]) -> None:
         self._fleet = settings.fleet
         self._ingestor = Ingestor(
             Spectator(bus), consumer="onlooker", now_s=now_s, pace=Pace(entries=settings.entries_per_read),

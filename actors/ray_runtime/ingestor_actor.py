@@ -34,6 +34,7 @@ class IngestorActor(RoleProcess):
             wiring.settings,
             self.bus,
             self.telemetry,
+            now_s=self.follow_clock(),
             elapsed_s=time.monotonic,
             packs=lambda state: packer.submit(packed, state),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +34,7 @@ from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import Certificates, RedisClient
 from actors.broker.redis_ledger import RedisLedger
 from actors.cli.live import explain
+from actors.cli.live.reading import reading
 from actors.configuration.settings import Settings
 from actors.configuration.settings_sources import load_settings
 from actors.fleets.inventory import load_inventory
@@ -244,11 +246,15 @@ def test_the_fleets_connector_can_do_its_work(connector: RedisClient, pipeline: 
 
 
 def test_explain_reads_as_a_user_who_can_write_nothing(
-    broker: Deployed, papers: Papers, port: int, reader: RedisClient, capsys: pytest.CaptureFixture[str]
-) -> None:
+    broker: Deployed, papers: Papers, port: int, reader: RedisClient, capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
     settings = settings_of(broker, papers, port, "reader").model_copy(update={"fleet": FLEET})
     assert explain.run(settings, "default/nobody", count=5) == 1
     assert "no decision and no reason to wait" in capsys.readouterr().out
+    with reading(settings, "top") as (_, now_s):
+        assert now_s() == pytest.approx(time.time(), abs=60.0)
+    assert caplog.text == "", "it may ask for the time"
     for stream in (EVENTS, DECISIONS, SNAPSHOTS, SPANS, "starving"):
         assert refused(reader, "XADD", f"clearway:{{{FLEET}}}:{stream}", "*", "a", "b"), stream
         assert refused(reader, "XTRIM", f"clearway:{{{FLEET}}}:{stream}", "MAXLEN", "0"), stream

@@ -101,7 +101,7 @@ def run(settings: Settings, name: str | None, *, count: int, as_json: bool = Fal
     SettingsRefused
         If no broker is named.
     """
-    with reading(settings, "explain") as bus:
+    with reading(settings, "explain") as (bus, _):
         waits = list(starving(bus, name))
         kept, made = list(claims(bus, name)), list(concerning(bus, name, count))
     if as_json:

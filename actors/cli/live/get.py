@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -32,9 +31,9 @@ def run(settings: Settings, kind: str, *, output: str, count: int | None, name: 
     SettingsRefused
         If no broker is named.
     """
-    with reading(settings, "get") as bus:
+    with reading(settings, "get") as (bus, now_s):
         if kind in OF_STATE:
-            state = Onlooker(settings, bus).state()
+            state = Onlooker(settings, bus, now_s=now_s).state()
             found = OF_STATE[kind](state, waiting_now(bus))
         else:
             found = OF_STREAMS[kind](bus)
@@ -51,8 +50,8 @@ def export(settings: Settings, out: Path | None) -> int:
     NotListed, SettingsRefused
         As `run`.
     """
-    with reading(settings, "export") as bus:
-        document = cluster_document(Onlooker(settings, bus).state(), time.time())
+    with reading(settings, "export") as (bus, now_s):
+        document = cluster_document(Onlooker(settings, bus, now_s=now_s).state(), now_s())
     write_out(_yaml(document), out)
     return 0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -132,8 +131,8 @@ def _live(settings: Settings) -> tuple[dict[str, Any], str | None]:
         raise SettingsRefused(
             "expected a cluster file (--cluster) or the broker of the fleet (--redis-url), found none"
         )
-    with reading(settings, "plan") as bus:
-        document = cluster_document(Onlooker(settings, bus).state(), time.time())
+    with reading(settings, "plan") as (bus, now_s):
+        document = cluster_document(Onlooker(settings, bus, now_s=now_s).state(), now_s())
         leads = [one.profile for _, one in present(bus).values() if one.state == "leads"]
     return document, leads[0] if leads else None
 

@@ -37,12 +37,12 @@ def run(settings: Settings, *, every_s: float, once: bool) -> int:
     NotListed, SettingsRefused
         As `get.run`.
     """
-    with reading(settings, "top") as bus:
-        onlooker = Onlooker(settings, bus)
+    with reading(settings, "top") as (bus, now_s):
+        onlooker = Onlooker(settings, bus, now_s=now_s)
         while True:
             state, (width, height) = onlooker.state(), shutil.get_terminal_size()
             room = height if not once else 1 << 20
-            lines = [line[:width] for line in screen(settings.fleet, bus, state, room, time.time())]
+            lines = [line[:width] for line in screen(settings.fleet, bus, state, room, now_s())]
             say((_AGAIN if not once and sys.stdout.isatty() else "") + "\n".join(lines) + "\n")
             if once:
                 return 0

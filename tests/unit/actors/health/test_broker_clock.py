@@ -11,7 +11,7 @@ from actors.broker.bus import BrokerUnreachable
 from actors.health.broker_clock import EVERY_S, BrokerClock
 from tests.support.assembly import Clock
 
-ROLES = ("committer_actor.py", "dispatcher_actor.py")
+ROLES = ("committer_actor.py", "dispatcher_actor.py", "ingestor_actor.py")
 
 
 class Machines:
@@ -90,7 +90,7 @@ def test_a_broker_whose_clock_is_set_is_followed() -> None:
     assert machines.clock.now_s() == machines.ask()
 
 
-def test_no_role_that_decides_asks_its_machine_for_the_time_of_day() -> None:
+def test_no_role_that_folds_or_decides_asks_its_machine_for_the_time_of_day() -> None:
     for name in ROLES:
         source = (Path(actors.__file__).parent / "ray_runtime" / name).read_text()
         assert "time.time(" not in source

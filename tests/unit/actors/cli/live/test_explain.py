@@ -20,7 +20,7 @@ from pipeline.decision.explanation import DomainTried, Explanation, Reason, Rule
 from pipeline.decision.merging import merged
 from pipeline.decision.plan import NoPlan
 from pipeline.placement.conditions import Conditions, unscheduled_in
-from tests.support.assembly import Assembly, full, gang, rack_cluster
+from tests.support.assembly import Assembly, Clock, full, gang, rack_cluster
 
 
 def pending(assembly: Assembly, podgroup: str | None = None) -> list[str]:
@@ -67,7 +67,7 @@ def test_a_gang_that_waits_is_told_why_action_by_action() -> None:
 def test_a_name_without_its_namespace_is_answered_with_what_a_name_should_be(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(explain, "reading", lambda *_: nullcontext(full().bus))
+    monkeypatch.setattr(explain, "reading", lambda *_: nullcontext((full().bus, Clock())))
     for name, more in (("wide", "; expected namespace/name"), ("default/nobody", "")):
         assert explain.run(Settings(fleet="test"), name, count=5) == 1
         said = capsys.readouterr().out

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 import yaml
 
-from actors.broker.bus import DECISIONS, EVENTS, STREAMS, Bus
+from actors.broker.bus import DECISIONS, EVENTS, STREAMS
 from actors.broker.memory_bus import MemoryBus
 from actors.cli.live import get
+from actors.cli.live.reading import Looked
 from actors.cli.live.tables import COLUMNS, OF_STATE, OF_STREAMS, table, waiting_now
 from actors.cli.live.top import lasting, screen
 from actors.cluster_file.reader import read_cluster
@@ -68,7 +69,7 @@ def test_a_fleet_that_has_not_listed_has_no_state_and_is_not_said_to_be_asked(
 ) -> None:
     bus = MemoryBus("test", Clock())
     with pytest.raises(NotListed, match="fleet test: no state can be seen before the fleet lists what it has"):
-        Onlooker(Settings(fleet="test"), bus).state()
+        Onlooker(Settings(fleet="test"), bus, now_s=Clock()).state()
     assert bus.bounds(DECISIONS).added == bus.bounds(EVENTS).added == 0
     assert caplog.text == ""
 
@@ -175,9 +176,9 @@ def test_the_export_compiles_to_the_same_columns(assembly: Assembly) -> None:
 @pytest.fixture
 def command(assembly: Assembly, monkeypatch: pytest.MonkeyPatch) -> Assembly:
     @contextmanager
-    def reading(settings: Settings, command: str) -> Iterator[Bus]:
+    def reading(settings: Settings, command: str) -> Iterator[Looked]:
         del settings, command
-        yield assembly.bus
+        yield Looked(assembly.bus, assembly.clock)
 
     monkeypatch.setattr(get, "reading", reading)
     return assembly
@@ -204,10 +205,13 @@ def test_a_gang_is_found_by_its_name_with_or_without_the_namespace(
     assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["default/wide"]
 
 
-def test_the_export_is_a_file_that_simulate_reads(command: Assembly, tmp_path: Path) -> None:
-    del command
+def test_the_export_is_a_file_that_simulate_reads_and_its_time_is_the_brokers(
+    command: Assembly, tmp_path: Path
+) -> None:
     assert get.export(Settings(fleet="test"), tmp_path / "out.yaml") == 0
-    read_cluster(yaml.safe_load((tmp_path / "out.yaml").read_text()))
+    document = yaml.safe_load((tmp_path / "out.yaml").read_text())
+    read_cluster(document)
+    assert document["now"] == command.clock()
 
 
 def test_top_shows_services_queues_what_waits_and_reservations(assembly: Assembly) -> None:
