@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from actors.broker.bus import Outage
 from actors.broker.embedded_broker import EmbeddedBroker
-from actors.broker.redis_client import Certificates, RedisClient
+from actors.broker.redis_client import RedisClient
+from actors.broker.redis_credentials import Certificates
 from actors.broker.retry import RetryPolicy, report_outage
 from actors.configuration.settings import Settings
 
@@ -23,6 +25,7 @@ class BrokerAddress:
     password: str | None = field(default=None, repr=False)
     wait_s: float | None = None
     certificates: Certificates = field(default_factory=Certificates)
+    password_file: Path | None = None
 
     def connect(
         self,
@@ -50,9 +53,9 @@ class BrokerAddress:
             If it is too old or refuses the credentials.
         """
         client = RedisClient(
-            self.url, username=self.username, password=self.password, name=f"clearway-{name}",
-            retry=RetryPolicy(limit_s=self.wait_s), say=say, pause=pause, certificates=self.certificates,
-            waits_for_rights=waits_for_rights,
+            self.url, username=self.username, password=self.password, password_file=self.password_file,
+            name=f"clearway-{name}", retry=RetryPolicy(limit_s=self.wait_s), say=say, pause=pause,
+            certificates=self.certificates, waits_for_rights=waits_for_rights,
         )  # fmt: skip
         if functions:
             client.check()
@@ -78,6 +81,7 @@ def broker_for(settings: Settings, *, tcp: bool = False) -> Iterator[BrokerAddre
         yield BrokerAddress(
             settings.redis_url.get_secret_value(), settings.redis_username, settings.password, settings.broker_wait_s,
             Certificates(settings.redis_ca_file, settings.redis_cert_file, settings.redis_key_file),
+            settings.password_again,
         )  # fmt: skip
         return
     with EmbeddedBroker(tcp=tcp, binary=settings.broker_binary) as broker:

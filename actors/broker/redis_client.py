@@ -8,11 +8,9 @@ of their own whose timeout outlasts the block.
 from __future__ import annotations
 
 import logging
-import os
 import ssl
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -37,6 +35,7 @@ from redis.retry import Retry
 
 from actors.broker.bus import BrokerRefused, BrokerUnreachable, Outage
 from actors.broker.functions import LIBRARY, function_name
+from actors.broker.redis_credentials import Certificates, Credentials
 from actors.broker.retry import ENDLESS, RetryPolicy, persist, report_outage
 from actors.documents.certificate_times import out_of_time
 
@@ -48,6 +47,7 @@ BLOCK_MARGIN_S = 2.5
 #: What a broker answers while its disk is full, its replicas are away or a script runs, and to a read that waits while
 #: it becomes a replica. redis-py has classes for other answers, and takes their first word away.
 _PASSING = ("MISCONF", "NOREPLICAS", "BUSY ", "UNBLOCKED")
+_OTHERWISE = "or set commit_synced = false and accept that decisions may be lost"
 
 
 def broker_address(url: str) -> str:
@@ -56,42 +56,6 @@ def broker_address(url: str) -> str:
     if parts.scheme == "unix":
         return f"unix:{parts.path}"
     return f"{parts.hostname or 'localhost'}:{parts.port or 6379}"
-
-
-@dataclass(frozen=True, slots=True)
-class Certificates:
-    """Files for ``rediss://``: the broker's authorities (None: the system's), and our own certificate."""
-
-    ca: Path | None = None
-    own: Path | None = None
-    key: Path | None = None
-
-    def options(self) -> dict[str, Any]:
-        """As redis-py takes them. The broker's name is always checked."""
-        files = {"ssl_ca_certs": self.ca, "ssl_certfile": self.own, "ssl_keyfile": self.key}
-        return {
-            "ssl_cert_reqs": "required", "ssl_check_hostname": True, "ssl_min_version": ssl.TLSVersion.TLSv1_2,
-            **{name: os.fspath(file) for name, file in files.items() if file is not None},
-        }  # fmt: skip
-
-    def check(self) -> None:
-        """Read the files: redis-py does with each connection, and what is wrong with them looks like an outage there.
-
-        Raises
-        ------
-        BrokerRefused
-            With the settings that name what cannot be used.
-        """
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        at = "redis_ca_file", self.ca
-        try:
-            if self.ca is not None:
-                context.load_verify_locations(self.ca)
-            if self.own is not None:
-                at = "redis_cert_file with redis_key_file", self.own
-                context.load_cert_chain(self.own, self.key, password="")  # else a terminal is asked for one
-        except OSError as refusal:  # ssl.SSLError is one
-            raise BrokerRefused(f"{at[0]}: expected PEM that can be used in {at[1]}, found: {refusal}") from refusal
 
 
 class RedisClient:
@@ -103,6 +67,8 @@ class RedisClient:
         ``redis://``, ``rediss://`` or ``unix://``. Never logged; `address` is what may be shown.
     username, password
         Override those of the URL, which need not contain a secret then.
+    password_file
+        Has the password, and is read again for each connection; ``password`` is what it had at the start.
     name
         Shown by the broker's ``CLIENT LIST``.
     retry, say, pause
@@ -111,8 +77,12 @@ class RedisClient:
         The longest a read may block.
     certificates
         For ``rediss://``.
+
+    Attributes
+    ----------
     waits_for_rights
-        Whether a broker that refuses our user is waited for: it let us in before, and may be made to again.
+        Whether a broker that refuses our user, or is set up otherwise than it must be, is waited for: it let us in
+        before, and may be made to again.
     """
 
     def __init__(
@@ -121,6 +91,7 @@ class RedisClient:
         *,
         username: str | None = None,
         password: str | None = None,
+        password_file: Path | None = None,
         name: str = "clearway",
         retry: RetryPolicy = ENDLESS,
         say: Callable[[Outage], None] = report_outage,
@@ -131,7 +102,7 @@ class RedisClient:
     ) -> None:
         self.max_block_ms, self._let_in, self._said_volatile = max_block_ms, False, False
         self._papers: Certificates | None = None
-        self._waits_for_rights = waits_for_rights
+        self.waits_for_rights = waits_for_rights
         self._retry, self._say, self._pause = retry, say, pause
         options: dict[str, Any] = {
             "socket_connect_timeout": 2.0, "retry": Retry(NoBackoff(), 0), "health_check_interval": 15,
@@ -143,16 +114,18 @@ class RedisClient:
             papers = self._papers = certificates or Certificates()
             papers.check()
             options |= papers.options()
-        if username is not None:
-            options["username"] = username
-        if password is not None:
-            options["password"] = password
         try:
             self.address = broker_address(url)
             self._quick = redis.Redis.from_url(url, socket_timeout=WRITE_TIMEOUT_S, **options)
             self._slow = redis.Redis.from_url(url, socket_timeout=max_block_ms / 1000 + BLOCK_MARGIN_S, **options)
         except ValueError:  # the library's message may quote the password
             raise BrokerRefused("redis_url must begin with redis://, rediss:// or unix://, and be a URL") from None
+        for one in (self._quick, self._slow):
+            made_with = one.connection_pool.connection_kwargs
+            user, secret = made_with.pop("username", None), made_with.pop("password", None)
+            if username or password or user or secret:
+                ours = Credentials(username or user, password or secret, password_file)
+                made_with["credential_provider"] = ours
 
     def once(self, ask: Callable[[Any], T], *, blocking: bool = False) -> T:
         """Ask the broker exactly once.
@@ -170,7 +143,7 @@ class RedisClient:
         try:
             answer = ask(client)
         except (AuthenticationError, AuthorizationError) as refusal:
-            if self._waits_for_rights:
+            if self.waits_for_rights:
                 raise BrokerUnreachable(f"it refuses the credentials: {refusal}") from refusal
             raise BrokerRefused(f"broker at {self.address} refused the credentials: {refusal}") from refusal
         except ConnectionError as refusal:
@@ -192,7 +165,7 @@ class RedisClient:
             if str(refusal).startswith(_PASSING):
                 raise BrokerUnreachable(str(refusal)) from refusal
             denied = isinstance(refusal, NoPermissionError) or "ACL failure in script" in str(refusal)
-            if denied and self._waits_for_rights:
+            if denied and self.waits_for_rights:
                 raise BrokerUnreachable(f"it refuses our user: {refusal}") from refusal
             raise BrokerRefused(f"broker at {self.address} refused: {refusal}") from refusal
         self._let_in = True
@@ -265,24 +238,33 @@ class RedisClient:
         Raises
         ------
         BrokerRefused
-            Where it does not, or does not say.
+            Where it does not, or does not say; see `waits_for_rights`.
         """
-        means = "or set commit_synced = false and accept that decisions may be lost"
+
+        def look(client: Any) -> str | None:
+            wrong = self._unsafe(client.config_get("appendonly", "appendfsync", "maxmemory-policy"))
+            if wrong is not None and self.waits_for_rights:
+                raise BrokerUnreachable(f"it {wrong}")
+            return wrong
+
         try:
-            said = self.ask(lambda client: client.config_get("appendonly", "appendfsync", "maxmemory-policy"))
+            wrong = self.ask(look)
         except BrokerRefused as refusal:
             if isinstance(refusal.__cause__, AuthenticationError):
                 raise
-            raise BrokerRefused(
-                f"broker at {self.address} does not say whether it waits for its disk: let our user ask CONFIG GET, "
-                f"{means}"
-            ) from refusal
+            wrong = "does not say whether it waits for its disk: let our user ask CONFIG GET, "
+            raise BrokerRefused(f"broker at {self.address} {wrong}{_OTHERWISE}") from refusal
+        if wrong is not None:
+            raise BrokerRefused(f"broker at {self.address} {wrong}")
+
+    def _unsafe(self, said: Mapping[Any, Any]) -> str | None:
+        """Why a broker with these settings may lose a decision; a lease that it may lose is only logged, once."""
         found = {_text(key): _text(value) for key, value in said.items()}
         evicts = found.pop("maxmemory-policy", "noeviction")
         if evicts.startswith("allkeys-"):
-            raise BrokerRefused(
-                f"broker at {self.address} drops any key where its memory is full (maxmemory-policy {evicts}), and "
-                f"decisions with it: set maxmemory-policy noeviction there, {means}"
+            return (
+                f"drops any key where its memory is full (maxmemory-policy {evicts}), and decisions with it: set "
+                f"maxmemory-policy noeviction there, {_OTHERWISE}"
             )
         if evicts.startswith("volatile-") and not self._said_volatile:
             self._said_volatile = True
@@ -290,12 +272,13 @@ class RedisClient:
                 "broker at %s drops the lease where its memory is full (maxmemory-policy %s), and who leads changes "
                 "again and again: set maxmemory-policy noeviction there", self.address, evicts,
             )  # fmt: skip
-        if found != {"appendonly": "yes", "appendfsync": "always"}:
-            told = ", ".join(f"{key} {value}" for key, value in sorted(found.items()))
-            raise BrokerRefused(
-                f"broker at {self.address} answers before its disk has what was written ({told}): set appendonly yes "
-                f"and appendfsync always there, {means}"
-            )
+        if found == {"appendonly": "yes", "appendfsync": "always"}:
+            return None
+        told = ", ".join(f"{key} {value}" for key, value in sorted(found.items()))
+        return (
+            f"answers before its disk has what was written ({told}): set appendonly yes and appendfsync always there, "
+            f"{_OTHERWISE}"
+        )
 
     def close(self) -> None:
         """Close every connection."""

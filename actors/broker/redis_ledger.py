@@ -16,8 +16,8 @@ class RedisLedger:
     Parameters
     ----------
     synced
-        Whether the lease is taken only from a broker that answers once its disk has what was written. Any other may
-        lose decisions with the power of its machine.
+        Whether the lease is taken, and held, only from a broker that answers once its disk has what was written. Any
+        other may lose decisions with the power of its machine.
     """
 
     def __init__(self, link: RedisClient, fleet: str, *, synced: bool = True, shadow: bool = False) -> None:
@@ -36,17 +36,23 @@ class RedisLedger:
         BrokerRefused
             For a broker that answers before its disk has what was written, where that is asked for.
         """
-        if self._synced:
-            self._link.check_synced()
+        self._check_synced()
         reply = self._link.call("acquire", [self._lease, self._epoch, self._revision], [owner, ttl_ms])
         if reply[0] == b"HELD":
             return Lease(owner, int(reply[1]), int(reply[2]))
         return Busy(reply[2].decode(), int(reply[1]))
 
     def renew(self, lease: Lease, ttl_ms: int, recorded: int = 0) -> bool:
-        """Hold the lease; see the port."""
+        """Hold the lease; see the port.
+
+        Raises
+        ------
+        BrokerRefused
+            As `acquire`.
+        """
         if ttl_ms <= 0:
             raise ValueError(f"ttl_ms must be positive, found {ttl_ms}")
+        self._check_synced()
         return bool(self._link.call("renew", [self._lease, self._revision], [*_named(lease), ttl_ms, recorded]))
 
     def release(self, lease: Lease) -> bool:
@@ -66,6 +72,11 @@ class RedisLedger:
             self._events,
         ]  # fmt: skip
         return [_outcome(reply) for reply in self._link.call("commit", keys, arguments)]
+
+    def _check_synced(self) -> None:
+        """The settings of the broker may be changed while we hold the lease, too."""
+        if self._synced:
+            self._link.check_synced()
 
     def forget(self, lease: Lease, *, keep: int = REFUSALS_KEPT) -> int:
         """Drop what is no longer needed; see the port."""

@@ -218,6 +218,12 @@ class Settings(BaseSettings):
         except (OSError, ValueError) as refusal:
             raise SettingsRefused(f"redis_password_file: cannot be read: {refusal}") from refusal
 
+    @property
+    def password_again(self) -> Path | None:
+        """The file that the password comes from, to be read again when it was replaced."""
+        file = self.redis_password_file if self.redis_password is None else None
+        return file.absolute() if file is not None else None
+
     @classmethod
     def settings_customise_sources(
         cls,

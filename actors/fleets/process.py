@@ -239,15 +239,14 @@ def _serve(
     settings: Settings, address: BrokerAddress, inventory: Inventory, pace: FleetPace, stop: threading.Event
 ) -> None:
     telemetry = start_telemetry(settings.telemetry, "fleet", fleet=settings.fleet)
-    bus = RedisBus(
-        address.connect("fleet", functions=False, say=counting_outages(telemetry), pause=until_stopped(stop)),
-        settings.fleet,
-    )
+    link = address.connect("fleet", functions=False, say=counting_outages(telemetry), pause=until_stopped(stop))
+    bus = RedisBus(link, settings.fleet)
     try:
         loop = FleetLoop(
             simulated(inventory, pace.seed, time.time()), inventory, bus, telemetry, pace,
         )  # fmt: skip
         loop.open()
+        link.waits_for_rights = True  # what it is refused now was taken away since
         log.info("fleet %s: %d nodes listed", settings.fleet, len(loop.fleet.nodes))
         loop.admit_gangs()
         loop.run(stop)

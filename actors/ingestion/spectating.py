@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from actors.broker.bus import Bus
-from actors.broker.spectator import Spectator
+from actors.broker.bus import START, Bounds, Bus, DeadLetter, Entry, Lag
 from actors.configuration.settings import Settings
 from actors.ingestion.ingestor import Ingestor
 from actors.ingestion.known.state import LiveState
@@ -24,7 +23,7 @@ class Onlooker:
     def __init__(self, settings: Settings, bus: Bus, *, now_s: Callable[[], float]) -> None:
         self._fleet = settings.fleet
         self._ingestor = Ingestor(
-            Spectator(bus), consumer="onlooker", now_s=now_s, pace=Pace(entries=settings.entries_per_read),
+            _Spectator(bus), consumer="onlooker", now_s=now_s, pace=Pace(entries=settings.entries_per_read),
             limits=settings.limits.wire, most=settings.limits.state,
         )  # fmt: skip
         self._ingestor.leads = False
@@ -59,3 +58,80 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         log.setLevel(before)
+
+
+class _Spectator:
+    """Implements `Bus` over another one, for readers that must leave no trace; nothing is handed to groups."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    def publish(self, stream: str, fields: Mapping[str, bytes], *, cap: int | None = None, insist: bool = False) -> str:
+        """Write nothing."""
+        del stream, fields, cap, insist
+        return START
+
+    def publish_all(self, stream: str, entries: Sequence[Mapping[str, bytes]], *, cap: int | None = None) -> list[str]:
+        """Write nothing."""
+        del stream, cap
+        return [START] * len(entries)
+
+    def join(self, stream: str, group: str, *, after: str = START) -> None:
+        """Make no group."""
+
+    def read(
+        self, stream: str, group: str, consumer: str, *, count: int = 100, block_ms: int = 0, pending: bool = False
+    ) -> list[Entry]:
+        """Nothing is handed out."""
+        del stream, group, consumer, count, block_ms, pending
+        return []
+
+    def acknowledge(self, stream: str, group: str, ids: Sequence[str]) -> int:
+        """Nothing is pending."""
+        del stream, group, ids
+        return 0
+
+    def cover(self, stream: str, group: str, *, upto: str) -> None:
+        """Settle nothing."""
+
+    def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> list[Entry]:
+        """Take nothing over."""
+        del stream, group, consumer, idle_ms, count
+        return []
+
+    def bury(self, letters: Sequence[DeadLetter]) -> int:
+        """Write no letter; none is new."""
+        del letters
+        return 0
+
+    def follow(self, stream: str, after: str, *, count: int = 100, block_ms: int = 0) -> list[Entry]:
+        """See the port."""
+        return self._bus.follow(stream, after, count=count, block_ms=block_ms)
+
+    def follow_any(self, after: Mapping[str, str], *, count: int = 100, block_ms: int = 0) -> Mapping[str, list[Entry]]:
+        """See the port."""
+        return self._bus.follow_any(after, count=count, block_ms=block_ms)
+
+    def newest(self, stream: str, *, count: int = 1, before: str | None = None) -> list[Entry]:
+        """See the port."""
+        return self._bus.newest(stream, count=count, before=before)
+
+    def trim(self, stream: str, *, covered: str) -> int:
+        """Drop nothing."""
+        del stream, covered
+        return 0
+
+    def bounds(self, stream: str) -> Bounds:
+        """See the port."""
+        return self._bus.bounds(stream)
+
+    def lags(self, stream: str) -> Mapping[str, Lag]:
+        """See the port."""
+        return self._bus.lags(stream)
+
+    def reached(self, stream: str, group: str) -> str:
+        """See the port."""
+        return self._bus.reached(stream, group)
+
+    def close(self) -> None:
+        """The bus that is looked at stays open: it belongs to its maker."""

@@ -31,7 +31,8 @@ from actors.broker.bus import (
 from actors.broker.functions import LIBRARY
 from actors.broker.ledger import Lease, Record, Recorded
 from actors.broker.redis_bus import RedisBus
-from actors.broker.redis_client import Certificates, RedisClient
+from actors.broker.redis_client import RedisClient
+from actors.broker.redis_credentials import Certificates
 from actors.broker.redis_ledger import RedisLedger
 from actors.cli.live import explain
 from actors.cli.live.reading import reading

@@ -1,4 +1,6 @@
-"""A broker that takes rights away, changes the password or is far away, while a service runs: nothing is lost.
+"""A broker that takes rights away, waits for no disk, has another password or is far away, while a service runs.
+
+Nothing is lost.
 
 The tests are one story in the order in which they stand, since every start of a service costs seconds.
 """
@@ -31,11 +33,11 @@ class Troubled:
         self.line, self._administrator = line, RedisClient(broker.url)
         self.user(*ALLOWED)
         self.fleet = SmallFleet(BrokerAddress(broker.url), FLEET)
-        password = folder / "password"
-        password.write_text(FIRST[1:])
+        self.password = folder / "password"
+        self.password.write_text(FIRST[1:])
         settings = {
             "fleet": FLEET, "searchers": "1", "lease_ttl_s": str(TTL_S), "health": "127.0.0.1:0",
-            "redis_username": "clearway", "redis_password_file": str(password),
+            "redis_username": "clearway", "redis_password_file": str(self.password),
         }  # fmt: skip
         url = f"redis://127.0.0.1:{line.port}/0"
         self.service = ServiceProcess(folder / "log", "--redis-url", url, settings=settings)
@@ -45,6 +47,10 @@ class Troubled:
     def user(self, *words: str) -> None:
         """Change what our user may."""
         self._administrator.once(lambda link: link.execute_command("ACL", "SETUSER", "clearway", *words))
+
+    def disk(self, appendfsync: str) -> None:
+        """Change when the broker's disk has what was written."""
+        self._administrator.once(lambda link: link.config_set("appendfsync", appendfsync))
 
     def cut(self) -> None:
         """Close our user's connections, so that new ones are made."""
@@ -98,14 +104,22 @@ def test_all_keys_that_are_taken_away_are_waited_for(story: Troubled) -> None:
     story.until_running("without-keys")
 
 
-def test_a_password_that_is_changed_is_waited_for(story: Troubled) -> None:
+def test_a_broker_that_waits_for_its_disk_no_more_is_named_and_waited_for(story: Troubled) -> None:
+    story.disk("everysec")
+    story.until_refused("it answers before its disk has what was written (appendfsync everysec, appendonly yes): set")
+    story.fleet.submit("without-disk", 5, 2)
+    story.disk("always")
+    story.until_running("without-disk")
+
+
+def test_a_password_that_is_changed_is_waited_for_and_read_again_from_its_file(story: Troubled) -> None:
     story.user("resetpass", ">second")
     story.cut()
     story.fleet.submit("without-password", 5, 2)
     story.until_refused("it refuses the credentials: invalid username-password pair")
-    assert "second" not in story.service.said()
-    story.user(FIRST)
+    story.password.write_text("second\n")
     story.until_running("without-password")
+    assert "second" not in story.service.said().replace("seconds", "")
 
 
 def test_a_broker_that_is_a_fifth_of_a_second_away_serves_as_any_other(story: Troubled) -> None:
@@ -124,6 +138,6 @@ def test_no_role_ended_and_nothing_was_lost_or_done_twice(story: Troubled) -> No
     assert "the process ends" not in story.service.said()
     report = story.fleet.report()
     assert report.broken == []
-    gangs = {"without-right", "without-keys", "without-password", "far-0", "far-1", "far-2"}
+    gangs = {"without-right", "without-keys", "without-disk", "without-password", "far-0", "far-1", "far-2"}
     assert report.waited_ms.keys() == {f"default/{name}" for name in gangs}
     assert report.decisions["preempt"] == len(gangs)

@@ -216,6 +216,44 @@ def test_a_broker_that_does_not_say_whether_it_waits_for_its_disk_gives_no_lease
     client.close()
 
 
+def test_a_lease_is_held_no_longer_where_the_broker_waits_for_its_disk_no_more(own_broker: EmbeddedBroker) -> None:
+    said: list[Outage] = []
+    client = RedisClient(own_broker.url, retry=RetryPolicy(limit_s=0.5), say=said.append)
+    ledger = RedisLedger(client, "f")
+    lease = ledger.acquire("me", 60_000)
+    assert isinstance(lease, Lease)
+    client.once(lambda connection: connection.config_set("appendfsync", "everysec"))
+    with pytest.raises(BrokerRefused, match=r"answers before its disk has what was written \(appendfsync everysec"):
+        ledger.renew(lease, 60_000)
+    client.waits_for_rights = True
+    with pytest.raises(BrokerUnreachable, match=r"it answers before its disk .* set appendonly yes and appendfsync al"):
+        ledger.renew(lease, 60_000)
+    assert said, "it was waited for"
+    client.close()
+
+
+def test_a_password_is_read_from_its_file_again_for_each_connection(own_broker: EmbeddedBroker, tmp_path: Path) -> None:
+    administrator, file = RedisClient(own_broker.url), tmp_path / "password"
+
+    def user(*words: str) -> None:
+        administrator.once(lambda link: link.execute_command("ACL", "SETUSER", "u", *words))
+        administrator.once(lambda link: link.execute_command("CLIENT", "KILL", "USER", "u"))
+
+    user("on", ">first", "~*", "+@all")
+    client = RedisClient(own_broker.url, username="u", password="first", password_file=file)
+    assert client.greet(), "without the file the password is the one that it had"
+    user("resetpass", ">second")
+    with pytest.raises(BrokerRefused, match="refused the credentials"):
+        client.greet()
+    file.write_text("second\n")
+    assert client.greet()
+    file.unlink()
+    user()
+    assert client.greet(), "while the file is replaced the last password counts"
+    administrator.close()
+    client.close()
+
+
 def test_a_password_that_was_changed_is_said_and_nothing_of_the_disk(own_broker: EmbeddedBroker) -> None:
     administrator = RedisClient(own_broker.url)
     rules = ("ACL", "SETUSER", "u", "on", ">first", "~*", "+@all")

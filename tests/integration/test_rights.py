@@ -15,7 +15,7 @@ from actors.broker.redis_bus import RedisBus
 from actors.broker.redis_client import RedisClient
 from actors.broker.redis_ledger import RedisLedger
 from actors.health.rights import COMMANDS, check_rights
-from tests.integration.services import LIMIT_S, Command
+from tests.integration.services import LIMIT_S, Command, until
 from tests.support.broker_doors import rules
 
 FLEET = "guarded"
@@ -127,6 +127,33 @@ def test_a_refused_message_is_buried_once_though_the_right_to_remember_it_was_la
     whole = RedisBus(user(granted), fleet_name)
     assert whole.bury([letter]) == 1
     assert len(whole.follow(DEAD, START)) == 1
+
+
+def test_a_fleet_waits_for_a_right_that_is_taken_away_once_it_has_listed(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    granted, administrator = rules("fleet", "connected"), BrokerAddress(broker.url).connect("administrator")
+    bus = RedisBus(administrator, "connected")
+
+    def may(words: list[str]) -> None:
+        rights = ("ACL", "SETUSER", "connector", "reset", "on", "nopass", *words)
+        administrator.once(lambda link: link.execute_command(*rights))
+
+    may(granted)
+    fleet = Command(
+        tmp_path, "fleet", "--redis-url", broker.url, "--fleet", "connected",
+        CLEARWAY_REDIS_USERNAME="connector", CLEARWAY_REDIS_PASSWORD="any",
+    )  # fmt: skip
+    try:
+        until(lambda: "nodes listed" in fleet.complained(), "it has listed")
+        may(rules("fleet", "another"))
+        until(lambda: "it refuses our user" in fleet.complained(), "it says so")
+        there = bus.bounds(EVENTS).added
+        may(granted)
+        until(lambda: bus.bounds(EVENTS).added > there, "it goes on")
+    finally:
+        assert fleet.end() == 0, fleet.complained()
+        administrator.close()
 
 
 def test_a_service_without_a_right_ends_before_it_starts_anything(

@@ -7,7 +7,8 @@ import trustme
 from cryptography.hazmat.primitives import serialization
 
 from actors.broker.bus import BrokerRefused
-from actors.broker.redis_client import Certificates, RedisClient
+from actors.broker.redis_client import RedisClient
+from actors.broker.redis_credentials import Certificates
 from tests.support.broker_doors import Papers
 
 
