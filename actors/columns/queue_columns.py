@@ -28,10 +28,12 @@ class QueueColumns:
 def queue_columns(documents: Sequence[QueueDocument], resources: Sequence[str]) -> QueueColumns:
     """Columns of queues, whatever their given order; revisions are 0.
 
-    As in Volcano, a queue without a parent is a child of the queue ``root`` if there is one.
+    As in Volcano, a queue without a parent is a child of the queue ``root`` if there is one that has no parent either.
     """
-    by_name = {document.name: document for document in documents}
-    ordered = sorted(documents, key=lambda queue: (_depth(queue, by_name), queue.created, queue.name))
+    parent = {document.name: document.parent for document in documents}
+    if parent.get(ROOT, ROOT) is None:
+        parent = {name: above or (ROOT if name != ROOT else None) for name, above in parent.items()}
+    ordered = sorted(documents, key=lambda queue: (_depth(queue.name, parent), queue.created, queue.name))
     row = {queue.name: at for at, queue in enumerate(ordered)}
     age = sorted(range(len(ordered)), key=lambda at: (ordered[at].created, ordered[at].name))
     order = np.empty(len(ordered), np.int64)
@@ -50,7 +52,7 @@ def queue_columns(documents: Sequence[QueueDocument], resources: Sequence[str]) 
         return frozen([np.nan if amount is None else amount for amount in given], np.float64)
 
     table = Queues(
-        parent=frozen([row.get(_parent(queue), NONE) for queue in ordered], np.int32),
+        parent=frozen([row.get(parent[queue.name] or "", NONE) for queue in ordered], np.int32),
         priority=frozen([queue.priority for queue in ordered], np.int32),
         weight=frozen([queue.weight for queue in ordered], np.float64),
         over_quota_weight=parts("over_quota_weight", 1.0),
@@ -79,15 +81,11 @@ def recent_evictions(
     return in_order(queue.astype(np.int32), at, count)
 
 
-def _depth(queue: QueueDocument, by_name: Mapping[str, QueueDocument]) -> int:
-    depth, parent = 0, by_name.get(_parent(queue))
-    while parent is not None:
-        depth, parent = depth + 1, by_name.get(_parent(parent))
+def _depth(name: str, parent: Mapping[str, str | None]) -> int:
+    depth, above = 0, parent[name]
+    while above is not None and above in parent:
+        depth, above = depth + 1, parent[above]
     return depth
-
-
-def _parent(queue: QueueDocument) -> str:
-    return queue.parent or (ROOT if queue.name != ROOT else "")
 
 
 def _by_resource(given: float | dict[str, float], resources: Sequence[str], absent: float) -> list[float]:

@@ -196,6 +196,8 @@ def test_queues_lie_below_the_one_named_root_if_there_is_one() -> None:
     document["podgroups"] = []
     document["queues"] = [{"name": name, **more} for name, more in (("a", {}), ("b", {"parent": "a"}), ("root", {}))]
     assert parents(document) == {"root": None, "a": "root", "b": "a"}
+    document["queues"][2]["parent"] = "b"
+    assert parents(document) == {"a": None, "b": "a", "root": "b"}
     del document["queues"][2]
     assert parents(document) == {"a": None, "b": "a"}
 
