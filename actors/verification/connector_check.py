@@ -30,9 +30,8 @@ from actors.protocol.bodies import (
     TaskStarted,
 )
 from actors.protocol.envelopes import Message, Outgoing, decode_events, pack_decision
-from pipeline.cluster.tables import RUNNING
+from pipeline.cluster.tables import RUNNING, STATUS_NAMES
 
-_STATUS = ("Pending", "Bound", "Running", "Terminating", "Succeeded", "Failed", "Gone")
 #: Seconds in which nothing may happen where nothing should.
 _QUIET_S = 1.0
 
@@ -248,7 +247,7 @@ class ConnectorCheck:
         for row, name in enumerate(names.tasks):
             status, node = int(tasks.status[row]), int(tasks.node[row])
             where = names.nodes[node] if status == RUNNING and node >= 0 else ""
-            found[name] = (_STATUS[status], where, int(tasks.incarnation[row]))
+            found[name] = (STATUS_NAMES[status], where, int(tasks.incarnation[row]))
         return found
 
     def _one(self, status: int) -> str | None:
