@@ -10,7 +10,6 @@ from __future__ import annotations
 import multiprocessing
 import random
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -26,6 +25,7 @@ from actors.broker.bus import DECISIONS, EVENTS, START, Entry, id_order
 from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
 from actors.configuration.settings import TelemetrySettings
+from actors.fleets.background import Background
 from actors.fleets.inventory import PODS_OF_A_NODE, ArrivalKind, Arrivals, Inventory, load_inventory
 from actors.fleets.process import FleetLoop, FleetPace
 from actors.fleets.simulated import SimulatedFleet
@@ -188,17 +188,16 @@ def _play(address: BrokerAddress, nodes: int, told: Connection) -> None:
     telemetry = start_telemetry(TelemetrySettings(), "fleet", fleet=_FLEET)
     fleet = _Noting(_cluster(inventory, nodes), seed=0, grace_s=(0.0, 0.0), revision=int(time.time() * 1000))
     fleet.told = told
-    loop, stop = FleetLoop(fleet, inventory, bus, telemetry, FleetPace(every_s=_GANG_EVERY_S)), threading.Event()
+    loop = FleetLoop(fleet, inventory, bus, telemetry, FleetPace(every_s=_GANG_EVERY_S))
     loop.open()
     told.send("listed")
     told.recv()
     fleet.restart_often(time.time(), _RESTART_EVERY_S, int(_EVENTS_PER_S * _RESTART_EVERY_S / 2))
     loop.admit_gangs()
-    thread = threading.Thread(target=loop.run, args=(stop,))
-    thread.start()
+    running = Background(loop.run)
+    running.start()
     told.recv()
-    stop.set()
-    thread.join()
+    running.end()
     bus.close()
     telemetry.stop()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from actors.broker.bus import DECISIONS, Entry
 from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_bus import RedisBus
 from actors.configuration.settings import Settings, TelemetrySettings
+from actors.fleets.background import Background
 from actors.fleets.inventory import load_inventory
 from actors.fleets.process import FleetLoop, FleetPace, simulated
 from actors.observability.telemetry import start as start_telemetry
@@ -107,14 +107,12 @@ def _arrivals(address: BrokerAddress) -> Iterator[FleetLoop]:
     inventory, bus = load_inventory(), RedisBus(address.connect("fleet"), _FLEET)
     telemetry = start_telemetry(TelemetrySettings(), "fleet", fleet=_FLEET)
     loop = FleetLoop(simulated(inventory, _SEED, time.time()), inventory, bus, telemetry, FleetPace(_EVERY_S, _SEED))
-    stop = threading.Event()
-    thread = threading.Thread(target=loop.run, args=(stop,))
+    running = Background(loop.run)
     loop.open()
-    thread.start()
+    running.start()
     try:
         yield loop
     finally:
-        stop.set()
-        thread.join()
+        running.end()
         bus.close()
         telemetry.stop()
