@@ -39,15 +39,15 @@ class RaySearchers:
         """The present searchers."""
         return sorted(name for name in ray.util.list_named_actors() if name.startswith(PREFIX))
 
-    def ask(self, hand: str, snapshot: Snapshot, batches: Sequence[Batch]) -> Call:
+    def ask(self, searcher: str, snapshot: Snapshot, batches: Sequence[Batch]) -> Call:
         """See the port. The snapshot goes by reference, and once to each machine."""
         # In a list: Ray would fetch a bare reference for the searcher, which keeps its columns itself.
-        call: Call = self._actor(hand).search.remote([self._store.publish(snapshot)], batches)
+        call: Call = self._actor(searcher).search.remote([self._store.publish(snapshot)], batches)
         return call
 
-    def probe(self, hand: str) -> Call:
+    def probe(self, searcher: str) -> Call:
         """See the port. It outlasts a restart, so it ends when the searcher is back."""
-        call: Call = self._actor(hand).probed.options(max_task_retries=-1).remote()
+        call: Call = self._actor(searcher).probed.options(max_task_retries=-1).remote()
         return call
 
     def ended(self, calls: Sequence[Call], limit_s: float) -> Collection[Call]:
@@ -66,11 +66,11 @@ class RaySearchers:
             return None
         return found
 
-    def replace(self, hand: str) -> None:
+    def replace(self, searcher: str) -> None:
         """See the port."""
-        ray.kill(self._actor(hand), no_restart=False)
+        ray.kill(self._actor(searcher), no_restart=False)
 
-    def _actor(self, hand: str) -> Any:
-        if hand not in self._actors:
-            self._actors[hand] = ray.get_actor(hand)
-        return self._actors[hand]
+    def _actor(self, searcher: str) -> Any:
+        if searcher not in self._actors:
+            self._actors[searcher] = ray.get_actor(searcher)
+        return self._actors[searcher]
