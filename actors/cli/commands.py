@@ -11,7 +11,7 @@ import typer
 from actors.cli.import_commands import imports
 from actors.cli.live.commands import live
 from actors.cli.options import Commands, FleetName, Inventory, Profile, RayAddress, RedisUrl, SettingsFile, finite
-from actors.documents.collector import collector_paused
+from actors.documents.collector import collect_seldom, collector_paused
 from actors.documents.model import MOST_CYCLES
 from actors.documents.results import refuse_to_replace_inputs, say
 
@@ -115,8 +115,6 @@ def run(
 
     told = {"redis_url": redis_url, "ray_address": ray_address, "fleet": fleet, "profile": profile}
     chosen = load_settings(settings, **told, shadow=shadow, log_format=log_format, log_level=log_level)
-    from actors.ray_runtime import collect_seldom
-
     collect_seldom()
     from actors.ray_runtime import service  # takes a second: only now, so that settings are refused at once
 

@@ -16,6 +16,7 @@ from actors.broker.redis_ledger import RedisLedger
 from actors.columns.name_directory import Additions, Directory
 from actors.commit.committer import Committer, TimeLimits
 from actors.contracts import Ack, CommitResult, Leadership, Offer, PendingReport
+from actors.documents.collector import settle
 from actors.ingestion.loop import REPEAT_S
 from actors.protocol.outcomes import Reports
 from actors.ray_runtime.limits import FETCH_LIMIT_S, STANDBY_S
@@ -35,7 +36,7 @@ class CommitterActor(RoleProcess):
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "committer")
         load(wiring.policy)
-        self.settle()
+        settle()
         settings = wiring.settings
         now_s = self.follow_clock()
         self._directory, self._wake_up, self._lock = Directory(), WakeUp(now_s), threading.Lock()

@@ -11,6 +11,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError
 
 from actors.contracts import CommitResult, Leadership, Offer, TurnTold
+from actors.documents.collector import settle
 from actors.ingestion.loop import REPEAT_S
 from actors.ray_runtime.limits import CALL_LIMIT_S, FETCH_LIMIT_S, STANDBY_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
@@ -65,7 +66,7 @@ class DispatcherActor(RoleProcess):
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring, "dispatcher")
         load(wiring.policy)
-        self.settle()
+        settle()
         # By name: a handle among the arguments would not outlive the process that made it.
         self._committer: Any = ray.get_actor("committer")
         store, now_s = SnapshotStore(), self.follow_clock()

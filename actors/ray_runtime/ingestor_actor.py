@@ -14,6 +14,7 @@ from ray.exceptions import GetTimeoutError, RayActorError
 
 from actors.broker.checkpoints import packed
 from actors.contracts import Ack, Intake, TurnTold
+from actors.documents.collector import settle
 from actors.ingestion.loop import IngestLoop, unlike_any_other
 from actors.ray_runtime.limits import CALL_LIMIT_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
@@ -44,7 +45,7 @@ class IngestorActor(RoleProcess):
         self._feed = SnapshotFeed(unlike_any_other())
         self._said: Any = None
         self._told: tuple[Told, Any] | None = None
-        self.settle()
+        settle()
         self._thread = self.begin("ingest", self._run)
 
     def stop(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import socket
@@ -20,7 +19,6 @@ from actors.observability.span_store import ship_to
 from actors.observability.telemetry import Telemetry, counting_outages
 from actors.observability.telemetry import start as start_telemetry
 from actors.observability.traces import SpanRecord
-from actors.ray_runtime import OFTEN
 from pipeline.policy import Policy
 
 log = logging.getLogger(__name__)
@@ -66,16 +64,6 @@ class RoleProcess:
 
     def _ship(self, spans: list[SpanRecord]) -> object:
         return ship_to(self.bus, self.wiring.settings.telemetry.spans_kept)(spans)
-
-    @staticmethod
-    def settle() -> None:
-        """Leave what is loaded by now out of later garbage collections; each would go through it for about 80 ms.
-
-        From now on they come as often as Python has them.
-        """
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*OFTEN)
 
     def follow_clock(self) -> Callable[[], float]:
         """The time of day by the broker's clock, which is followed from now on; waits until it is known once."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from actors.contracts import Batch, Searched
+from actors.documents.collector import settle
 from actors.ray_runtime.limits import CALL_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.searcher_pool import searcher_name
@@ -20,7 +21,7 @@ class SearcherActor(RoleProcess):
     def __init__(self, wiring: Wiring, number: int) -> None:
         super().__init__(wiring, searcher_name(number))
         load(wiring.policy)
-        self.settle()
+        settle()
         self._store = SnapshotStore()
         self._searcher = Searcher(wiring.policy, self.telemetry)
 

@@ -15,6 +15,7 @@ from actors.broker.redis_bus import RedisBus
 from actors.broker.retry import ToldToStop, until_stopped
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings
+from actors.documents.collector import settle
 from actors.health.rights import check_rights
 from actors.health.watch import LISTEN_S, Beats, Watch
 from actors.observability.health_server import HealthServer, Pages
@@ -23,7 +24,7 @@ from actors.observability.telemetry import start as start_telemetry
 from actors.processes.ending import EndSignals
 from actors.ray_runtime.cluster import ClusterEnded, ClusterWatch, ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
-from actors.ray_runtime.process import RoleProcess, Wiring
+from actors.ray_runtime.process import Wiring
 from actors.ray_runtime.role_logs import RoleLogs
 from actors.warming.warm import compile_missing
 
@@ -104,7 +105,7 @@ def _run_roles(wiring: Wiring, watch: Watch, ending: EndSignals, out: Written) -
     lost = False
     try:
         pipeline.await_ready(stop=ending.told)
-        RoleProcess.settle()
+        settle()
         searchers, profile = len(pipeline.searchers), wiring.policy.profile
         log.info("fleet %s: %d searchers, profile %s", settings.fleet, searchers, profile)
         if settings.shadow:

@@ -18,6 +18,7 @@ from numba.core.registry import cpu_target
 import actors
 import pipeline
 from actors.configuration.profiles import load_profile
+from actors.documents.collector import collect_seldom, collector_paused
 from actors.documents.results import say
 from actors.fleets.generated import NOW, GangSpec, generate
 from actors.fleets.mixed import with_subgroups
@@ -50,8 +51,6 @@ _TASK_BY_TASK = {
 
 #: A plugin that no profile of ours names.
 _OTHER = PluginSetting("proportion")
-#: The compiler makes so much that garbage is looked for in all of it: at Python's own thresholds a tenth of its time.
-_RARELY = (200_000, 20, 100)
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +120,7 @@ def _warm_share(share: tuple[bool, tuple[str, ...]]) -> int:
         sys.stderr.write(f"{', '.join(profiles)}: {told}\n")
 
     gc.freeze()
-    gc.set_threshold(*_RARELY)
+    collect_seldom()
     with event.install_listener("numba:compile", Compiling(say)):
         if searches:
             search_locally(load_profile("default"))
@@ -131,7 +130,7 @@ def _warm_share(share: tuple[bool, tuple[str, ...]]) -> int:
 def compile_missing(policy: Policy, say: Callable[[str], object] = log.info) -> None:
     """Warm up, unless machine code of every kernel is on disk: to look for it takes no more than some milliseconds."""
     if uncompiled():
-        warm_up([policy], say)
+        warm_up(policy, say)
 
 
 def uncompiled() -> list[str]:
@@ -148,13 +147,10 @@ def kernels() -> set[Compiled]:
     return {one for module in modules for one in vars(module).values() if isinstance(one, Compiled) and one.is_kernel}
 
 
-def warm_up(policies: Sequence[Policy], say: Callable[[str], object] = log.info) -> int:
-    """Take decisions that reach every kernel that these policies use, in every role; returns how many."""
-    decisions = 0
+def warm_up(policy: Policy, say: Callable[[str], object] = log.info) -> None:
+    """Take decisions that reach every kernel that a policy uses, in every role."""
     with event.install_listener("numba:compile", Compiling(say)):
-        for policy in policies:
-            decisions += _decided(policy)
-    return decisions
+        _decided(policy)
 
 
 def load(policy: Policy) -> None:
@@ -163,12 +159,8 @@ def load(policy: Policy) -> None:
     One rehearsal: the few kernels that only the other one reaches are loaded within milliseconds when they are used.
     Garbage is not collected meanwhile: nearly all of it stays, and to look through it took a sixth of the time.
     """
-    gc.disable()
-    try:
-        with event.install_listener("numba:compile", Compiling(log.info)):
-            _decided(policy, [(policy, True)])
-    finally:
-        gc.enable()
+    with collector_paused(), event.install_listener("numba:compile", Compiling(log.info)):
+        _decided(policy, [(policy, True)])
 
 
 def _decided(policy: Policy, rehearsals: Sequence[tuple[Policy, bool]] | None = None) -> int:

@@ -93,7 +93,7 @@ def for_real(first: int, runs: int, profile: str) -> int:
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that nothing is left running
     policy = load_profile(profile)
-    warm_up([policy])
+    warm_up(policy)
     began, failed = time.monotonic(), []
     with raylets() as cluster:
         for seed in range(first, first + runs):

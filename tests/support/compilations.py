@@ -32,7 +32,8 @@ def known() -> set[str]:
 
 def main(profiles: list[str]) -> int:
     """Print what only the fleets reached, one name a line; 1 if nothing was decided."""
-    warm_up([load_profile(profile) for profile in profiles])
+    for profile in profiles:
+        warm_up(load_profile(profile))
     before = known()
     made = [sum(play(profile, seed) for seed in _SEEDS) for profile in profiles]
     sys.stdout.write("\n".join(sorted(known() - before)))
