@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
@@ -15,7 +16,7 @@ from pipeline.policy import Policy
 from tests.chaos.eviction_windows import paced
 from tests.chaos.memory_checks import run, run_schedule
 from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
-from tests.chaos.schedule import STEPS, Fault, Kind, Schedule, drawn
+from tests.chaos.schedule import STEPS, Fault, Kind, Outcome, Schedule, drawn
 from tests.support.depth import sampled
 
 #: As many as fit, with the other tests of this file, into half a minute on two cores. `make chaos MEMORY=1` plays 300.
@@ -31,49 +32,51 @@ RESTORED_SEEDS = (1, 45, 102)[: sampled(3, least=1)]
 #: What is drawn is counted over these seeds as well.
 DRAWN = range(1, 301)
 
+DEFAULT = Parts().policy
+of_each_policy = pytest.mark.parametrize("policy", [DEFAULT, KAI, KOORDINATOR], ids=["default", "kai", "koordinator"])
+
+
+def played(seeds: Sequence[int], policy: Policy = DEFAULT, **more: bool) -> list[Outcome]:
+    outcomes = [run(seed, Parts(policy=policy), turns=TURNS, most=FAULTS, **more) for seed in seeds]
+    assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
+    return outcomes
+
 
 @pytest.mark.parametrize("first", SEEDS[::AT_ONCE])
 def test_a_run_in_which_things_go_wrong_ends_as_if_nothing_had(first: int) -> None:
-    outcomes = [run(seed, turns=TURNS, most=FAULTS) for seed in range(first, first + AT_ONCE)]
-    assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
+    outcomes = played(range(first, first + AT_ONCE))
     assert sum(outcome.counts["decisions"] for outcome in outcomes) > 3 * AT_ONCE
 
 
 def test_the_same_holds_where_tasks_move_and_what_is_left_of_gangs_is_cleared() -> None:
-    outcomes = [run(seed, Parts(policy=KAI), turns=TURNS, most=FAULTS) for seed in KAI_SEEDS]
-    assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
+    outcomes = played(KAI_SEEDS, KAI)
     for action in ("consolidation", "stalegangeviction"):
         assert sum(outcome.counts.get(action, 0) for outcome in outcomes) > 0
 
 
 def test_the_same_holds_where_gangs_gather_and_start_together() -> None:
-    outcomes = [run(seed, Parts(policy=KOORDINATOR), turns=TURNS, most=FAULTS) for seed in KOORDINATOR_SEEDS]
-    assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
+    outcomes = played(KOORDINATOR_SEEDS, KOORDINATOR)
     for action in ("allocate", "preempt"):
         assert sum(outcome.counts.get(action, 0) for outcome in outcomes) > 0
 
 
-@pytest.mark.parametrize("policy", [Parts().policy, KAI, KOORDINATOR], ids=["default", "kai", "koordinator"])
+@of_each_policy
 def test_the_same_holds_where_few_tasks_may_be_evicted_in_a_time(policy: Policy) -> None:
-    parts = Parts(policy=paced(policy, in_window=5, in_window_of_queue=4, window_s=10.0))
-    outcomes = [run(seed, parts, turns=TURNS, most=FAULTS) for seed in PACED_SEEDS]
-    assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
+    outcomes = played(PACED_SEEDS, paced(policy, in_window=5, in_window_of_queue=4, window_s=10.0))
     assert sum(outcome.counts["victims"] for outcome in outcomes) > 5 * len(outcomes) // 2
 
 
-@pytest.mark.parametrize("policy", [Parts().policy, KAI, KOORDINATOR], ids=["default", "kai", "koordinator"])
+@of_each_policy
 def test_the_same_holds_where_the_clocks_of_the_roles_jump(policy: Policy) -> None:
-    outcomes = [run(seed, Parts(policy=policy), turns=TURNS, most=FAULTS, hosts=True) for seed in CLOCK_SEEDS]
-    assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
+    outcomes = played(CLOCK_SEEDS, policy, hosts=True)
     assert all(outcome.counts["HOST_CLOCK"] for outcome in outcomes)
 
 
-@pytest.mark.parametrize("policy", [Parts().policy, KAI, KOORDINATOR], ids=["default", "kai", "koordinator"])
+@of_each_policy
 def test_whatever_copy_the_broker_is_restored_from_the_system_comes_to_rest_with_the_fleets_state(
     policy: Policy,
 ) -> None:
-    outcomes = [run(seed, Parts(policy=policy), turns=TURNS, most=FAULTS, restored=True) for seed in RESTORED_SEEDS]
-    assert not any(outcome.broken for outcome in outcomes), "\n".join(str(one) for one in outcomes if one.broken)
+    outcomes = played(RESTORED_SEEDS, policy, restored=True)
     assert all(outcome.counts["RESTORE"] for outcome in outcomes)
 
 
