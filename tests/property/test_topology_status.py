@@ -13,6 +13,7 @@ from actors.cli.simulate import open_case
 from actors.imports.kubernetes.manifests import cluster_of, network_of
 from actors.imports.kubernetes.network.topology_status import detail_status
 from tests.support.depth import sampled
+from tests.support.manifests import node
 
 SPINE, BLOCK, OTHER = "spine", "block", "block.old"
 #: The widest first; a block is named by the first of two labels.
@@ -54,7 +55,8 @@ def test_gangs_are_gathered_in_the_domains_that_are_told(nodes: dict[str, Any]) 
     """A node that is in no domain of a layer, since it lacks the label of a wider one, is usable all the same."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "manifests.yaml"
-        file.write_text(yaml.safe_dump_all([NETWORK, *(manifest(name, labels) for name, labels in nodes.items())]))
+        objects = (node(name, labels, cpu=1, pods=9) for name, labels in nodes.items())
+        file.write_text(yaml.safe_dump_all([NETWORK, *objects]))
         document, _, findings = cluster_of([file])
         status = network_of([file])["status"]["detailStatus"]
     assert not findings
@@ -69,11 +71,6 @@ def test_gangs_are_gathered_in_the_domains_that_are_told(nodes: dict[str, Any]) 
     assert Counter(spines) == Counter(many for layer, many in told if layer == "SpineLayer")
     inside = [domain for domain in topology.at_level(1).tolist() if topology.parent[domain] != 0]
     assert Counter(sizes[inside].tolist()) == Counter(many for layer, many in told if layer == "BlockLayer")
-
-
-def manifest(name: str, labels: dict[str, str]) -> dict[str, Any]:
-    status = {"allocatable": {"cpu": 1, "pods": 9}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
 
 
 def path_of(name: str, labels: dict[str, str]) -> tuple[str, str] | None:

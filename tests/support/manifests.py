@@ -9,18 +9,32 @@ from actors.cluster_file.reader import read_cluster
 from actors.imports.kubernetes.manifests import cluster_of
 from actors.imports.manifest_files import sentence
 
-NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": 8}}}
+Object = dict[str, Any]
 
 
-def pod(name: str = "p", *, about: dict[str, Any] | None = None, status: Any = None, **spec: Any) -> dict[str, Any]:
-    containers = [{"name": "c", "resources": {"requests": {"cpu": 1}}}]
-    return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **(about or {})},
-        "spec": {"containers": containers, **spec}, "status": status or {"phase": "Pending"},
-    }  # fmt: skip
+def manifest(
+    version: str, kind: str, name: str, spec: Any = None, *, about: Object | None = None, **more: Any
+) -> Object:
+    """An object; ``about`` goes into its metadata, and ``more`` stands beside its spec."""
+    said = {} if spec is None else {"spec": spec}
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **(about or {})}, **said, **more}
 
 
-def imported(folder: Path, *objects: dict[str, Any], **asked: Any) -> tuple[dict[str, Any], list[str]]:
+def node(name: str, labels: Object | None = None, spec: Any = None, **allocatable: Any) -> Object:
+    return manifest("v1", "Node", name, spec, about={"labels": labels or {}}, status={"allocatable": allocatable})
+
+
+NODE = manifest("v1", "Node", "n", status={"allocatable": {"cpu": 8}})
+
+
+def pod(name: str = "p", *, about: Object | None = None, status: Any = None, asks: Any = None, **spec: Any) -> Object:
+    """A pod of one container, which asks for a core unless ``asks`` says otherwise."""
+    containers = [{"name": "c", "resources": {"requests": asks or {"cpu": 1}}}]
+    said = {"containers": containers, **spec}
+    return manifest("v1", "Pod", name, said, about=about, status=status or {"phase": "Pending"})
+
+
+def imported(folder: Path, *objects: Object, **asked: Any) -> tuple[Object, list[str]]:
     """The cluster file of objects, and what was left out, without file and line."""
     (folder / "m.yaml").write_text(yaml.safe_dump_all(objects), encoding="utf-8")
     document, _, findings = cluster_of([folder], **asked)
@@ -28,7 +42,7 @@ def imported(folder: Path, *objects: dict[str, Any], **asked: Any) -> tuple[dict
     return document, [sentence(each).partition(": ")[2] for each in findings]
 
 
-def queue(document: dict[str, Any], name: str) -> dict[str, Any]:
+def queue(document: Object, name: str) -> Object:
     """A queue of a cluster file."""
     (found,) = (each for each in document["queues"] if each["name"] == name)
     return dict(found)

@@ -6,52 +6,38 @@ from typing import Any
 import pytest
 
 from actors.cli.simulate import simulate
-from tests.support.manifests import imported, queue
+from tests.support import manifests
+from tests.support.manifests import Object, imported, manifest, queue
 
 GPU, KIND = "nvidia.com/gpu", "example.com/kind"
 API = "kueue.x-k8s.io/v1beta1"
-Object = dict[str, Any]
 
 
 def node(name: str, kind: str, **spec: Any) -> Object:
-    allocatable = {"cpu": "16", GPU: "8", "pods": "110"}
-    metadata = {"name": name, "labels": {KIND: kind}}
-    return {
-        "apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": {"allocatable": allocatable},
-    }  # fmt: skip
+    return manifests.node(name, {KIND: kind}, spec, cpu="16", pods="110", **{GPU: "8"})
 
 
 def flavor(name: str, **spec: Any) -> Object:
-    return {
-        "apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": name},
-        "spec": {"nodeLabels": {KIND: name}, **spec},
-    }  # fmt: skip
+    return manifest(API, "ResourceFlavor", name, {"nodeLabels": {KIND: name}, **spec})
 
 
 def cluster_queue(name: str, flavors: dict[str, Object], **spec: Any) -> Object:
     """A cluster queue; ``flavors`` has the quota of GPUs by flavor."""
     tried = [{"name": one, "resources": [{"name": GPU, **quota}]} for one, quota in flavors.items()]
     groups = [{"coveredResources": [GPU], "flavors": tried}]
-    return {
-        "apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": name},
-        "spec": {"namespaceSelector": {}, "resourceGroups": groups, **spec},
-    }  # fmt: skip
+    return manifest(API, "ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": groups, **spec})
 
 
 def local_queue(name: str) -> Object:
-    metadata = {"name": name, "namespace": "default"}
-    return {"apiVersion": API, "kind": "LocalQueue", "metadata": metadata, "spec": {"clusterQueue": name}}
+    return manifest(API, "LocalQueue", name, {"clusterQueue": name}, about={"namespace": "default"})
 
 
 def pod(name: str, queue: str, gpus: int, *, on: str = "", made: int = 0, **spec: Any) -> Object:
     containers = [{"name": "c", "resources": {"limits": {GPU: str(gpus)}}}]
     labels = {"kueue.x-k8s.io/queue-name": queue}
-    metadata = {"name": name, "labels": labels, "creationTimestamp": f"2026-01-01T00:00:{made:02}Z"}
-    placed = {"nodeName": on} if on else {}
-    return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers, **placed, **spec},
-        "status": {"phase": "Running" if on else "Pending"},
-    }  # fmt: skip
+    about = {"labels": labels, "creationTimestamp": f"2026-01-01T00:00:{made:02}Z"}
+    spec = {"containers": containers, **({"nodeName": on} if on else {}), **spec}
+    return manifests.pod(name, about=about, status={"phase": "Running" if on else "Pending"}, **spec)
 
 
 QUOTAS = {"reserved": {"nominalQuota": 8}, "spot": {"nominalQuota": 4}}
@@ -240,7 +226,7 @@ def test_a_pod_that_asks_for_what_its_queue_has_no_quota_of_is_not_admitted(tmp_
 def test_processors_of_a_flavor_are_counted_in_millicores(tmp_path: Path) -> None:
     tried = [{"name": one, "resources": [{"name": "cpu", "nominalQuota": "1500m"}]} for one in ("reserved", "spot")]
     spec = {"namespaceSelector": {}, "resourceGroups": [{"coveredResources": ["cpu"], "flavors": tried}]}
-    whole = {"apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": spec}
+    whole = manifest(API, "ClusterQueue", "q", spec)
     half = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}]}
     document, _ = imported(tmp_path, *BASE, whole, pod("w", "q", 0, **half))
     assert queue(document, "q")["deserved"] == {"cpu@reserved": 1500, "cpu@spot": 1500}

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from actors.cli.simulate import simulate
-from tests.support.manifests import NODE, imported, pod
+from tests.support.manifests import NODE, imported, manifest, pod
 
 CLASSES = [
-    {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+    manifest("scheduling.k8s.io/v1", "PriorityClass", name, value=value)
     for name, value in (("low", 10), ("build", 100))
 ]
 
@@ -20,10 +20,7 @@ def of_kai(name: str, **spec: Any) -> dict[str, Any]:
 
 
 def podgroup(**spec: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": {"name": "g"},
-        "spec": {"minMember": 1, **spec},
-    }  # fmt: skip
+    return manifest("scheduling.run.ai/v2alpha2", "PodGroup", "g", {"minMember": 1, **spec})
 
 
 @pytest.mark.parametrize(
@@ -101,10 +98,8 @@ def test_pods_of_koordinator_that_never_go_take_no_more_than_the_minimum_of_thei
     marks: tuple[str | None, str | None], bound: list[str], told: int, tmp_path: Path
 ) -> None:
     """The minimum is one core: the first pod holds it, the second waits beside it where neither may be evicted."""
-    quota = {
-        "apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "ElasticQuota", "metadata": {"name": "team"},
-        "spec": {"min": {"cpu": "1"}, "max": {"cpu": "4"}},
-    }  # fmt: skip
+    spec = {"min": {"cpu": "1"}, "max": {"cpu": "4"}}
+    quota = manifest("scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota", "team", spec)
     group = {**podgroup(), "apiVersion": "scheduling.sigs.k8s.io/v1alpha1"}
 
     def of_team(name: str, mark: str | None, **spec: Any) -> dict[str, Any]:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.manifests import NODE, imported, pod
+from tests.support.manifests import NODE, imported, manifest, pod
 
 
 def workload(kind: str, name: str, **spec: Any) -> dict[str, Any]:
     template = {"spec": pod()["spec"], "metadata": {"labels": {"app": name}}}
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": {"template": template, **spec}}
+    return manifest("apps/v1", kind, name, {"template": template, **spec})
 
 
 def test_a_node_that_states_its_capacity_alone_gives_all_of_it(tmp_path: Path) -> None:
@@ -58,11 +58,9 @@ def test_a_kind_that_is_not_read_is_told_with_its_group(tmp_path: Path) -> None:
 
 def gathered(**annotations: Any) -> dict[str, Any]:
     known = "gang.scheduling.koordinator.sh"
-    return {
-        "apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup",
-        "metadata": {"name": "g", "annotations": {f"{known}/{key}": value for key, value in annotations.items()}},
-        "spec": {"minMember": 2, "scheduleTimeoutSeconds": 90},
-    }  # fmt: skip
+    about = {"annotations": {f"{known}/{key}": value for key, value in annotations.items()}}
+    spec = {"minMember": 2, "scheduleTimeoutSeconds": 90}
+    return manifest("scheduling.sigs.k8s.io/v1alpha1", "PodGroup", "g", spec, about=about)
 
 
 def network() -> dict[str, Any]:
@@ -72,10 +70,8 @@ def network() -> dict[str, Any]:
         {"topologyLayer": "Rack", "labelKey": ["net/rack"], "parentTopologyLayer": "Block"},
         {"topologyLayer": "NodeTopologyLayer", "parentTopologyLayer": "Rack"},
     ]
-    return {
-        "apiVersion": "scheduling.koordinator.sh/v1alpha1", "kind": "ClusterNetworkTopology",
-        "metadata": {"name": "default"}, "spec": {"networkTopologySpec": layers},
-    }  # fmt: skip
+    spec = {"networkTopologySpec": layers}
+    return manifest("scheduling.koordinator.sh/v1alpha1", "ClusterNetworkTopology", "default", spec)
 
 
 def test_match_policy_and_waiting_time_of_a_gang_are_kept(tmp_path: Path) -> None:
@@ -118,13 +114,8 @@ def test_pods_that_name_tasks_to_be_near_to_make_it_their_podgroups_wish(tmp_pat
 
 
 def test_shares_that_differ_by_resource_are_weights_for_each(tmp_path: Path) -> None:
-    quotas = [
-        {
-            "apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "ElasticQuota", "metadata": {"name": name},
-            "spec": {"min": {"cpu": 1}, "max": {"cpu": cpu, "nvidia.com/gpu": gpu}},
-        }
-        for name, cpu, gpu in (("a", 10, 1), ("b", 10, 3))
-    ]  # fmt: skip
+    wants = {name: {"min": {"cpu": 1}, "max": {"cpu": 10, "nvidia.com/gpu": gpu}} for name, gpu in (("a", 1), ("b", 3))}
+    quotas = [manifest("scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota", *one) for one in wants.items()]
     document, findings = imported(tmp_path, NODE, *quotas)
     weights = {each["name"]: each["over_quota_weight"] for each in document["queues"] if "over_quota_weight" in each}
     assert weights == {"a": {"cpu": 10000.0, "nvidia.com/gpu": 1.0}, "b": {"cpu": 10000.0, "nvidia.com/gpu": 3.0}}

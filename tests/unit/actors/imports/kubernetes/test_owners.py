@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.manifests import NODE, imported, pod
+from tests.support.manifests import NODE, imported, manifest, pod
 
 
 def owned(version: str, kind: str = "Job") -> dict[str, Any]:
@@ -33,10 +33,7 @@ def test_a_pod_is_gone_when_evicted_if_its_owner_makes_one_of_another_name(
 
 
 def test_a_job_of_volcano_does_not_stand_in_for_a_job_of_the_same_name(tmp_path: Path) -> None:
-    job = {
-        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"},
-        "spec": {"template": {"spec": pod()["spec"]}},
-    }  # fmt: skip
+    job = manifest("batch/v1", "Job", "train", {"template": {"spec": pod()["spec"]}})
     document, _ = imported(tmp_path, NODE, job, owned("batch.volcano.sh/v1alpha1"))
     assert {task["name"] for group in document["podgroups"] for task in group["tasks"]} == {"train", "train-worker-0"}
     document, _ = imported(tmp_path, NODE, job, owned("batch/v1"))

@@ -9,7 +9,7 @@ import yaml
 
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.imports.kubernetes.manifests import cluster_of, report
-from tests.support.manifests import NODE, imported, pod
+from tests.support.manifests import NODE, imported, manifest, pod
 
 
 def task(folder: Path, *objects: dict[str, Any]) -> dict[str, Any]:
@@ -172,10 +172,7 @@ def test_what_cannot_be_meant_is_refused_with_file_line_and_path(tmp_path: Path)
 
 def test_priority_comes_from_the_pod_its_class_or_the_usual_class(tmp_path: Path) -> None:
     given = {"high": {"value": 9, "preemptionPolicy": "Never"}, "usual": {"value": 3, "globalDefault": True}}
-    classes = [
-        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, **more}
-        for name, more in given.items()
-    ]
+    classes = [manifest("scheduling.k8s.io/v1", "PriorityClass", name, **more) for name, more in given.items()]
     pods = [pod("own", priority=7), pod("classed", priorityClassName="high"), pod("plain")]
     document, found = imported(tmp_path, NODE, *classes, *pods)
     said = {each["name"]: (each["priority"], each["preemption_policy"]) for each in document["podgroups"]}
@@ -187,11 +184,9 @@ def test_priority_comes_from_the_pod_its_class_or_the_usual_class(tmp_path: Path
 
 def test_a_budget_counts_only_while_its_status_is_up_to_date(tmp_path: Path) -> None:
     def budget(name: str, observed: int) -> dict[str, Any]:
-        return {
-            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name, "generation": 2},
-            "spec": {"selector": {"matchLabels": {"app": "x"}}, "minAvailable": 1},
-            "status": {"observedGeneration": observed, "disruptionsAllowed": 3},
-        }  # fmt: skip
+        spec = {"selector": {"matchLabels": {"app": "x"}}, "minAvailable": 1}
+        status = {"observedGeneration": observed, "disruptionsAllowed": 3}
+        return manifest("policy/v1", "PodDisruptionBudget", name, spec, about={"generation": 2}, status=status)
 
     document, found = imported(tmp_path, NODE, budget("new", 2), budget("old", 1))
     assert {each["name"]: each["disruptions_allowed"] for each in document["disruption_budgets"]} == {
@@ -203,15 +198,10 @@ def test_a_budget_counts_only_while_its_status_is_up_to_date(tmp_path: Path) -> 
 
 def test_owners_without_pods_stand_for_them_and_say_what_becomes_of_the_evicted(tmp_path: Path) -> None:
     template = {"metadata": {"labels": {"app": "web"}}, "spec": pod()["spec"]}
-    deployment = {
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
-        "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template},
-    }  # fmt: skip
+    spec = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    deployment = manifest("apps/v1", "Deployment", "web", spec)
     jobs = {"name": "w", "replicas": 2, "template": {"spec": {"parallelism": 4, "template": template}}}
-    job_set = {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "set"},
-        "spec": {"replicatedJobs": [jobs]},
-    }  # fmt: skip
+    job_set = manifest("jobset.x-k8s.io/v1alpha2", "JobSet", "set", {"replicatedJobs": [jobs]})
     document, found = imported(tmp_path, NODE, deployment, job_set)
     counts = {each["name"]: [(one["name"], one["count"]) for one in each["tasks"]] for each in document["podgroups"]}
     assert counts == {"set": [("set-w", 8)], "web": [("web", 3)]}

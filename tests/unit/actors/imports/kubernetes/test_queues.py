@@ -7,16 +7,11 @@ import pytest
 
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.imports.kubernetes.manifests import cluster_of, report
-from tests.support.manifests import NODE, imported, pod
+from tests.support.manifests import NODE, imported, manifest, pod
 
 
 def quota(name: str, **spec: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.sigs.k8s.io/v1alpha1",
-        "kind": "ElasticQuota",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
+    return manifest("scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota", name, spec)
 
 
 def test_a_maximum_beyond_any_cluster_is_no_bound_and_noted(tmp_path: Path) -> None:
@@ -47,10 +42,7 @@ def test_a_parent_without_an_object_is_made_and_reported(
     version: str, kind: str, more: dict[str, Any], tmp_path: Path
 ) -> None:
     named = {"quota.scheduling.koordinator.sh/parent": "dept"} if kind == "ElasticQuota" else {}
-    both = [
-        {"apiVersion": version, "kind": kind, "metadata": {"name": name, "labels": named}, **more}
-        for name in ("a", "b")
-    ]
+    both = [manifest(version, kind, name, about={"labels": named}, **more) for name in ("a", "b")]
     document, findings = imported(tmp_path, NODE, *both)
     assert {queue["name"]: queue.get("parent") for queue in document["queues"]} == {
         "a": "dept",
@@ -122,10 +114,7 @@ def test_the_quota_of_a_namespace_is_the_one_in_it_of_its_name_before_one_that_l
 
 
 def test_pods_of_one_podgroup_in_two_quotas_are_reported(tmp_path: Path) -> None:
-    group = {
-        "apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup", "metadata": {"name": "g"},
-        "spec": {"minMember": 2},
-    }  # fmt: skip
+    group = manifest("scheduling.sigs.k8s.io/v1alpha1", "PodGroup", "g", {"minMember": 2})
     pods = [
         pod(f"p-{name}", about={"labels": {f"{PREFIX}/name": name, "pod-group.scheduling.sigs.k8s.io": "g"}})
         for name in ("a", "b")

@@ -1,49 +1,30 @@
 """Several topologies of Kueue and KAI: one where their domains fit into each other, else the one that most ask for."""
 
 from pathlib import Path
-from typing import Any
 
 from actors.cli.simulate import simulate
-from tests.support.manifests import imported
-
-Object = dict[str, Any]
+from tests.support.manifests import Object, imported, manifest, node, pod
 
 
-def node(name: str, **labels: str) -> Object:
-    return {
-        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
-        "status": {"allocatable": {"cpu": "4", "pods": "110"}},
-    }  # fmt: skip
+def placed(name: str, **labels: str) -> Object:
+    return node(name, labels, cpu="4", pods="110")
 
 
 def topology(name: str, *levels: str) -> Object:
-    spec = {"levels": [{"nodeLabel": level} for level in levels]}
-    return {"apiVersion": "kai.scheduler/v1alpha1", "kind": "Topology", "metadata": {"name": name}, "spec": spec}
+    return manifest("kai.scheduler/v1alpha1", "Topology", name, {"levels": [{"nodeLabel": level} for level in levels]})
 
 
 def gang(name: str, of: str, level: str, tasks: int) -> list[Object]:
-    constraint = {"topology": of, "requiredTopologyLevel": level}
-    metadata = {"name": name, "namespace": "default"}
-    spec = {"minMember": tasks, "topologyConstraint": constraint}
-    group = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": metadata, "spec": spec}
+    spec = {"minMember": tasks, "topologyConstraint": {"topology": of, "requiredTopologyLevel": level}}
+    about, marks = {"namespace": "default"}, {"annotations": {"pod-group-name": name}}
     return [
-        group,
-        *(
-            {
-                "apiVersion": "v1", "kind": "Pod",
-                "metadata": {"name": f"{name}-{at}", "annotations": {"pod-group-name": name}},
-                "spec": {
-                    "containers": [{"name": "c", "resources": {"requests": {"cpu": "4"}}}],
-                    "schedulerName": "kai-scheduler",
-                },
-            }
-            for at in range(tasks)
-        ),
-    ]  # fmt: skip
+        manifest("scheduling.run.ai/v2alpha2", "PodGroup", name, spec, about=about),
+        *(pod(f"{name}-{at}", about=marks, asks={"cpu": "4"}, schedulerName="kai-scheduler") for at in range(tasks)),
+    ]
 
 
-HERE = [node("a0", block="b0", rack="r0"), node("a1", block="b0", rack="r1"), node("a2", block="b1", rack="r0")]
-THERE = [node("z0", zone="z0", row="w0"), node("z1", zone="z0", row="w0"), node("z2", zone="z1", row="w0")]
+HERE = [placed("a0", block="b0", rack="r0"), placed("a1", block="b0", rack="r1"), placed("a2", block="b1", rack="r0")]
+THERE = [placed("z0", zone="z0", row="w0"), placed("z1", zone="z0", row="w0"), placed("z2", zone="z1", row="w0")]
 
 
 def test_topologies_of_different_nodes_are_one(tmp_path: Path) -> None:
@@ -69,7 +50,8 @@ def test_a_level_that_two_topologies_share_stands_once(tmp_path: Path) -> None:
 
 
 def test_topologies_whose_domains_cut_each_other_are_not_one_and_what_is_left_out_is_told(tmp_path: Path) -> None:
-    crossed = [node("a", block="b0", power="p0"), node("b", block="b0", power="p1"), node("c", block="b1", power="p0")]
+    places = {"a": ("b0", "p0"), "b": ("b0", "p1"), "c": ("b1", "p0")}
+    crossed = [placed(name, block=block, power=power) for name, (block, power) in places.items()]
     both = [topology("net", "block"), topology("feed", "power")]
     wants = [*gang("one", "net", "block", 1), *gang("two", "net", "block", 1), *gang("odd", "feed", "power", 1)]
     document, findings = imported(tmp_path, *crossed, *both, *wants)

@@ -12,6 +12,7 @@ from actors.cli.simulate import simulate
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.imports.kubernetes.manifests import cluster_of, network_of
 from actors.imports.kubernetes.network.topology_status import detail_status
+from tests.support.manifests import manifest, node, pod
 
 EXAMPLES = Path(__file__).parents[1] / "manifests" / "job_scheduling"
 SPINE, BLOCK = "network.topology.nvidia.com/spine", "network.topology.nvidia.com/block"
@@ -20,13 +21,6 @@ LAYERS = (("SpineLayer", (SPINE,)), ("BlockLayer", (BLOCK,)))
 
 def nodes(**places: tuple[str, str]) -> dict[str, dict[str, str]]:
     return {name: {SPINE: spine, BLOCK: block} for name, (spine, block) in places.items()}
-
-
-def manifest(name: str, labels: dict[str, str]) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
-        "status": {"allocatable": {"cpu": 4}},
-    }  # fmt: skip
 
 
 def written(folder: Path, *objects: Any, name: str = "m.yaml") -> Path:
@@ -77,7 +71,9 @@ def test_a_node_without_a_block_is_one_of_its_own_and_without_a_spine_in_none() 
 
 
 def test_the_command_writes_the_status_beside_the_spec(tmp_path: Path) -> None:
-    file = written(tmp_path, *(manifest(name, labels) for name, labels in nodes(a=("s1", "b"), b=("s2", "b")).items()))
+    file = written(
+        tmp_path, *(node(name, labels, cpu=4) for name, labels in nodes(a=("s1", "b"), b=("s2", "b")).items())
+    )
     paths = [str(EXAMPLES / "network.yaml"), str(file)]
     out = CliRunner().invoke(app, ["import", "k8s", *paths, "--topology-status"])
     assert out.exit_code == 0
@@ -107,19 +103,16 @@ def test_a_layer_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_a_node_without_labels_is_usable_where_no_layer_is_asked_for(tmp_path: Path) -> None:
     def group(name: str, annotations: dict[str, str]) -> list[dict[str, Any]]:
-        api = "scheduling.sigs.k8s.io/v1alpha1"
-        metadata = {"name": name, "namespace": "default", "annotations": annotations}
-        label = {"pod-group.scheduling.sigs.k8s.io": name}
-        spec = {
-            "containers": [{"name": "c", "resources": {"requests": {"cpu": 4}}}],
-            "schedulerName": "koord-scheduler",
-        }
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{name}-0", "labels": label}, "spec": spec}
-        return [{"apiVersion": api, "kind": "PodGroup", "metadata": metadata, "spec": {"minMember": 1}}, pod]
+        about = {"namespace": "default", "annotations": annotations}
+        marks = {"labels": {"pod-group.scheduling.sigs.k8s.io": name}}
+        return [
+            manifest("scheduling.sigs.k8s.io/v1alpha1", "PodGroup", name, {"minMember": 1}, about=about),
+            pod(f"{name}-0", about=marks, asks={"cpu": 4}, schedulerName="koord-scheduler"),
+        ]
 
     gather = '{"gatherStrategy": [{"layer": "BlockLayer", "strategy": "MustGather"}]}'
     key = "gang.scheduling.koordinator.sh/network-topology-spec"
-    file = written(tmp_path, manifest("bare", {}), *group("close", {key: gather}), *group("anywhere", {}))
+    file = written(tmp_path, node("bare", cpu=4), *group("close", {key: gather}), *group("anywhere", {}))
     document = cluster_of([EXAMPLES / "network.yaml", file]).plain
     bound = simulate(document, 1, "default")["cycles"][0]["bindings"]
     assert bound == [{"task": "default/anywhere-0", "node": "bare"}]
@@ -128,22 +121,20 @@ def test_a_node_without_labels_is_usable_where_no_layer_is_asked_for(tmp_path: P
 def test_the_node_itself_can_be_the_layer(tmp_path: Path) -> None:
     text = (EXAMPLES / "gang_group.yaml").read_text(encoding="utf-8").replace('"SpineLayer"', '"NodeTopologyLayer"')
     (tmp_path / "gang.yaml").write_text(text, encoding="utf-8")
-    nodes_file = written(tmp_path, manifest("a", {SPINE: "s", BLOCK: "b"}), name="nodes.yaml")
+    nodes_file = written(tmp_path, node("a", {SPINE: "s", BLOCK: "b"}, cpu=4), name="nodes.yaml")
     document = cluster_of([EXAMPLES / "network.yaml", tmp_path / "gang.yaml", nodes_file]).plain
     assert document["topology"]["levels"] == ["SpineLayer", "BlockLayer", "NodeTopologyLayer"]
     assert document["nodes"][0]["labels"]["kubernetes.io/hostname"] == "a"
 
 
 def hypernode(name: str, tier: int, selector: dict[str, Any], kind: str = "Node") -> dict[str, Any]:
-    return {
-        "apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": {"name": name},
-        "spec": {"tier": tier, "members": [{"type": kind, "selector": selector}]},
-    }  # fmt: skip
+    spec = {"tier": tier, "members": [{"type": kind, "selector": selector}]}
+    return manifest("topology.volcano.sh/v1alpha1", "HyperNode", name, spec)
 
 
 def test_members_of_a_hypernode_are_found_by_name_pattern_and_label(tmp_path: Path) -> None:
     file = written(
-        tmp_path, manifest("n1", {}), manifest("n2", {}), manifest("m1", {"rack": "r"}),
+        tmp_path, node("n1", cpu=4), node("n2", cpu=4), node("m1", {"rack": "r"}, cpu=4),
         hypernode("a", 1, {"regexMatch": {"pattern": "^n[0-9]+$"}}),
         hypernode("b", 1, {"labelMatch": {"matchLabels": {"rack": "r"}}}),
         hypernode("top", 2, {"regexMatch": {"pattern": "^[ab]$"}}, "HyperNode"),
@@ -155,7 +146,7 @@ def test_members_of_a_hypernode_are_found_by_name_pattern_and_label(tmp_path: Pa
 
 
 def test_a_pattern_that_could_be_matched_for_ever_is_refused(tmp_path: Path) -> None:
-    file = written(tmp_path, manifest("n", {}), hypernode("a", 1, {"regexMatch": {"pattern": "^(n+)+$"}}))
+    file = written(tmp_path, node("n", cpu=4), hypernode("a", 1, {"regexMatch": {"pattern": "^(n+)+$"}}))
     with pytest.raises(
         ClusterFileRefused, match=r"spec\.members\[0\]\.selector\.regexMatch\.pattern: expected at most"
     ):

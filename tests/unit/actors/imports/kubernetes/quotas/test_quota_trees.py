@@ -7,26 +7,23 @@ from typing import Any
 import pytest
 
 from actors.cli.simulate import simulate
-from tests.support.manifests import imported, queue
+from tests.support import manifests
+from tests.support.manifests import Object, imported, manifest, queue
 
 POOL, QUOTA = "node-pool", "quota.scheduling.koordinator.sh"
-Object = dict[str, Any]
 
 
 def node(name: str, pool: str) -> Object:
-    return {
-        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {POOL: pool}},
-        "status": {"allocatable": {"cpu": "10", "memory": "10Gi", "pods": "110"}},
-    }  # fmt: skip
+    return manifests.node(name, {POOL: pool}, cpu="10", memory="10Gi", pods="110")
 
 
 def quota(name: str, least: Any = None, most: Any = None, *, notes: Any = None, **labels: str) -> Object:
     """An ElasticQuota; keywords are its labels, with _ for -."""
-    metadata: Object = {"name": name, "namespace": "kube-system"}
-    metadata["labels"] = {f"{QUOTA}/{key.replace('_', '-')}": value for key, value in labels.items()}
-    metadata["annotations"] = {f"{QUOTA}/{key}": value for key, value in (notes or {}).items()}
+    about: Object = {"namespace": "kube-system"}
+    about["labels"] = {f"{QUOTA}/{key.replace('_', '-')}": value for key, value in labels.items()}
+    about["annotations"] = {f"{QUOTA}/{key}": value for key, value in (notes or {}).items()}
     spec = {"min": least or {}, "max": most or {}}
-    return {"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "ElasticQuota", "metadata": metadata, "spec": spec}
+    return manifest("scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota", name, spec, about=about)
 
 
 def root(name: str, tree: str, **notes: str) -> Object:
@@ -38,20 +35,14 @@ def root(name: str, tree: str, **notes: str) -> Object:
 
 def profile(quota_name: str, pool: str, **more: Any) -> Object:
     spec = {"quotaName": quota_name, "nodeSelector": {"matchLabels": {POOL: pool}}, "quotaLabels": {"a": "b"}, **more}
-    return {
-        "apiVersion": "quota.koordinator.sh/v1alpha1", "kind": "ElasticQuotaProfile",
-        "metadata": {"name": pool, "namespace": "kube-system", "labels": {f"{QUOTA}/tree-id": pool}}, "spec": spec,
-    }  # fmt: skip
+    about = {"namespace": "kube-system", "labels": {f"{QUOTA}/tree-id": pool}}
+    return manifest("quota.koordinator.sh/v1alpha1", "ElasticQuotaProfile", pool, spec, about=about)
 
 
 def pod(name: str, of: str, cpu: int, on: str = "", **spec: Any) -> Object:
-    containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
-    placed = {"nodeName": on} if on else {}
-    return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {f"{QUOTA}/name": of}},
-        "spec": {"containers": containers, "schedulerName": "koord-scheduler", **placed, **spec},
-        "status": {"phase": "Running" if on else "Pending"},
-    }  # fmt: skip
+    spec |= {"schedulerName": "koord-scheduler", **({"nodeName": on} if on else {})}
+    about, status = {"labels": {f"{QUOTA}/name": of}}, {"phase": "Running" if on else "Pending"}
+    return manifests.pod(name, about=about, status=status, asks={"cpu": cpu}, **spec)
 
 
 MOST = {"cpu": "100", "memory": "100Gi"}
