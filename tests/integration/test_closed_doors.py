@@ -87,40 +87,21 @@ def settings_of(broker: Deployed, papers: Papers, port: int, user: str) -> Setti
     )  # fmt: skip
 
 
-@pytest.fixture
-def pipeline(broker: Deployed, papers: Papers, port: int) -> Iterator[RedisClient]:
-    """The pipeline's connection, by its settings, over TLS."""
-    with broker_for(settings_of(broker, papers, port, "clearway")) as address:
-        client = address.connect("test")
-        yield client
-        client.close()
+def connection_of(name: str, user: str) -> Any:
+    """A fixture: a user's connection, by its settings, over TLS."""
+
+    @pytest.fixture(name=name)
+    def connected(broker: Deployed, papers: Papers, port: int) -> Iterator[RedisClient]:
+        with broker_for(settings_of(broker, papers, port, user)) as address:
+            client = address.connect("test", functions=user == "clearway")
+            yield client
+            client.close()
+
+    return connected
 
 
-@pytest.fixture
-def connector(broker: Deployed, papers: Papers, port: int) -> Iterator[RedisClient]:
-    """The fleet's."""
-    with broker_for(settings_of(broker, papers, port, "fleet")) as address:
-        client = address.connect("test", functions=False)
-        yield client
-        client.close()
-
-
-@pytest.fixture
-def reader(broker: Deployed, papers: Papers, port: int) -> Iterator[RedisClient]:
-    """Of people, who only look."""
-    with broker_for(settings_of(broker, papers, port, "reader")) as address:
-        client = address.connect("test", functions=False)
-        yield client
-        client.close()
-
-
-@pytest.fixture
-def letters(broker: Deployed, papers: Papers, port: int) -> Iterator[RedisClient]:
-    """Of those who look after refused input."""
-    with broker_for(settings_of(broker, papers, port, "letters")) as address:
-        client = address.connect("test", functions=False)
-        yield client
-        client.close()
+of_the_pipeline, of_a_connector = connection_of("pipeline", "clearway"), connection_of("connector", "fleet")
+of_people, of_people_who_read_letters = connection_of("reader", "reader"), connection_of("letters", "letters")
 
 
 def refused(client: RedisClient, *words: str | bytes) -> bool:

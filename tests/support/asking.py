@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 
 from actors.configuration.profiles import load_profile
+from pipeline.actions.progress import Setup
+from pipeline.actions.searching import InPlace, Outcome
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cycle import Cycle, cycle
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.plugins.host import Host
@@ -57,6 +60,23 @@ def victims(made: Plan) -> list[int]:
 def places(made: Plan) -> dict[int, int]:
     """Node by task row."""
     return dict(zip(made.statement.nominated.tolist(), made.statement.nominated_node.tolist(), strict=True))
+
+
+class Noting(InPlace):
+    """Searches in place, and notes for whom."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, ...]] = []
+
+    def one(self, attempt: Attempt, host: Host) -> Outcome:
+        self.asked.append(attempt.podgroups)
+        return super().one(attempt, host)
+
+
+def served(snapshot: Snapshot, policy: Policy) -> tuple[Cycle, list[tuple[int, ...]]]:
+    """A cycle, and the podgroups of each search."""
+    search = Noting()
+    return cycle(snapshot, policy, 0.0, Setup(search=search)), search.asked
 
 
 def host_on(snapshot: Snapshot, policy: Policy = DEFAULT, now: float = 0.0) -> Host:

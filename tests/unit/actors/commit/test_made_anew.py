@@ -8,13 +8,7 @@ import pytest
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import PENDING
-from tests.support.assembly import Assembly, decisions, gang, rack_cluster
-
-
-def full_racks() -> dict[str, Any]:
-    cluster = rack_cluster()
-    cluster["podgroups"] = [gang(f"low{at}", 1, 8, nodes=[f"n{at}"]) for at in range(8)]
-    return cluster
+from tests.support.assembly import Assembly, decisions, full_racks, gang, rack_cluster
 
 
 def in_next_life(podgroup: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from pipeline.decision.plan import assumptions, assumptions_of
 from pipeline.decision.verdict import Accepted, Stale
 from pipeline.judge import judge
 from pipeline.policy import Purpose
+from tests.support import asking
 from tests.support.asking import DEFAULT, VOLCANO, with_groups
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.twins import uncompiled
@@ -27,20 +28,10 @@ HOUR = 3600.0
 SCENARIOS = replace(load_profile("kai"), actions=("preempt",))
 
 
-class Counting(InPlace):
-    """Searches in place, and notes for how many podgroups at once."""
-
-    def __init__(self):
-        self.asked = []
-
-    def one(self, attempt, host):
-        self.asked.append(len(attempt.podgroups))
-        return super().one(attempt, host)
-
-
 def served(state, policy=PREEMPTING):
-    search = Counting()
-    return cycle(state, policy, 0.0, Setup(search=search)), search.asked
+    """A cycle, and for how many podgroups at once each search was."""
+    done, asked = asking.served(state, policy)
+    return done, [len(podgroups) for podgroups in asked]
 
 
 def lone(many, **what):

@@ -4,29 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.actions.progress import Setup
-from pipeline.actions.searching import InPlace
-from pipeline.cycle import cycle
-from tests.support.asking import DEFAULT, VOLCANO, with_groups
+from tests.support.asking import DEFAULT, VOLCANO, served, with_groups
 from tests.support.builders import Gang, Task, cluster, gang
 
 NODES = [{"gpu": 4}] * 2
-
-
-class Noting(InPlace):
-    """Searches in place, and notes for whom."""
-
-    def __init__(self):
-        self.asked = []
-
-    def one(self, attempt, host):
-        self.asked.append(attempt.podgroups)
-        return super().one(attempt, host)
-
-
-def served(state, policy):
-    search = Noting()
-    return cycle(state, policy, 0.0, Setup(search=search)), search.asked
 
 
 @pytest.mark.parametrize("policy", [replace(DEFAULT, actions=("preempt",)), replace(VOLCANO, actions=("gangpreempt",))])
