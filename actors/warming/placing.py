@@ -9,7 +9,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.layout.regions_of_parts import asked_of_regions
-from pipeline.placement.layout.topology_packing import Packing, pack
+from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import need_of
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import host_of, propose
@@ -28,7 +28,7 @@ def refuse_regions() -> None:
     fleet = with_subgroups(with_shapes(generate(_NODES, GangSpec(_TASKS)), gang=True), gang=True)
     need, snapshot = need_of(fleet.snapshot, (fleet.gang,)), fleet.snapshot
     room, asked = np.zeros((_NODES, need.request.shape[1]), np.int64), asked_of_regions(need, need.request, snapshot)
-    Packing(need, np.ones((len(need.shapes), _NODES), bool), 0, _NODES, snapshot, asked=asked).may_fit(room)
+    Packings(need, np.ones((len(need.shapes), _NODES), bool), snapshot, asked=asked).on(0, _NODES).may_fit(room)
 
 
 def place_task_by_task() -> None:
@@ -36,7 +36,7 @@ def place_task_by_task() -> None:
     fleet = with_shapes(generate(_NODES, GangSpec(_TASKS)), gang=True)
     need = need_of(fleet.snapshot, (fleet.gang,))
     room = np.zeros((_NODES, need.request.shape[1]), np.int64)
-    pack(need, np.ones((len(need.shapes), _NODES), bool), room, 0, _NODES, fleet.snapshot, NO_ROWS)
+    Packings(need, np.ones((len(need.shapes), _NODES), bool), fleet.snapshot).on(0, _NODES).places(room, NO_ROWS)
 
 
 def let_return(policy: Policy) -> None:

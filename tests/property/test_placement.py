@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pipeline.cluster.rules.constraints import allowed
 from pipeline.placement.layout import packing as placement
 from pipeline.placement.layout.packing import fits, place_classes
-from pipeline.placement.layout.topology_packing import pack
+from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import need_of
 from tests.support.placing import NOWHERE, RACK, Work, placed
 from tests.support.twins import uncompiled
@@ -88,7 +88,7 @@ def test_an_arrangement_keeps_every_part_in_its_rack_and_every_node_within_its_r
         subgroups=[(0, -1, many, RACK) for many, _ in parts],
     )  # fmt: skip
     need = need_of(snapshot, (0,))
-    nodes = pack(need, allowed(snapshot, need.shapes), snapshot.room.future, 0, 6, snapshot, NOWHERE)
+    nodes = Packings(need, allowed(snapshot, need.shapes), snapshot).on(0, 6).places(snapshot.room.future, NOWHERE)
     if nodes is None:
         return
     used = np.zeros_like(snapshot.room.idle)
@@ -108,7 +108,7 @@ def test_parts_of_equal_tasks_find_their_racks_whenever_there_is_a_way(cores, ma
         subgroups=[(0, -1, tasks, RACK) for tasks in many],
     )  # fmt: skip
     need = need_of(snapshot, (0,))
-    found = pack(need, allowed(snapshot, need.shapes), snapshot.room.future, 0, 4, snapshot, NOWHERE)
+    found = Packings(need, allowed(snapshot, need.shapes), snapshot).on(0, 4).places(snapshot.room.future, NOWHERE)
     room = (sum(cores[:2]), sum(cores[2:]))
     fitting = any(
         all(sum(tasks for tasks, at in zip(many, racks, strict=True) if at == rack) <= room[rack] for rack in (0, 1))

@@ -10,7 +10,6 @@ from pipeline.placement.layout import topology_packing
 from pipeline.placement.layout.regions_of_parts import asked_of_regions
 from pipeline.placement.layout.room_left import share
 from pipeline.placement.need import need_of
-from pipeline.records import replace
 from tests.support.grouped_gangs import APART, crowded, gangs
 from tests.support.placing import NOWHERE, RACK, Work, placed
 from tests.support.tried_out import tried_out
@@ -20,7 +19,7 @@ from tests.support.twins import uncompiled
 @given(gangs())
 def test_they_go_where_trying_it_out_in_python_puts_them(snapshot):
     need, nodes = need_of(snapshot, (0,)), len(snapshot.nodes)
-    packing = topology_packing.Packing(need, allowed(snapshot, need.shapes), 0, nodes, snapshot)
+    packing = topology_packing.Packings(need, allowed(snapshot, need.shapes), snapshot).on(0, nodes)
     of_room = share(packing._asked_of_room.request, snapshot.room.future)
     room, outline = packing._room(snapshot.room.future, NOWHERE, of_room), packing._outline
     assert outline is not None
@@ -38,12 +37,12 @@ def test_regions_that_are_refused_for_a_gang_take_it_in_no_way(snapshot):
     need, nodes = need_of(snapshot, (0,)), len(snapshot.nodes)
     asked, open_to = asked_of_regions(need, need.request, snapshot), allowed(snapshot, need.shapes)
     for start, stop in ((0, nodes), (0, nodes // 2), (nodes // 2, nodes)):
-        known = topology_packing.Packing(need, open_to[:, start:stop], start, stop, snapshot, asked=asked)
+        known = topology_packing.Packings(need, open_to, snapshot, asked=asked).on(start, stop)
         room = snapshot.room.future[start:stop]
         with uncompiled():
             again = known.may_fit(room)
         assert known.may_fit(room) == again
-        places = replace(known, asked=None).places(room, NOWHERE)
+        places = topology_packing.Packings(need, open_to, snapshot).on(start, stop).places(room, NOWHERE)
         assert known.may_fit(room) or places is None
 
 
@@ -53,11 +52,11 @@ def test_nodes_that_tasks_deny_count_for_no_part_until_these_leave(given_case):
     need, nodes = need_of(snapshot, (0,)), len(snapshot.nodes)
     asked, open_to = asked_of_regions(need, need.request, snapshot), allowed(snapshot, need.shapes)
     for start, stop in ((0, nodes), (0, nodes // 2), (nodes // 2, nodes)):
-        known = topology_packing.Packing(need, open_to[:, start:stop], start, stop, snapshot, asked=asked)
+        known = topology_packing.Packings(need, open_to, snapshot, asked=asked).on(start, stop)
         room = snapshot.room.future[start:stop].copy()
         for gone in (NOWHERE, leaving, NOWHERE):
             if not known.may_fit(room, gone):
-                assert replace(known, asked=None).places(room, gone) is None
+                assert topology_packing.Packings(need, open_to, snapshot).on(start, stop).places(room, gone) is None
             assert known.may_fit(room) or not known.may_fit(room, gone)
 
 
@@ -69,7 +68,7 @@ def test_a_rack_whose_nodes_repel_a_part_is_refused():
     snapshot = placed([2, 1, 1, 1], [*work, runs], racks=[2, 2], groups=[{"min_available": 4}, {}], subgroups=subgroups)
     need = need_of(snapshot, (0,))
     asked = asked_of_regions(need, need.request, snapshot)
-    packing = topology_packing.Packing(need, allowed(snapshot, need.shapes), 0, 4, snapshot, asked=asked)
+    packing = topology_packing.Packings(need, allowed(snapshot, need.shapes), snapshot, asked=asked).on(0, 4)
     room = snapshot.room.future.copy()
     assert packing.may_fit(room)
     assert not packing.may_fit(room, NOWHERE)
@@ -88,7 +87,7 @@ def test_regions_are_refused_by_what_parts_of_one_size_or_larger_ask_for():
         snapshot = placed([4] * 4, work, racks=[1] * 4, groups=groups, subgroups=subgroups)
         need = need_of(snapshot, (0,))
         asked = asked_of_regions(need, need.request, snapshot)
-        places = topology_packing.Packing(need, allowed(snapshot, need.shapes), 0, 4, snapshot, asked=asked)
+        places = topology_packing.Packings(need, allowed(snapshot, need.shapes), snapshot, asked=asked).on(0, 4)
         assert places.may_fit(snapshot.room.future) == fits
 
 
@@ -99,5 +98,5 @@ def test_kinds_beyond_the_minimum_ask_for_nothing(level):
     snapshot = placed([2, 2, 2], work, racks=[1, 1, 1], groups=[{"min_available": 2}], subgroups=subgroups)
     need = need_of(snapshot, (0,))
     assert (need.minimum, len(need.shapes)) == (2, 3)
-    places = topology_packing.Packing(need, allowed(snapshot, need.shapes), 0, 3, snapshot)
+    places = topology_packing.Packings(need, allowed(snapshot, need.shapes), snapshot).on(0, 3)
     assert places.places(snapshot.room.future, NOWHERE) is not None

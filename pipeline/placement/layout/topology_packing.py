@@ -7,9 +7,9 @@ part moves once, so that the search ends.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from pipeline.cluster.cards import freed_on_cards
 from pipeline.cluster.rules.anti_affinity import Denials, Exclusions, concerns, denials, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
-from pipeline.keeping import begun_like, cached_property
+from pipeline.keeping import cached_property
 from pipeline.placement.layout.one_by_one import few_enough, one_by_one
 from pipeline.placement.layout.outline import Outline, Slice
 from pipeline.placement.layout.packing import place_classes
@@ -36,7 +36,7 @@ from pipeline.placement.need import Need
 from pipeline.records import replace
 
 
-class _TaskKinds(NamedTuple):
+class TaskKinds(NamedTuple):
     """The kinds of tasks of a minimum: tasks of one kind are interchangeable.
 
     Attributes
@@ -54,11 +54,98 @@ class _TaskKinds(NamedTuple):
     label_set: Ids
 
 
-def pack(
-    need: Need, allowed: Bools, room: Longs, start: int, stop: int, snapshot: Snapshot, leaving: Rows
-) -> Rows | None:
-    """Find a node for each task of the minimum within one slice of nodes: see ``Packing``."""
-    return Packing(need, allowed, start, stop, snapshot).places(room, leaving)
+@dataclass(frozen=True)
+class Packings:
+    """Places for one need: what is the same in every slice of nodes is worked out once, and so is each slice.
+
+    Attributes
+    ----------
+    allowed: bool[S, N]
+        Nodes that each of ``need.shapes`` may use, anti-affinity aside.
+    counted
+        Whether anti-affinity is counted as a resource in ``need`` and in the room.
+    asked
+        What parts of the need ask of regions: room that is too little is refused before it is tried. None: not known.
+    """
+
+    need: Need
+    allowed: Bools
+    snapshot: Snapshot
+    counted: bool = False
+    asked: AskedOfRegions | None = None
+
+    def on(self, start: int, stop: int) -> "Packing":
+        """Places on the nodes ``start:stop``."""
+        if (start, stop) not in self._known:
+            allowed = np.ascontiguousarray(self.allowed[:, start:stop])
+            self._known[start, stop] = Packing(self, self.need, self.snapshot, allowed, start, stop)
+        return self._known[start, stop]
+
+    @cached_property
+    def _known(self) -> "dict[tuple[int, int], Packing]":
+        return {}
+
+    def outline(self, groups: list[Group], group_of_part: Rows, within: Slice) -> Outline:
+        """The groups of the need in a slice; what is counted of them is the same wherever they ask for the same."""
+        asked = tuple((one.parent, one.required, one.preferred, one.fixed.tobytes()) for one in groups)
+        if asked not in self._outlines:
+            group, kinds = group_of_part[self.need.part[: self.need.minimum]], self.kinds
+            each = in_one_region_each(groups) if len(self.need.shapes) == 1 and not self._more_than_room else None
+            alike = each is not None and len(each.around) == 0
+            self._outlines[asked] = Outline(groups, group, kinds.of_task, len(kinds.shape), alike, within)
+        known = self._outlines[asked]
+        return known if known.within is within else known.in_slice(within)
+
+    @cached_property
+    def _outlines(self) -> dict[tuple[tuple[int, int, int, bytes], ...], Outline]:
+        return {}
+
+    @cached_property
+    def is_new(self) -> bool:
+        """Whether no task of the podgroups has a node, so that groups are the same for all victims."""
+        have = self.snapshot.counts
+        return not any(have.running[podgroup] or have.waiting[podgroup] for podgroup in self.need.podgroups)
+
+    @cached_property
+    def heeds_leaving(self) -> bool:
+        """Whether victims matter beyond the room that they leave."""
+        return not self.is_new or self._more_than_room
+
+    @property
+    def only_nodes(self) -> bool:
+        """Whether only resources, nodes and regions matter, whatever leaves."""
+        return not self._more_than_room and (self.is_new or self.need.plain)
+
+    @property
+    def _more_than_room(self) -> bool:
+        return self.repels or any(self.on_card.tolist())
+
+    @cached_property
+    def repels(self) -> bool:
+        """Whether tasks of the need repel others or are repelled."""
+        return not self.counted and concerns(self.snapshot, self.need.tasks[: self.need.minimum])
+
+    @cached_property
+    def kinds(self) -> TaskKinds:
+        """The kinds of its tasks."""
+        shape = self.need.shape[: self.need.minimum].astype(np.int64)
+        if not self.repels:
+            shapes = np.arange(len(self.need.shapes))
+            return TaskKinds(shape, shapes, shapes.astype(np.int32))
+        labels, many = self.snapshot.tasks.label_set, len(self.snapshot.vocabulary.label_sets)
+        pairs = shape * many + labels[self.need.tasks[: self.need.minimum]]
+        kinds, kind = np.unique(pairs, return_inverse=True)
+        return TaskKinds(kind, kinds // many, (kinds % many).astype(np.int32))
+
+    @cached_property
+    def constraint_and_labels(self) -> tuple[Ids, Ids]:
+        """int32[M], int32[M]: the constraint and the label set of each kind."""
+        return self.snapshot.shapes.constraint[self.need.shapes[self.kinds.shape]], self.kinds.label_set
+
+    @cached_property
+    def on_card(self) -> Longs:
+        """int64[M]: what tasks of each kind ask of a card."""
+        return self.snapshot.shapes.on_card[self.need.shapes[self.kinds.shape]]
 
 
 @dataclass(frozen=True)
@@ -70,70 +157,43 @@ class Packing:
 
     Attributes
     ----------
+    of
+        What is the same in every slice.
     allowed: bool[S, n]
-        Nodes of the slice that each of ``need.shapes`` may use, anti-affinity aside.
-    start, stop
-        The slice is the node rows ``start:stop``; n = stop - start.
-    counted
-        Whether anti-affinity is counted as a resource in ``need`` and in the room.
-    asked
-        What parts of the need ask of regions: room that is too little is refused before it is tried. None: not known.
-    outlines
-        Those of the need in other slices, by what its groups ask for; this one is added.
+        Those nodes of the slice ``start:stop`` that each of ``need.shapes`` may use; n = stop - start.
     """
 
+    of: Packings
     need: Need
+    snapshot: Snapshot
     allowed: Bools
     start: int
     stop: int
-    snapshot: Snapshot
-    counted: bool = False
-    asked: AskedOfRegions | None = None
-    outlines: dict[Any, Outline] = field(default_factory=dict, compare=False, repr=False)
-
-    def in_slice(self, allowed: Bools, start: int, stop: int) -> "Packing":
-        """The same for another slice of nodes."""
-        same = "_is_new", "_kinds", "_on_card", "_repels"
-        return begun_like(replace(self, allowed=allowed, start=start, stop=stop), self, *same)
 
     def may_fit(self, room: Longs, leaving: Rows | None = None) -> bool:
         """Whether regions have enough for all parts; if not, there are no places.
 
         ``room``, ``leaving``: see ``places``; None: any victims may leave.
         """
-        if self.asked is None:
+        if self.of.asked is None:
             return True
-        usable = self._open if leaving is None or not self._repels else self._open_after(leaving)
-        return bool(may_find_regions(self.asked, usable, room, self.start))
-
-    @cached_property
-    def heeds_leaving(self) -> bool:
-        """Whether victims matter beyond the room that they leave."""
-        return not self._is_new or self._repels or any(self._on_card.tolist())
-
-    @cached_property
-    def _open(self) -> Bools:
-        return np.ascontiguousarray(self.allowed)
+        usable = self.allowed if leaving is None or not self.of.repels else self._open_after(leaving)
+        return bool(may_find_regions(self.of.asked, usable, room, self.start))
 
     def _open_after(self, leaving: Rows) -> Bools:
         """bool[S, n]: nodes that each shape may use beside tasks that stay, if any of its kinds may."""
-        usable, shape = np.zeros_like(self.allowed), self._kinds.shape
+        usable, shape = np.zeros_like(self.allowed), self.of.kinds.shape
         np.logical_or.at(usable, shape, self.allowed[shape] & ~self._denials.after(leaving))
         return sealed(usable)
 
     @cached_property
     def _denials(self) -> Denials:
-        return denials(self.snapshot, *self._constraint_and_labels, self.start, self.stop)
-
-    @cached_property
-    def _constraint_and_labels(self) -> tuple[Ids, Ids]:
-        """int32[M], int32[M]: the constraint and the label set of each kind."""
-        return self.snapshot.shapes.constraint[self.need.shapes[self._kinds.shape]], self._kinds.label_set
+        return denials(self.snapshot, *self.of.constraint_and_labels, self.start, self.stop)
 
     @cached_property
     def _among(self) -> Exclusions:
         """How kinds repel each other, on the nodes of the slice; what others deny to them is not asked here."""
-        found = exclusions(self.snapshot, *self._constraint_and_labels, NO_ROWS)
+        found = exclusions(self.snapshot, *self.of.constraint_and_labels, NO_ROWS)
         return replace(found, domains=found.domains[:, self.start : self.stop])
 
     def places(self, room: Longs, leaving: Rows) -> Rows | None:
@@ -155,7 +215,7 @@ class Packing:
 
     def finds(self, room: Longs, leaving: Rows) -> bool:
         """Whether ``places`` finds a node for each task of the minimum, in room that regions do not refuse."""
-        return not (self._repels and not self.may_fit(room, leaving)) and self._found(room, leaving) is not None
+        return not (self.of.repels and not self.may_fit(room, leaving)) and self._found(room, leaving) is not None
 
     def _found(self, room: Longs, leaving: Rows) -> Callable[[], Rows] | None:
         """What gives the nodes of the tasks; None if none were found."""
@@ -188,24 +248,17 @@ class Packing:
 
         None as well where counts say where tasks go, or so few tasks that they are tried one by one.
         """
-        heeds = self._repels or any(self._on_card.tolist()) or not (self._is_new or self.need.plain)
-        if heeds or few_enough(self.need.minimum, self.stop - self.start):
+        if not self.of.only_nodes or few_enough(self.need.minimum, self.stop - self.start):
             return None
-        outline, regions = self._outline, self.asked or NOT_ASKED
+        outline, regions = self._outline, self.of.asked or NOT_ASKED
         if outline is None or (outline.alike and len(outline.groups) > 1):
             return None
         tree, trials = outline.tree(np.zeros(outline.kinds)), TRIALS_A_PART * len(outline.groups)
-        return AskedPlaces(self.start, self._open, regions, tree, self._asked_of_room, trials)
+        return AskedPlaces(self.start, self.allowed, regions, tree, self._asked_of_room, trials)
 
     def _outline_after(self, leaving: Rows) -> Outline | None:
         """The groups and their tasks; None if a part has tasks outside the slice."""
-        return self._outline if self._is_new else self._outlined(leaving)
-
-    @cached_property
-    def _is_new(self) -> bool:
-        """Whether no task of the podgroups has a node, so that groups are the same for all victims."""
-        have = self.snapshot.counts
-        return not any(have.running[podgroup] or have.waiting[podgroup] for podgroup in self.need.podgroups)
+        return self._outline if self.of.is_new else self._outlined(leaving)
 
     @cached_property
     def _outline(self) -> Outline | None:
@@ -213,57 +266,26 @@ class Packing:
 
     def _outlined(self, leaving: Rows) -> Outline | None:
         grouping = groups_of(self.need, self.snapshot, leaving, (self.start, self.stop))
-        if grouping is None:
-            return None
-        groups, asked = grouping[0], tuple((g.parent, g.required, g.preferred, g.fixed.tobytes()) for g in grouping[0])
-        if asked not in self.outlines:
-            group = grouping[1][self.need.part[: self.need.minimum]]
-            one_kind = len(self.need.shapes) == 1 and not self._repels and not any(self._on_card.tolist())
-            each = in_one_region_each(groups) if one_kind else None
-            alike = each is not None and len(each.around) == 0
-            kinds = self._kinds
-            self.outlines[asked] = Outline(groups, group, kinds.of_task, len(kinds.shape), alike, self._slice)
-        known = self.outlines[asked]
-        return known if known.within is self._slice else known.in_slice(self._slice)
+        return None if grouping is None else self.of.outline(*grouping, self._slice)
 
     @cached_property
     def _slice(self) -> Slice:
         return Slice(self.snapshot.topology, self.start, self.stop)
 
     @cached_property
-    def _repels(self) -> bool:
-        return not self.counted and concerns(self.snapshot, self.need.tasks[: self.need.minimum])
-
-    @cached_property
-    def _kinds(self) -> _TaskKinds:
-        shape = self.need.shape[: self.need.minimum].astype(np.int64)
-        if not self._repels:
-            shapes = np.arange(len(self.need.shapes))
-            return _TaskKinds(shape, shapes, shapes.astype(np.int32))
-        labels, many = self.snapshot.tasks.label_set, len(self.snapshot.vocabulary.label_sets)
-        pairs = shape * many + labels[self.need.tasks[: self.need.minimum]]
-        kinds, kind = np.unique(pairs, return_inverse=True)
-        return _TaskKinds(kind, kinds // many, (kinds % many).astype(np.int32))
-
-    @cached_property
-    def _on_card(self) -> Longs:
-        """int64[M]: what tasks of each kind ask of a card."""
-        return self.snapshot.shapes.on_card[self.need.shapes[self._kinds.shape]]
-
-    @cached_property
     def _asked_of_room(self) -> AskedOfRoom:
-        among = self._among if self._repels else None
-        return asked_of_room(self.need.request[self._kinds.shape], self._on_card, self.stop - self.start, among)
+        among = self._among if self.of.repels else None
+        return asked_of_room(self.need.request[self.of.kinds.shape], self.of.on_card, self.stop - self.start, among)
 
     @cached_property
     def _allowed_to_kinds(self) -> Bools:
         """bool[M, n]: nodes that each kind may use."""
-        return self.allowed[self._kinds.shape]
+        return self.allowed[self.of.kinds.shape]
 
     def _room(self, room: Longs, leaving: Rows, of_room: Floats) -> RoomLeft:
         """The room for each kind of task, cards and what is repelled included."""
         snapshot, usable, free = self.snapshot, self._allowed_to_kinds, np.zeros((len(room), 0), np.int64)
-        if self._repels:
+        if self.of.repels:
             usable = usable & ~self._denials.after(leaving)
         if len(self._asked_of_room.carded):
             free = snapshot.card_room.future[self.start : self.stop].copy()

@@ -18,7 +18,7 @@ from pipeline.cluster.vocabulary import HARD_EFFECTS
 from pipeline.decision.explanation import Reason
 from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.layout.packing import node_slots
-from pipeline.placement.layout.topology_packing import pack
+from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import Need
 from pipeline.placement.reasons.question import Question
 from pipeline.records import replace
@@ -247,12 +247,11 @@ def _placed(asked: Question, allowed: Bools, *, loose: Cause | None = None) -> b
     elif loose is not None:
         parts = tuple(part._replace(required_level=NONE) if part.subgroup != NONE else part for part in need.parts)
         need = replace(need, parts=parts)
-    start, stop = snapshot.topology.start, snapshot.topology.stop
+    start, stop, packings = snapshot.topology.start, snapshot.topology.stop, Packings(need, allowed, snapshot)
     for domain in _Slots.of(asked, allowed, asked.room_after).enough(asked.domains).tolist():
         first, last = int(start[domain]), int(stop[domain])
         if last - first > _NODES:
             continue
-        here, room = np.ascontiguousarray(allowed[:, first:last]), asked.room_after[first:last].copy()
-        if pack(need, here, room, first, last, snapshot, asked.candidates) is not None:
+        if packings.on(first, last).places(asked.room_after[first:last].copy(), asked.candidates) is not None:
             return True
     return False

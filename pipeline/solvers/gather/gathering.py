@@ -8,10 +8,9 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.rules.anti_affinity import concerned
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.keeping import cached_property
 from pipeline.placement.layout.packing import node_slots
 from pipeline.placement.layout.regions_of_parts import asked_of_regions
-from pipeline.placement.layout.topology_packing import Packing
+from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import Need, all_of
 from pipeline.records import replace
 from pipeline.solvers.gather.amounts import divided, in_steps
@@ -20,44 +19,6 @@ from pipeline.solvers.gather.dealing import dealt
 from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.offers import Kinds, kinds_of, offers_of
 from pipeline.solvers.gather.tree import Tree
-
-
-@dataclass(frozen=True)
-class Packings:
-    """Places for tasks where more than slots decide: they repel one another, hold cards or have parts with a layer.
-
-    What does not depend on victims is known in each slice of nodes that was asked about.
-
-    Attributes
-    ----------
-    need
-        All of its tasks are to be placed.
-    allowed: bool[S, N]
-        Nodes of the snapshot that each of its shapes may use.
-    """
-
-    snapshot: Snapshot
-    need: Need
-    allowed: Bools
-
-    def nodes(self, start: int, stop: int, room: Longs, leaving: Rows) -> Rows | None:
-        """A node for each task (int64[K]) on the nodes ``start:stop``, which have ``room``; None if they do not fit."""
-        known = self._known
-        if (start, stop) not in known:
-            allowed, other = np.ascontiguousarray(self.allowed[:, start:stop]), next(iter(known.values()), None)
-            known[start, stop] = (other or self._packing).in_slice(allowed, start, stop)
-        return known[start, stop].places(room, leaving)
-
-    @property
-    def _packing(self) -> Packing:
-        """The packing on all nodes: the one on the first slice is made from it, and the others from that one."""
-        asked = asked_of_regions(self.need, self.need.request, self.snapshot)
-        return Packing(self.need, self.allowed, 0, self.allowed.shape[1], self.snapshot, asked=asked)
-
-    @cached_property
-    def _known(self) -> dict[tuple[int, int], Packing]:
-        """The packing on each slice that was asked about."""
-        return {}
 
 
 @dataclass(frozen=True)
@@ -166,7 +127,8 @@ def packings_of(snapshot: Snapshot, need: Need, allowed: Bools, rows: Rows) -> P
     """Places for ``rows``, which lead the tasks of the need; None if slots decide where they fit."""
     if not _is_entangled(snapshot, need, rows):
         return None
-    return Packings(snapshot, all_of(first_of(need, len(rows))), allowed)
+    need = all_of(first_of(need, len(rows)))
+    return Packings(need, allowed, snapshot, asked=asked_of_regions(need, need.request, snapshot))
 
 
 def first_of(need: Need, many: int) -> Need:
@@ -198,5 +160,5 @@ def of_some(need: Need, some: Bools) -> Need:
 def _packed(site: GatherSite, packings: Packings, start: int, stop: int) -> Rows:
     """int64[K]: a node of the site for each of the tasks; none if they do not fit."""
     first = site.first
-    found = packings.nodes(first + start, first + stop, site.room[start:stop], site.leaving)
+    found = packings.on(first + start, first + stop).places(site.room[start:stop], site.leaving)
     return NO_ROWS if found is None else found - first

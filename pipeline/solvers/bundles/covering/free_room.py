@@ -15,7 +15,7 @@ from pipeline.keeping import cached_property
 from pipeline.placement.layout.packing import node_slots, place_classes
 from pipeline.placement.layout.region_slots import NO_REGIONS, PartsInRegions, RegionSlots, slots_by_region
 from pipeline.placement.layout.settled_groups import AskedPlaces
-from pipeline.placement.layout.topology_packing import Packing
+from pipeline.placement.layout.topology_packing import Packing, Packings
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
@@ -45,22 +45,13 @@ def _by_region(parts: PartsInRegions | None, nodes: tuple[int, int], slots: Long
     return RegionSlots(here, base, first, by_region, whole)
 
 
-def packing_in(search: BundleSearch, domain: int) -> Packing:
-    """What is known about places for the need in a domain before its room is."""
-    known, (first, last) = search.answers(packing_in), search.nodes_of(domain)
-    if domain not in known:
-        allowed = np.ascontiguousarray(search.open[:, first:last])
-        other = next(iter(known.values()), None)
-        known[domain] = other.in_slice(allowed, first, last) if other else _packing(search, allowed, first, last)
-    return known[domain]
-
-
-def _packing(search: BundleSearch, allowed: Bools, first: int, last: int) -> Packing:
+def _packings(search: BundleSearch) -> Packings:
+    """Places for the need in slices of nodes, as far as they are known before room is."""
     need, columns, repulsion = search.need, search.columns, search.repulsion
     if columns.request is not need.request:
         need = replace(need, request=frozen(columns.request[:, : columns.without_cards], np.int64))
     closes = repulsion is not None and repulsion.only_closes
-    return Packing(need, allowed, first, last, search.snapshot, closes, search.asked_of_regions)
+    return Packings(need, search.open, search.snapshot, closes, search.asked_of_regions)
 
 
 class FreeRoom:
@@ -76,7 +67,7 @@ class FreeRoom:
         snapshot, need, allowed = search.snapshot, search.need, search.open
         interchangeable = bool(search.interchangeable(np.array([domain]))[0])
         first, last = search.nodes_of(domain)
-        self._search, self._domain, self._need, self._allowed = search, domain, need, allowed
+        self._search, self._need, self._allowed = search, need, allowed
         #: Entries that deny nodes to the gang while they stay; no rows if there are none.
         self._denies = np.zeros(0, bool)
         if search.repulsion is not None:
@@ -127,7 +118,7 @@ class FreeRoom:
 
     @property
     def _packing(self) -> Packing:
-        return packing_in(self._search, self._domain)
+        return self._search.once(_packings).on(self._first, self._last)
 
     def places(self, leaving: Leaving) -> bool:
         """Whether the minimum can be placed at present; the placement is kept."""
@@ -161,7 +152,7 @@ class FreeRoom:
 
     def _nodes(self, leaving: Leaving) -> Rows | None:
         """As ``arranged``; victims are listed only where something besides their room matters."""
-        if not self._packing.heeds_leaving:
+        if not self._packing.of.heeds_leaving:
             return self.arranged(NO_ROWS)
         return self.arranged(leaving.victims) if self._packing.may_fit(self._room) else None
 

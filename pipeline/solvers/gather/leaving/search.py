@@ -8,10 +8,11 @@ from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.placement.layout.packing import node_slots
+from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
-from pipeline.solvers.gather.gathering import Gathered, Packings, in_rank_order, packings_of
+from pipeline.solvers.gather.gathering import Gathered, in_rank_order, packings_of
 from pipeline.solvers.gather.leaving.pool import Pool
 from pipeline.solvers.gather.leaving.reprieve import (
     Brought,

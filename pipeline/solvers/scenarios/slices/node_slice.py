@@ -9,7 +9,7 @@ from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED, AskedOfRegions
-from pipeline.placement.layout.topology_packing import Packing
+from pipeline.placement.layout.topology_packing import Packing, Packings
 from pipeline.placement.need import Need
 from pipeline.solvers.scenarios.slices.halves import Asked, Halves, halves, some_return
 from pipeline.solvers.scenarios.slices.limiting import limits_of
@@ -68,7 +68,7 @@ class NodeSlice:
 
     @cached_property
     def _packing(self) -> Packing:
-        return Packing(self.need, self._here, self.start, self.stop, self.snapshot, asked=self.asked)
+        return Packings(self.need, self.allowed, self.snapshot, asked=self.asked).on(self.start, self.stop)
 
     @cached_property
     def _ground(self) -> CountedSlice:

@@ -6,7 +6,7 @@ import pytest
 from pipeline.cluster.arrays import UNLIMITED
 from pipeline.cluster.rules.constraints import allowed
 from pipeline.placement.layout.packing import fits, place_classes, slots_at, slots_less, slots_more
-from pipeline.placement.layout.topology_packing import pack
+from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import need_of
 from tests.support.placing import BLOCK, NOWHERE, RACK, Work, apart, placed
 
@@ -23,7 +23,7 @@ def arranged(snapshot, groups=(0,), start=0, stop=None, leaving=NOWHERE):
     room = snapshot.room.future.copy()
     for task in leaving:
         room[snapshot.tasks.node[task]] += snapshot.shapes.request[snapshot.tasks.shape[task]]
-    found = pack(need, allowed(snapshot, need.shapes)[:, start:stop], room[start:stop], start, stop, snapshot, leaving)
+    found = Packings(need, allowed(snapshot, need.shapes), snapshot).on(start, stop).places(room[start:stop], leaving)
     return None if found is None else found.tolist()
 
 

@@ -120,11 +120,11 @@ def test_a_part_that_finds_no_region_moves_to_the_front():
 def test_tasks_go_where_trying_it_out_puts_them(size, cores, rest):
     snapshot = waiting(size, cores, [Work(0)] * rest)
     need = need_of(snapshot, (0,))
-    asked = need, allowed(snapshot, need.shapes), snapshot.room.future, 0, NODES, snapshot, NOWHERE
-    found = topology_packing.pack(*asked)
+    asked = need, allowed(snapshot, need.shapes), snapshot
+    found = topology_packing.Packings(*asked).on(0, NODES).places(snapshot.room.future, NOWHERE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(topology_packing, "in_one_region_each", lambda _: None)
-        tried = topology_packing.pack(*asked)
+        tried = topology_packing.Packings(*asked).on(0, NODES).places(snapshot.room.future, NOWHERE)
     assert (found is None) == (tried is None)
     assert found is None or found.tolist() == tried.tolist()
 
@@ -188,13 +188,13 @@ def test_parts_inside_parts_fit_exactly_where_trying_it_out_finds_places(outers,
     if parts is None:
         assert need.minimum <= 8
         return
+    packings = topology_packing.Packings(need, allowed(snapshot, need.shapes), snapshot)
     for start, stop in ((0, 6), (0, 2), (2, 4), (3, 4)):
         room = snapshot.room.future[start:stop]
         with uncompiled():
             here = counted.region_slots(parts, start, stop, room[:, 0] // 1000)
             found = counted.parts_fit(here) and int(room[:, 0].sum()) // 1000 >= need.minimum
-        open_to = allowed(snapshot, need.shapes)[:, start:stop]
-        assert found == (topology_packing.pack(need, open_to, room, start, stop, snapshot, NOWHERE) is not None)
+        assert found == (packings.on(start, stop).places(room, NOWHERE) is not None)
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,8 @@ def test_outer_parts_inside_one_that_must_lie_in_one_domain_too_are_placed_to_be
     )
     need = need_of(snapshot, (0,))
     assert parts_in_regions(need, snapshot) is None
-    open_to = allowed(snapshot, need.shapes)
-    assert topology_packing.pack(need, open_to, snapshot.room.future, 0, 4, snapshot, NOWHERE) is None
+    packings = topology_packing.Packings(need, allowed(snapshot, need.shapes), snapshot)
+    assert packings.on(0, 4).places(snapshot.room.future, NOWHERE) is None
 
 
 def test_domains_without_nodes_are_no_regions():

@@ -9,15 +9,16 @@ import pytest
 from actors.cli.simulate import open_case
 from actors.fleets.generated import GangSpec, generate
 from actors.fleets.mixed import MIXED
-from pipeline.cluster.arrays import NO_ROWS
+from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.decision.plan import NoPlan, Plan
-from pipeline.placement.layout.topology_packing import pack
+from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import need_of
 from pipeline.policy import Purpose
 from pipeline.propose import propose
-from pipeline.solvers.gather.gathering import Packings, packings_of
+from pipeline.solvers.gather import gathering
+from pipeline.solvers.gather.gathering import packings_of
 from tests.support.gathering import cluster_file, running
 
 #: Two spines of two blocks of two nodes with four cores each.
@@ -46,13 +47,13 @@ def proposed(
 ) -> tuple[Plan | NoPlan, list[str], list[int]]:
     """What is proposed for the last podgroup, names of domains, and how many had left whenever it was laid out."""
     case, leaving = open_case(cluster_file(TREE, 4, podgroups, queues=QUEUES)), list[int]()
-    nodes = Packings.nodes
+    packed = gathering._packed
 
-    def counted(self: Packings, start: int, stop: int, room: Any, victims: Any) -> Any:
-        leaving.append(len(victims))
-        return nodes(self, start, stop, room, victims)
+    def counted(site: gathering.GatherSite, *where: Any) -> Rows:
+        leaving.append(len(site.leaving))
+        return packed(site, *where)
 
-    with patch.object(Packings, "nodes", counted):
+    with patch.object(gathering, "_packed", counted):
         last = len(case.snapshot.podgroups) - 1
         found = propose(Attempt(case.snapshot, case.policy, purpose, (last,), None, case.now))
     return found, [str(name) for name in case.names.domains], leaving
@@ -104,8 +105,8 @@ def test_places_are_those_of_a_packing_that_knows_nothing_yet(kinds: str) -> Non
         snapshot.add_requests(leaving, room, snapshot.tasks.node[leaving])
         for domain in range(len(snapshot.topology)):
             start, stop = snapshot.topology.slice_of(domain)
-            once = pack(need, allowed[:, start:stop], room[start:stop], start, stop, snapshot, leaving)
-            kept = packings.nodes(start, stop, room[start:stop], leaving)
+            once = Packings(need, allowed, snapshot).on(start, stop).places(room[start:stop], leaving)
+            kept = packings.on(start, stop).places(room[start:stop], leaving)
             outcomes.add(once is None)
             assert (once is None) == (kept is None)
             assert once is None or kept is None or once.tolist() == kept.tolist()

@@ -9,7 +9,7 @@ from actors.benchmarks.figures import attempt_on
 from actors.fleets.generated import GangSpec, generate
 from actors.fleets.mixed import MIXED
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows
-from pipeline.placement.layout.topology_packing import Packing
+from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import need_of
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.records import Units
@@ -38,7 +38,7 @@ def test_tasks_that_are_alike_go_where_the_general_way_puts_them(tasks: int, gpu
         free = FreeRoom(search, domain)
         here = np.flatnonzero((search.snapshot.placed.node >= first) & (search.snapshot.placed.node < last))
         free.leave(draw.permutation(here)[: draw.integers(0, len(here) + 1)])
-        packing = Packing(search.need, search.open[:, first:last], first, last, search.snapshot)
+        packing = Packings(search.need, search.open, search.snapshot).on(first, last)
         found, general = free.arranged(NO_ROWS), packing.places(free.ground.room, NO_ROWS)
         assert (None if found is None else found.tolist()) == (None if general is None else general.tolist())
 
