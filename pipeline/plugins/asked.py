@@ -7,7 +7,7 @@ from typing import Any, Self
 from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.cluster.what_if import WhatIf
 from pipeline.keeping import cached_property
-from pipeline.plugins.extensions import Asked_co, Extension
+from pipeline.plugins.extension_points import POINTS_OF, Question
 from pipeline.plugins.plugin import Context, Plugin, State
 from pipeline.plugins.registry import make_plugins
 from pipeline.policy import ExtensionPoint
@@ -61,15 +61,15 @@ class AskedPlugins:
             twin._current.add(at)
         return twin
 
-    def _asked(self, extension: Extension[Asked_co], point: ExtensionPoint | None = None) -> list[Asked_co]:
+    def _asked(self, question: type[Question], point: ExtensionPoint | None = None) -> list[Question]:
         """The plugins that answer and that the policy asks, in its order; ``point`` if the question has several."""
-        known = self._known.get((extension, point))
+        known = self._known.get((question, point))
         if known is None:
-            plugins, current, answering = self._plugins, self._current, self._found.get((extension, point))
+            plugins, current, answering = self._plugins, self._current, self._found.get((question, point))
             if answering is None:
-                answering = self._answering(extension, point)
+                answering = self._answering(question, point)
             known = [plugins[at] if at in current else self._plugin(at) for at in answering]
-            self._known[extension, point] = known
+            self._known[question, point] = known
         return known
 
     def _plugin(self, at: int) -> Plugin:
@@ -78,25 +78,25 @@ class AskedPlugins:
         self._current.add(at)
         return self._plugins[at]
 
-    def named(self, extension: Extension[Asked_co], point: ExtensionPoint | None = None) -> list[tuple[str, Asked_co]]:
+    def named(self, question: type[Question], point: ExtensionPoint | None = None) -> list[tuple[str, Question]]:
         """The plugins that answer, each with its name, for reporting which of them objects."""
-        names = [self._given.policy.plugins[at].name for at in self._answering(extension, point)]
-        return list(zip(names, self._asked(extension, point), strict=True))
+        names = [self._given.policy.plugins[at].name for at in self._answering(question, point)]
+        return list(zip(names, self._asked(question, point), strict=True))
 
-    def _answering(self, extension: Extension[Asked_co], point: ExtensionPoint | None = None) -> list[int]:
-        found = self._found.get((extension, point))
+    def _answering(self, question: type[Question], point: ExtensionPoint | None = None) -> list[int]:
+        found = self._found.get((question, point))
         if found is None:
-            (asked_at,) = (point,) if point else extension.points or (None,)  # it has one point or none
-            found = self._found[extension, point] = [
+            (asked_at,) = (point,) if point else POINTS_OF[question] or (None,)  # it has one point or none
+            found = self._found[question, point] = [
                 at
                 for at, (setting, plugin) in enumerate(zip(self._given.policy.plugins, self._plugins, strict=True))
-                if extension.protocol in type(plugin).__mro__ and (asked_at is None or setting.asks(asked_at))
+                if question in type(plugin).__mro__ and (asked_at is None or setting.asks(asked_at))
             ]
         return found
 
-    def _by_tier(self, extension: Extension[Asked_co]) -> list[list[Asked_co]]:
+    def _by_tier(self, question: type[Question]) -> list[list[Question]]:
         """The same, tier by tier."""
-        tiers = dict[int, list[Asked_co]]()
-        for at, plugin in zip(self._answering(extension), self._asked(extension), strict=True):
+        tiers = dict[int, list[Question]]()
+        for at, plugin in zip(self._answering(question), self._asked(question), strict=True):
             tiers.setdefault(self._given.policy.plugins[at].tier, []).append(plugin)
         return [tiers[tier] for tier in sorted(tiers)]

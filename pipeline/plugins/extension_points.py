@@ -1,4 +1,4 @@
-"""The extension points: the questions to plugins, each a Protocol; `extensions` is the table of them.
+"""The extension points: the questions to plugins, each a Protocol, with the points at which a policy switches it.
 
 A plugin is a class made once for a snapshot. It derives from `Plugin` and from the Protocol of each question that it
 answers; `registry` refuses a class whose methods do not match. Orders are key columns, smaller first, compared plugin
@@ -6,8 +6,8 @@ after plugin; so an order is total and costs one sort, where a comparator would 
 masks. Nothing here is called for each task.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Protocol, TypeVar
 
 from pipeline.cluster.arrays import Bools, Codes, Floats, Ids, Longs, Rows
 from pipeline.cluster.counted.node_scores import ScoreTerms
@@ -15,14 +15,30 @@ from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.rules.sparing import Quota, TaskQuota
 from pipeline.cluster.tables import Budgets
 from pipeline.plugins.plugin import BeyondPace, Follows, OfPodgroups, Opinion, Preemptor
-from pipeline.policy import Purpose
+from pipeline.policy import ExtensionPoint, Purpose
 
 Key = Longs | Floats | Codes
+Question = TypeVar("Question")
+
+#: The points at which a policy switches each question; none: it is always on.
+POINTS_OF: dict[type, tuple[ExtensionPoint, ...]] = {}
+_BY_TASK = (ExtensionPoint.PREEMPTABLE, ExtensionPoint.RECLAIMABLE)
+
+
+def asked_at(*points: ExtensionPoint) -> Callable[[type[Question]], type[Question]]:
+    """Enter a question into the table."""
+
+    def entered(question: type[Question]) -> type[Question]:
+        POINTS_OF[question] = points
+        return question
+
+    return entered
 
 
 # -- orders ------------------------------------------------------------------------------------------------------------
 
 
+@asked_at(ExtensionPoint.JOB_ORDER)
 class OrdersJobs(Protocol):
     """Which podgroup is served first."""
 
@@ -32,6 +48,7 @@ class OrdersJobs(Protocol):
         """Key[G]."""
 
 
+@asked_at(ExtensionPoint.TASK_ORDER)
 class OrdersTasks(Protocol):
     """Which task is placed first."""
 
@@ -39,6 +56,7 @@ class OrdersTasks(Protocol):
         """Key[K] of the tasks ``rows``."""
 
 
+@asked_at(ExtensionPoint.QUEUE_ORDER)
 class OrdersQueues(Protocol):
     """Which queue is served first; ``LOOKS_AHEAD``: the order depends on the podgroup that each queue has next."""
 
@@ -49,6 +67,7 @@ class OrdersQueues(Protocol):
         """Keys[Q], the most significant first; ``following`` int32[Q] is the podgroup that each has next, or NONE."""
 
 
+@asked_at(ExtensionPoint.VICTIM_QUEUE_ORDER)
 class OrdersVictimQueues(Protocol):
     """From which queue to take first."""
 
@@ -56,6 +75,7 @@ class OrdersVictimQueues(Protocol):
         """Key[Q], for a preemptor of ``queue``."""
 
 
+@asked_at(ExtensionPoint.QUEUE_ORDER)
 class TellsLosingOrder(Protocol):
     """An order of queues to take from that a solver can work out itself."""
 
@@ -63,6 +83,7 @@ class TellsLosingOrder(Protocol):
         """What ``queue_order`` and ``victim_queue_order`` come to together; None where they have to be asked."""
 
 
+@asked_at(ExtensionPoint.QUEUE_ORDER)
 class InterleavesVictims(Protocol):
     """From which queue the next victims go, if that depends on what went before."""
 
@@ -77,6 +98,7 @@ class InterleavesVictims(Protocol):
 # -- states of podgroups -----------------------------------------------------------------------------------------------
 
 
+@asked_at(ExtensionPoint.JOB_VALID)
 class ValidatesJobs(Protocol):
     """Whether a podgroup is fit to be scheduled."""
 
@@ -84,6 +106,7 @@ class ValidatesJobs(Protocol):
         """bool[G]."""
 
 
+@asked_at(ExtensionPoint.JOB_READY)
 class ReadiesJobs(Protocol):
     """Whether a podgroup may start on the room that it holds."""
 
@@ -91,6 +114,7 @@ class ReadiesJobs(Protocol):
         """bool[G]."""
 
 
+@asked_at(ExtensionPoint.JOB_PIPELINED)
 class PipelinesJobs(Protocol):
     """Whether a podgroup may start once its promised room is free."""
 
@@ -98,6 +122,7 @@ class PipelinesJobs(Protocol):
         """bool[G]."""
 
 
+@asked_at(ExtensionPoint.JOB_STARVING)
 class FindsStarving(Protocol):
     """Whether a podgroup needs room that others hold; once it does not, promises to its tasks leave it so."""
 
@@ -105,6 +130,7 @@ class FindsStarving(Protocol):
         """bool[G]."""
 
 
+@asked_at(ExtensionPoint.JOB_ENQUEUED)
 class AdmitsJobs(Protocol):
     """Whether a podgroup is admitted."""
 
@@ -115,6 +141,7 @@ class AdmitsJobs(Protocol):
 # -- queues ------------------------------------------------------------------------------------------------------------
 
 
+@asked_at(ExtensionPoint.ALLOCATABLE)
 class LimitsQueues(Protocol):
     """What each queue may still take; evictions never narrow it."""
 
@@ -122,6 +149,7 @@ class LimitsQueues(Protocol):
         """int64[Q, R], ancestors included; UNLIMITED without bound."""
 
 
+@asked_at(ExtensionPoint.ALLOCATABLE)
 class CountsLimits(Protocol):
     """Limits of queues that a solver can count itself."""
 
@@ -129,6 +157,7 @@ class CountsLimits(Protocol):
         """What ``headroom`` follows from, in columns."""
 
 
+@asked_at(ExtensionPoint.ALLOCATABLE)
 class LimitsLastingWork(Protocol):
     """What each queue may still take of work that can never be evicted."""
 
@@ -136,6 +165,7 @@ class LimitsLastingWork(Protocol):
         """int64[Q, R], ancestors included; UNLIMITED without bound."""
 
 
+@asked_at(ExtensionPoint.OVERUSED)
 class FindsOverused(Protocol):
     """Which queues get no more room, neither free room nor room of other queues."""
 
@@ -143,6 +173,7 @@ class FindsOverused(Protocol):
         """bool[Q]."""
 
 
+@asked_at(ExtensionPoint.PREEMPTIVE)
 class AllowsReclaim(Protocol):
     """Whether a queue may take from other queues.
 
@@ -156,6 +187,7 @@ class AllowsReclaim(Protocol):
         """For the preemptor's queue; None: no opinion."""
 
 
+@asked_at()
 class SharesFairly(Protocol):
     """What each queue is entitled to; for reports, so it is always on."""
 
@@ -166,6 +198,7 @@ class SharesFairly(Protocol):
 # -- victims -----------------------------------------------------------------------------------------------------------
 
 
+@asked_at(ExtensionPoint.EVICTABLE, *_BY_TASK)
 class ShieldsTasks(Protocol):
     """Which tasks may be victims, each judged alone."""
 
@@ -173,6 +206,7 @@ class ShieldsTasks(Protocol):
         """bool[T], or an answer for podgroups or for all; None: no opinion. Evictions may only make it stricter."""
 
 
+@asked_at(ExtensionPoint.EVICTABLE, *_BY_TASK)
 class ShieldsAnew(Protocol):
     """For plugins whose answers about single tasks may change as other tasks are evicted."""
 
@@ -180,6 +214,7 @@ class ShieldsAnew(Protocol):
         """Whether they may on this state; where no plugin says so, they are asked for once."""
 
 
+@asked_at(ExtensionPoint.EVICTABLE)
 class FiltersBundles(Protocol):
     """Quotas that are used up along the ordered candidates of a gang-aware action."""
 
@@ -194,6 +229,7 @@ class FiltersBundles(Protocol):
         """
 
 
+@asked_at(ExtensionPoint.EVICTABLE)
 class NamesLosers(Protocol):
     """Queues that a quota lets lose something, whatever the order of candidates."""
 
@@ -201,6 +237,7 @@ class NamesLosers(Protocol):
         """bool[Q]: the others lose nothing."""
 
 
+@asked_at(ExtensionPoint.EVICTABLE)
 class CountsQuotas(Protocol):
     """A quota that solvers can count themselves, where no other plugin has one."""
 
@@ -208,6 +245,7 @@ class CountsQuotas(Protocol):
         """What ``bundle_quota_filter`` counts, in columns; None: only the filter knows."""
 
 
+@asked_at(ExtensionPoint.EVICTABLE)
 class CountsBudgets(Protocol):
     """Limits on how many tasks may go, as budgets that solvers can count themselves."""
 
@@ -215,6 +253,7 @@ class CountsBudgets(Protocol):
         """What ``bundle_quota_filter`` counts: how many more tasks may go of those that each covers."""
 
 
+@asked_at(ExtensionPoint.EVICTABLE)
 class ValidatesVictims(Protocol):
     """Whether a set of victims is lawful as a whole."""
 
@@ -222,6 +261,7 @@ class ValidatesVictims(Protocol):
         """The same answer whatever their order."""
 
 
+@asked_at(ExtensionPoint.EVICTABLE)
 class ValidatesSets(Protocol):
     """The same of several sets at once, for a plugin that takes hardly longer than for one."""
 
@@ -229,6 +269,7 @@ class ValidatesSets(Protocol):
         """bool[S]: what ``validate_set`` says of each set by itself."""
 
 
+@asked_at(*_BY_TASK)
 class FiltersTasks(Protocol):
     """Quotas that are used up along the candidates of one node, task by task.
 
@@ -240,6 +281,7 @@ class FiltersTasks(Protocol):
         """bool[C]: which may go, each after those before it that may; None: no opinion, whatever the rows."""
 
 
+@asked_at(*_BY_TASK)
 class CountsTasks(Protocol):
     """A quota on single tasks that a solver can count itself."""
 
@@ -247,6 +289,7 @@ class CountsTasks(Protocol):
         """What ``task_quota_filter`` counts, in columns; None: only the filter knows."""
 
 
+@asked_at(ExtensionPoint.EVICTABLE, *_BY_TASK)
 class PacesEvictions(Protocol):
     """How many tasks may be evicted in a time, whatever for: a task that moves is evicted too."""
 
@@ -260,6 +303,7 @@ class PacesEvictions(Protocol):
 # -- nodes -------------------------------------------------------------------------------------------------------------
 
 
+@asked_at(ExtensionPoint.PREDICATE)
 class FiltersNodes(Protocol):
     """Nodes on which tasks may run, resources aside."""
 
@@ -267,6 +311,7 @@ class FiltersNodes(Protocol):
         """bool[S, N]."""
 
 
+@asked_at(ExtensionPoint.NODE_ORDER)
 class ScoresNodes(Protocol):
     """Which node is better for a task."""
 
@@ -274,6 +319,7 @@ class ScoresNodes(Protocol):
         """float64[M], larger is better; ``used`` int64[M, R] is what tasks hold of the nodes ``rows`` then."""
 
 
+@asked_at(ExtensionPoint.NODE_ORDER)
 class TellsScores(Protocol):
     """Scores of nodes that a solver can work out itself."""
 
@@ -281,6 +327,7 @@ class TellsScores(Protocol):
         """What ``node_score`` follows from."""
 
 
+@asked_at(ExtensionPoint.NODE_ORDER)
 class ChoosesCards(Protocol):
     """Which card of a node a task gets."""
 
@@ -288,6 +335,7 @@ class ChoosesCards(Protocol):
         """Whether the emptiest card that takes it, rather than the fullest."""
 
 
+@asked_at(ExtensionPoint.DOMAIN_GRADIENT)
 class OffersDomains(Protocol):
     """Which domains may hold podgroups."""
 
@@ -295,6 +343,7 @@ class OffersDomains(Protocol):
         """int64[D]: domain rows in order of preference; None: no opinion."""
 
 
+@asked_at(ExtensionPoint.DOMAIN_ORDER)
 class ScoresDomains(Protocol):
     """Which of the domains of one tier is better, where nothing is evicted; the scores of nodes decide among equals."""
 

@@ -15,31 +15,31 @@ from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.keeping import cached_property
-from pipeline.plugins.extension_points import Key, OrdersJobs
-from pipeline.plugins.extensions import (
-    ALLOCATABLE,
-    CARD_CHOICE,
-    DOMAIN_GRADIENT,
-    DOMAIN_SCORE,
-    FAIR_SHARE,
-    JOB_ENQUEUED,
-    JOB_ORDER,
-    JOB_PIPELINED,
-    JOB_READY,
-    JOB_STARVING,
-    JOB_VALID,
-    LASTING,
-    LIMIT_COLUMNS,
-    LOSING_ORDER,
-    NODE_SCORE,
-    OVERUSED,
-    PREDICATE,
-    PREEMPTIVE,
-    QUEUE_ORDER,
-    SCORE_TERMS,
-    TASK_ORDER,
-    VICTIM_QUEUE_ORDER,
-    VICTIM_TURNS,
+from pipeline.plugins.extension_points import (
+    AdmitsJobs,
+    AllowsReclaim,
+    ChoosesCards,
+    CountsLimits,
+    FiltersNodes,
+    FindsOverused,
+    FindsStarving,
+    InterleavesVictims,
+    Key,
+    LimitsLastingWork,
+    LimitsQueues,
+    OffersDomains,
+    OrdersJobs,
+    OrdersQueues,
+    OrdersTasks,
+    OrdersVictimQueues,
+    PipelinesJobs,
+    ReadiesJobs,
+    ScoresDomains,
+    ScoresNodes,
+    SharesFairly,
+    TellsLosingOrder,
+    TellsScores,
+    ValidatesJobs,
 )
 from pipeline.plugins.plugin import Follows, Opinion, Preemptor
 from pipeline.plugins.victim_host import VictimHost
@@ -59,7 +59,7 @@ class Host(VictimHost):
     @property
     def job_orders(self) -> list[OrdersJobs]:
         """The plugins whose keys make up ``job_rank``, the most significant first; the last key is seniority."""
-        return self._asked(JOB_ORDER)
+        return self._asked(OrdersJobs)
 
     def task_ranks(self, rows: Rows) -> Longs:
         """int64[K]: ranks of some tasks among each other in the total order of tasks, first placed first."""
@@ -68,7 +68,7 @@ class Host(VictimHost):
     def task_keys(self, rows: Rows) -> tuple[Key, ...]:
         """Keys[K] of some tasks in that order, the most significant first; the last one tells all apart."""
         tasks = self._given.snapshot.tasks
-        keys = [plugin.task_order(rows) for plugin in self._asked(TASK_ORDER)]
+        keys = [plugin.task_order(rows) for plugin in self._asked(OrdersTasks)]
         return (*keys, none_last(tasks.index[rows]), tasks.created[rows], tasks.order[rows])
 
     @cached_property
@@ -79,26 +79,26 @@ class Host(VictimHost):
     def queue_rank_with(self, following: Ids) -> Longs:
         """int64[Q]: the same, with the podgroup that each queue has next (int32[Q], NONE if none)."""
         queues = self._given.snapshot.queues
-        keys = [key for plugin in self._asked(QUEUE_ORDER) for key in plugin.queue_order(following)]
+        keys = [key for plugin in self._asked(OrdersQueues) for key in plugin.queue_order(following)]
         return total_rank(*keys, queues.created, queues.order)
 
     @cached_property
     def looks_ahead(self) -> bool:
         """Whether the order of queues depends on the podgroup that each has next."""
-        return any(plugin.LOOKS_AHEAD for plugin in self._asked(QUEUE_ORDER))
+        return any(plugin.LOOKS_AHEAD for plugin in self._asked(OrdersQueues))
 
     def victim_queue_rank(self, queue: int) -> Longs:
         """int64[Q]: from which queue to take first for a preemptor of ``queue``; by default the one served last."""
         if queue not in self._victim_ranks:
-            keys = [plugin.victim_queue_order(queue) for plugin in self._asked(VICTIM_QUEUE_ORDER)]
+            keys = [plugin.victim_queue_order(queue) for plugin in self._asked(OrdersVictimQueues)]
             served_last = len(self.queue_rank) - 1 - self.queue_rank
             self._victim_ranks[queue] = sealed(total_rank(*keys, served_last) if keys else served_last)
         return self._victim_ranks[queue]
 
     def losing_order(self, queue: int) -> LosingOrder | None:
         """What ``victim_queue_rank`` follows from, in columns; None where it has to be asked."""
-        told, one = self._asked(LOSING_ORDER), self._answering(LOSING_ORDER)
-        alone = len(told) == 1 and self._answering(QUEUE_ORDER) == self._answering(VICTIM_QUEUE_ORDER) == one
+        told, one = self._asked(TellsLosingOrder), self._answering(TellsLosingOrder)
+        alone = len(told) == 1 and self._answering(OrdersQueues) == self._answering(OrdersVictimQueues) == one
         return told[0].losing_order(queue) if alone else None
 
     def price_rank(self, purpose: Purpose, podgroup: int) -> Longs | None:
@@ -117,15 +117,15 @@ class Host(VictimHost):
 
     def across_queues(self, queue: Longs, held: Floats, rest: Floats) -> Rows | None:
         """int64[U]: the order of units of victims, by the first plugin that interleaves queues; None if none does."""
-        return next((plugin.across_queues(queue, held, rest) for plugin in self._asked(VICTIM_TURNS)), None)
+        return next((plugin.across_queues(queue, held, rest) for plugin in self._asked(InterleavesVictims)), None)
 
     def job_order_follows(self, what: Follows) -> bool:
         """Whether the order of podgroups changes with ``what`` as tasks are placed."""
-        return any(plugin.JOB_ORDER_FOLLOWS is what for plugin in self._asked(JOB_ORDER))
+        return any(plugin.JOB_ORDER_FOLLOWS is what for plugin in self._asked(OrdersJobs))
 
     def queue_order_follows(self, what: Follows) -> bool:
         """Whether the order of queues changes with ``what`` as tasks are placed."""
-        return any(plugin.QUEUE_ORDER_FOLLOWS is what for plugin in self._asked(QUEUE_ORDER))
+        return any(plugin.QUEUE_ORDER_FOLLOWS is what for plugin in self._asked(OrdersQueues))
 
     # -- states of podgroups -----------------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class Host(VictimHost):
     def valid(self) -> Bools:
         """bool[G]: fit to be scheduled at all: alive, admitted, and no plugin objects."""
         groups = self.context.snapshot.podgroups
-        said = self._all_of([plugin.job_valid() for plugin in self._asked(JOB_VALID)])
+        said = self._all_of([plugin.job_valid() for plugin in self._asked(ValidatesJobs)])
         said &= groups.alive
         said &= groups.phase != PHASE_PENDING
         return said
@@ -148,12 +148,12 @@ class Host(VictimHost):
     @cached_property
     def ready(self) -> Bools:
         """bool[G]: may start on the room that it holds."""
-        return self._all_of([plugin.job_ready() for plugin in self._asked(JOB_READY)])
+        return self._all_of([plugin.job_ready() for plugin in self._asked(ReadiesJobs)])
 
     @cached_property
     def binding(self) -> bool:
         """Whether any plugin says when a podgroup may start; if not, it starts with any task."""
-        return bool(self._asked(JOB_READY))
+        return bool(self._asked(ReadiesJobs))
 
     @property
     def to_start(self) -> Snapshot:
@@ -163,18 +163,18 @@ class Host(VictimHost):
     @cached_property
     def pipelined(self) -> Bools:
         """bool[G]: may start once its promised room is free."""
-        return self._all_of([plugin.job_pipelined() for plugin in self._asked(JOB_PIPELINED)])
+        return self._all_of([plugin.job_pipelined() for plugin in self._asked(PipelinesJobs)])
 
     @cached_property
     def starving(self) -> Bools:
         """bool[G]: needs room that others hold: all of the first tier that answers say so; none if no tier does."""
-        for tier in self._by_tier(JOB_STARVING):
+        for tier in self._by_tier(FindsStarving):
             return self._all_of([plugin.job_starving() for plugin in tier])
         return np.zeros(len(self.context.snapshot.podgroups), bool)
 
     def enqueued(self, podgroup: int, admitted: Bools) -> bool:
         """Whether the podgroup is admitted: none rejects it up to the first tier that permits, or all abstain."""
-        for tier in self._by_tier(JOB_ENQUEUED):
+        for tier in self._by_tier(AdmitsJobs):
             said = [plugin.job_enqueued(podgroup, admitted) for plugin in tier]
             if Opinion.REJECT in said or Opinion.PERMIT in said:
                 return Opinion.REJECT not in said
@@ -187,48 +187,48 @@ class Host(VictimHost):
         """int64[Q, R]: what each queue may still take; UNLIMITED where no plugin sets a limit."""
         snapshot = self._given.snapshot
         room = np.full((len(snapshot.queues), len(snapshot.vocabulary.resources)), UNLIMITED, np.int64)
-        for plugin in self._asked(ALLOCATABLE):
+        for plugin in self._asked(LimitsQueues):
             room = np.minimum(room, plugin.headroom())
         return room
 
     def queue_limits(self) -> QueueLimits | None:
         """What ``headroom`` follows from, in columns; None where it has to be asked."""
-        if not self._answering(ALLOCATABLE):
+        if not self._answering(LimitsQueues):
             parent, room = self._given.snapshot.queues.parent, self.headroom
             return QueueLimits(parent, room, np.zeros_like(room), np.zeros(len(room), bool))
-        told = [plugin.queue_limits() for plugin in self._asked(LIMIT_COLUMNS)]
-        return told[0] if self._answering(LIMIT_COLUMNS) == self._answering(ALLOCATABLE) and len(told) == 1 else None
+        told = [plugin.queue_limits() for plugin in self._asked(CountsLimits)]
+        return told[0] if self._answering(CountsLimits) == self._answering(LimitsQueues) and len(told) == 1 else None
 
     @cached_property
     def lasting_headroom(self) -> Longs:
         """int64[Q, R]: what each queue may still take of work that can never be evicted; ``headroom`` applies too."""
         room = np.full_like(self.headroom, UNLIMITED)
-        for plugin in self._asked(LASTING):
+        for plugin in self._asked(LimitsLastingWork):
             room = np.minimum(room, plugin.lasting_headroom())
         return room
 
     def fair_share(self) -> Longs | None:
         """int64[Q, R]: what each queue is entitled to, by the first plugin that answers; None if none does."""
-        return next((plugin.fair_share() for plugin in self._asked(FAIR_SHARE)), None)
+        return next((plugin.fair_share() for plugin in self._asked(SharesFairly)), None)
 
     @cached_property
     def overused(self) -> Bools:
         """bool[Q]: queues that get no more room."""
         result = np.zeros(len(self._given.snapshot.queues), bool)
-        for plugin in self._asked(OVERUSED):
+        for plugin in self._asked(FindsOverused):
             result |= plugin.overused()
         return result
 
     def preemptive(self, preemptor: Preemptor) -> bool:
         """Whether the preemptor's queue may take from others: no plugin objects, and not all that are asked abstain."""
-        asked = self._asked(PREEMPTIVE)
+        asked = self._asked(AllowsReclaim)
         said = [opinion for plugin in asked if (opinion := plugin.preemptive(preemptor)) is not None]
         return all(said) and (bool(said) or not asked)
 
     @property
     def grants_together(self) -> bool:
         """Whether what a queue may take from others for several tasks it may take for each after the others."""
-        return all(plugin.GRANTS_TOGETHER for plugin in self._asked(PREEMPTIVE))
+        return all(plugin.GRANTS_TOGETHER for plugin in self._asked(AllowsReclaim))
 
     # -- nodes -------------------------------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class Host(VictimHost):
 
     def _allowed(self, shapes: Rows) -> Bools:
         snapshot = self.context.snapshot
-        plugins = self._asked(PREDICATE)
+        plugins = self._asked(FiltersNodes)
         if plugins:
             result = np.asarray(np.logical_and.reduce([plugin.allowed(shapes) for plugin in plugins]))
         else:
@@ -258,7 +258,7 @@ class Host(VictimHost):
     @cached_property
     def spreads_cards(self) -> bool:
         """Whether a task gets the emptiest of a node's cards that fit, by the first plugin; else the fullest."""
-        return next((plugin.spreads_cards() for plugin in self._asked(CARD_CHOICE)), False)
+        return next((plugin.spreads_cards() for plugin in self._asked(ChoosesCards)), False)
 
     def cards_for(self, rows: Rows, nodes: Rows, leaving: Rows) -> Rows:
         """int64[K]: a card for each of the tasks ``rows`` on its node once ``leaving`` have gone; see `cards`."""
@@ -268,20 +268,20 @@ class Host(VictimHost):
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
         """float64[M]: sum of all scores for a task of the shape on the nodes ``rows``; larger is better."""
         total = np.zeros(len(rows))
-        for plugin in self._asked(NODE_SCORE):
+        for plugin in self._asked(ScoresNodes):
             total += plugin.node_score(shape, used, rows)
         return total
 
     def score_terms(self) -> ScoreTerms | None:
         """What ``node_score`` follows from; None where it has to be asked."""
-        if self._answering(SCORE_TERMS) != self._answering(NODE_SCORE):
+        if self._answering(TellsScores) != self._answering(ScoresNodes):
             return None
         resources = len(self._given.snapshot.vocabulary.resources)
-        return summed([plugin.score_terms() for plugin in self._asked(SCORE_TERMS)], resources)
+        return summed([plugin.score_terms() for plugin in self._asked(TellsScores)], resources)
 
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
         """int64[D]: domain rows offered by the first plugin with an opinion; None if none has one."""
-        for plugin in self._asked(DOMAIN_GRADIENT):
+        for plugin in self._asked(OffersDomains):
             offered = plugin.domains(podgroups, purpose)
             if offered is not None:
                 return offered
@@ -290,7 +290,7 @@ class Host(VictimHost):
     @property
     def scores_domains(self) -> bool:
         """Whether any plugin says which of the domains of one tier is better."""
-        return bool(self._asked(DOMAIN_SCORE))
+        return bool(self._asked(ScoresDomains))
 
     def domain_score(self, request: Longs, used: Longs, allocatable: Longs) -> Floats:
         """float64[D]: sum of all scores of domains for tasks that ask for ``request`` int64[R]; larger is better.
@@ -298,6 +298,6 @@ class Host(VictimHost):
         ``used`` and ``allocatable``, int64[D, R] each, are those of the nodes of each domain together.
         """
         total = np.zeros(len(used))
-        for plugin in self._asked(DOMAIN_SCORE):
+        for plugin in self._asked(ScoresDomains):
             total += plugin.domain_score(request, used, allocatable)
         return total

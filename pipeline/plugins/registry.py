@@ -19,7 +19,7 @@ from pipeline.plugins.drf import DominantShare
 from pipeline.plugins.elastic import Elastic
 from pipeline.plugins.elasticquota.plugin import ElasticQuota
 from pipeline.plugins.evictionbudget.plugin import EvictionBudget
-from pipeline.plugins.extensions import EXTENSIONS
+from pipeline.plugins.extension_points import POINTS_OF
 from pipeline.plugins.fairshare.plugin import FairShare
 from pipeline.plugins.gang import Gang
 from pipeline.plugins.minruntime import MinimumRuntime
@@ -68,7 +68,7 @@ def checked(plugins: Mapping[str, type[Plugin]]) -> dict[str, type[Plugin]]:
 
 def _protocols(plugin: type[Plugin]) -> tuple[type, ...]:
     """The extension points from which a plugin derives."""
-    return tuple(extension.protocol for extension in EXTENSIONS if extension.protocol in plugin.__mro__)
+    return tuple(question for question in POINTS_OF if question in plugin.__mro__)
 
 
 def _methods(cls: type) -> list[tuple[str, FunctionType]]:
@@ -116,7 +116,7 @@ POINTS = {
     name: tuple(
         point
         for point in ExtensionPoint
-        if any(point in extension.points and extension.protocol in plugin.__mro__ for extension in EXTENSIONS)
+        if any(point in points and question in plugin.__mro__ for question, points in POINTS_OF.items())
     )
     for name, plugin in PLUGINS.items()
 }

@@ -16,20 +16,20 @@ from pipeline.cluster.tables import BOUND, RUNNING, Budgets
 from pipeline.keeping import cached_property
 from pipeline.kernels import in_halves, writing
 from pipeline.plugins.asked import AskedPlugins
-from pipeline.plugins.extension_points import FiltersTasks, OrdersQueues
-from pipeline.plugins.extensions import (
-    BUDGET_COLUMNS,
-    BUNDLE_QUOTA,
-    FAIR_SHARE,
-    LOSERS,
-    PACE,
-    QUOTA_COLUMNS,
-    SHIELD,
-    SHIELD_ANEW,
-    TASK_QUOTA,
-    TASK_QUOTA_COLUMNS,
-    VICTIM_SET,
-    VICTIM_SETS,
+from pipeline.plugins.extension_points import (
+    CountsBudgets,
+    CountsQuotas,
+    CountsTasks,
+    FiltersBundles,
+    FiltersTasks,
+    NamesLosers,
+    OrdersQueues,
+    PacesEvictions,
+    SharesFairly,
+    ShieldsAnew,
+    ShieldsTasks,
+    ValidatesSets,
+    ValidatesVictims,
 )
 from pipeline.plugins.plugin import OfPodgroups, Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
@@ -105,12 +105,14 @@ class VictimHost(AskedPlugins):
         Task by task no final set is judged, so shares that are asked of one alone bind nothing there.
         """
         if point is ExtensionPoint.EVICTABLE:
-            return bool(self._answering(FAIR_SHARE))
+            return bool(self._answering(SharesFairly))
         return any(OrdersQueues in type(one).__mro__ for one in self._counting_tasks(preemptor, point))
 
     def _counting_tasks(self, preemptor: Preemptor, point: ExtensionPoint) -> list[FiltersTasks]:
         """The plugins with a quota for the preemptor that tasks use up one by one."""
-        return [one for one in self._asked(TASK_QUOTA, point) if one.task_quota_filter(preemptor, NO_ROWS) is not None]
+        return [
+            one for one in self._asked(FiltersTasks, point) if one.task_quota_filter(preemptor, NO_ROWS) is not None
+        ]
 
     def _running_of(self, may: Bools, said: list[OnTasks], rows: Rows | None = None, *, clears: bool = False) -> Bools:
         """bool[T]: tasks of the podgroups ``may`` (bool[G]) that run or are bound and that the context lets go.
@@ -144,19 +146,19 @@ class VictimHost(AskedPlugins):
 
     def _shields(self, preemptor: Preemptor, point: ExtensionPoint) -> list[OnTasks]:
         """The opinions on tasks that are judged alone."""
-        asked = self._asked(SHIELD, point)
+        asked = self._asked(ShieldsTasks, point)
         return [opinion for plugin in asked if (opinion := plugin.evictable(preemptor)) is not None]
 
     def has_quota(self, preemptor: Preemptor) -> bool:
         """Whether any plugin has a quota that candidates use up along their order for this preemptor."""
-        return any(plugin.has_quota(preemptor) for plugin in self._asked(BUNDLE_QUOTA))
+        return any(plugin.has_quota(preemptor) for plugin in self._asked(FiltersBundles))
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
         """bool[C]: which of the ordered candidates may go by all quotas at once.
 
         Neighbours of one ``unit`` (int64[C], NONE: alone) go together or not at all; what stays uses nothing up.
         """
-        plugins = [plugin for plugin in self._asked(BUNDLE_QUOTA) if plugin.has_quota(preemptor)]
+        plugins = [plugin for plugin in self._asked(FiltersBundles) if plugin.has_quota(preemptor)]
         if not plugins:
             return np.ones(len(rows), bool)
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
@@ -169,7 +171,7 @@ class VictimHost(AskedPlugins):
     def may_lose(self, preemptor: Preemptor) -> Bools:
         """bool[Q]: queues that may lose something by all quotas, as far as these tell."""
         may = np.ones(len(self._given.snapshot.queues), bool)
-        for plugin in self._asked(LOSERS):
+        for plugin in self._asked(NamesLosers):
             may &= plugin.may_lose(preemptor)
         return may
 
@@ -186,16 +188,16 @@ class VictimHost(AskedPlugins):
         return self._quotas[asked]
 
     def _counted_quotas(self, preemptor: Preemptor) -> tuple[Quota, Sequence[Budgets]] | None:
-        budgets = self._answering(BUDGET_COLUMNS)
-        several = zip(self._answering(BUNDLE_QUOTA), self._asked(BUNDLE_QUOTA), strict=True)
+        budgets = self._answering(CountsBudgets)
+        several = zip(self._answering(FiltersBundles), self._asked(FiltersBundles), strict=True)
         others = sum(at not in budgets and plugin.has_quota(preemptor) for at, plugin in several)
-        told = (plugin.bundle_quota(preemptor) for plugin in self._asked(QUOTA_COLUMNS) if others == 1)
+        told = (plugin.bundle_quota(preemptor) for plugin in self._asked(CountsQuotas) if others == 1)
         quota = next(told, None) if others else no_quota()
         return None if quota is None else (quota, self.budgets_left())
 
     def budgets_left(self) -> Sequence[Budgets]:
         """The disruption budgets of all plugins, with what they still allow."""
-        return [plugin.budgets_left() for plugin in self._asked(BUDGET_COLUMNS)]
+        return [plugin.budgets_left() for plugin in self._asked(CountsBudgets)]
 
     @cached_property
     def _quotas(self) -> dict[tuple[object, ...], tuple[Quota, Sequence[Budgets]] | None]:
@@ -214,26 +216,28 @@ class VictimHost(AskedPlugins):
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the final victims are lawful together, in any order."""
-        return all(plugin.validate_set(preemptor, rows) for plugin in self._asked(VICTIM_SET))
+        return all(plugin.validate_set(preemptor, rows) for plugin in self._asked(ValidatesVictims))
 
     def validate_each(self, preemptor: Preemptor, sets: Sequence[Rows]) -> Bools:
         """bool[S]: the same of several sets, each by itself."""
         result = np.ones(len(sets), bool)
-        for plugin in self._asked(VICTIM_SETS):
+        for plugin in self._asked(ValidatesSets):
             result &= plugin.validate_each(preemptor, sets)
-        at_once = self._answering(VICTIM_SETS)
-        for at, one in zip(self._answering(VICTIM_SET), self._asked(VICTIM_SET), strict=True):
+        at_once = self._answering(ValidatesSets)
+        for at, one in zip(self._answering(ValidatesVictims), self._asked(ValidatesVictims), strict=True):
             if at not in at_once:
                 result &= [one.validate_set(preemptor, rows) for rows in sets]
         return result
 
     def keeps_pace(self, rows: Rows, point: ExtensionPoint = ExtensionPoint.EVICTABLE) -> bool:
         """Whether some tasks may all be evicted now, by what may be evicted in a time. Moves count."""
-        return all(plugin.keeps_pace(rows) for plugin in self._asked(PACE, point))
+        return all(plugin.keeps_pace(rows) for plugin in self._asked(PacesEvictions, point))
 
     def pace_changes_at(self, rows: Rows) -> float:
         """When more may be evicted, if what may be evicted in a time keeps some tasks; seconds, infinite: never."""
-        bounds = (one for plugin in self._asked(PACE, ExtensionPoint.EVICTABLE) for one in plugin.beyond_pace(rows))
+        bounds = (
+            one for plugin in self._asked(PacesEvictions, ExtensionPoint.EVICTABLE) for one in plugin.beyond_pace(rows)
+        )
         return min((one.leaves for one in bounds), default=float("inf"))
 
     # -- victims of the task-centric actions -------------------------------------------------------------------
@@ -252,9 +256,9 @@ class VictimHost(AskedPlugins):
 
     def task_quota(self, preemptor: Preemptor, point: ExtensionPoint) -> TaskQuota | None:
         """What the quotas count together, in columns; None where one of them has to be asked (``task_victims``)."""
-        asked = zip(self._answering(TASK_QUOTA, point), self._asked(TASK_QUOTA, point), strict=True)
+        asked = zip(self._answering(FiltersTasks, point), self._asked(FiltersTasks, point), strict=True)
         opined = [at for at, one in asked if one.task_quota_filter(preemptor, NO_ROWS) is not None]
-        countable = zip(self._answering(TASK_QUOTA_COLUMNS, point), self._asked(TASK_QUOTA_COLUMNS, point), strict=True)
+        countable = zip(self._answering(CountsTasks, point), self._asked(CountsTasks, point), strict=True)
         told = {at: quota for at, one in countable if (quota := one.task_quota(preemptor)) is not None}
         known = [told[at] for at in opined if at in told]
         queues, budgets = ([one for one in known if one.queues.counted], [one for one in known if len(one.allowed)])
@@ -268,14 +272,14 @@ class VictimHost(AskedPlugins):
 
     def shields_anew(self, point: ExtensionPoint) -> bool:
         """Whether evictions may change which of the other tasks plugins shield."""
-        return any(plugin.shields_anew() for plugin in self._asked(SHIELD_ANEW, point))
+        return any(plugin.shields_anew() for plugin in self._asked(ShieldsAnew, point))
 
     def task_victims(self, preemptor: Preemptor, rows: Rows, point: ExtensionPoint) -> Bools:
         """bool[C]: which of the ordered candidates may go by all quotas at once.
 
         See `agreed`.
         """
-        plugins = self._asked(TASK_QUOTA, point)
+        plugins = self._asked(FiltersTasks, point)
 
         def said(at: Rows) -> list[Bools]:
             some = rows[at]

@@ -15,7 +15,7 @@ from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.headroom import headroom_of
 from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.reasons.question import Question
-from pipeline.plugins.extensions import ALLOCATABLE, LASTING, OVERUSED, PREEMPTIVE
+from pipeline.plugins.extension_points import AllowsReclaim, FindsOverused, LimitsLastingWork, LimitsQueues
 from pipeline.plugins.host import Host
 
 
@@ -86,9 +86,9 @@ def _limit(snapshot: Snapshot, queue: int, held: Longs, row: int, room: int, *, 
 
 def _rooms(host: Host, queue: int, *, lasts: bool) -> Iterator[tuple[str, Longs, bool]]:
     """What each plugin lets the queue take, and whether that is of work that can never be evicted."""
-    for name, plugin in host.named(ALLOCATABLE):
+    for name, plugin in host.named(LimitsQueues):
         yield name, plugin.headroom()[queue], False
-    for name, lasting in host.named(LASTING) if lasts else ():
+    for name, lasting in host.named(LimitsLastingWork) if lasts else ():
         yield name, lasting.lasting_headroom()[queue], True
 
 
@@ -98,8 +98,8 @@ def entitlement(asked: Question) -> Iterator[Obstacle]:
     Without any plugin where none objects and all abstain, for no queue states what it deserves.
     """
     queue, host = asked.queue, asked.host
-    objecting = [name for name, plugin in host.named(OVERUSED) if plugin.overused()[queue]]
-    objecting += [name for name, plugin in host.named(PREEMPTIVE) if plugin.preemptive(asked.preemptor) is False]
+    objecting = [name for name, plugin in host.named(FindsOverused) if plugin.overused()[queue]]
+    objecting += [name for name, plugin in host.named(AllowsReclaim) if plugin.preemptive(asked.preemptor) is False]
     if not objecting and not host.preemptive(asked.preemptor):
         objecting = [""]
     over = _above_share(asked, queue)

@@ -12,7 +12,7 @@ from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.conditions import Condition, ConditionReason, holding
 from pipeline.placement.reasons.question import Question
 from pipeline.placement.reasons.quotas import closed_queues
-from pipeline.plugins.extensions import JOB_ENQUEUED
+from pipeline.plugins.extension_points import AdmitsJobs
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Opinion
 
@@ -90,7 +90,7 @@ def _not_admitted(host: Host, podgroup: int) -> Iterator[Obstacle]:
     none_yet, least = np.zeros(len(snapshot.podgroups), bool), least_of(snapshot, podgroup)
     room = np.minimum(np.maximum(host.headroom[queue], 0), snapshot.capacity)
     over = [(snapshot.vocabulary.resources[row], row) for row in np.flatnonzero(least > room).tolist()]
-    for name, plugin in host.named(JOB_ENQUEUED):
+    for name, plugin in host.named(AdmitsJobs):
         if plugin.job_enqueued(podgroup, none_yet) is Opinion.REJECT:
             for what, row in over[:1]:
                 wanted, found = float(least[row]), float(room[row])

@@ -11,8 +11,13 @@ from pipeline.decision.explanation import Reason
 from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.reasons.kept_shares import kept_shares
 from pipeline.placement.reasons.question import Question
-from pipeline.plugins.extension_points import ValidatesVictims
-from pipeline.plugins.extensions import BUNDLE_QUOTA, PACE, SHIELD, TASK_QUOTA, VICTIM_SET
+from pipeline.plugins.extension_points import (
+    FiltersBundles,
+    FiltersTasks,
+    PacesEvictions,
+    ShieldsTasks,
+    ValidatesVictims,
+)
 from pipeline.plugins.plugin import OfPodgroups, Plugin, Protects
 from pipeline.policy import Purpose
 from pipeline.records import replace
@@ -55,7 +60,7 @@ def staying(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
 
 def pace(asked: Question) -> Iterator[Obstacle]:
     """Bounds on evictions in a window of time that keep running tasks from being evicted now."""
-    plugins = asked.host.named(PACE, asked.point)
+    plugins = asked.host.named(PacesEvictions, asked.point)
     if not plugins or asked.purpose is Purpose.ALLOCATE:
         return
     left = _Left(asked)
@@ -128,7 +133,7 @@ def _rules(asked: Question) -> Iterator[tuple[Cause, str, OfPodgroups | Bools]]:
             highest = groups.priority[list(asked.attempt.podgroups)].min()
             yield Cause.PRIORITY, "", OfPodgroups(groups.priority < highest)
     yield Cause.UNPREEMPTIBLE, "", tasks.preemptible & groups.preemptible[tasks.podgroup]
-    for name, plugin in asked.host.named(SHIELD, asked.point):
+    for name, plugin in asked.host.named(ShieldsTasks, asked.point):
         opinion = plugin.evictable(asked.preemptor)
         if opinion is not None and opinion is not True:
             may = opinion if isinstance(opinion, OfPodgroups) else np.broadcast_to(opinion, len(tasks))
@@ -151,12 +156,12 @@ def _refused(asked: Question) -> Iterator[Obstacle]:
     if len(rows) == 0:
         return
     if asked.by_task:
-        for name, quota in host.named(TASK_QUOTA, asked.point):
+        for name, quota in host.named(FiltersTasks, asked.point):
             may = quota.task_quota_filter(asked.preemptor, rows)
             if may is not None:
                 yield from _of_quota(asked, name, _protected(quota), rows[~may])
         return
-    for name, bundles in host.named(BUNDLE_QUOTA):
+    for name, bundles in host.named(FiltersBundles):
         if bundles.has_quota(asked.preemptor):
             refused = rows[~bundles.bundle_quota_filter(asked.preemptor, rows)]
             yield from _of_quota(asked, name, _protected(bundles), refused)
@@ -206,7 +211,7 @@ def _together(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
     rows = asked.candidates
     queue = asked.snapshot.queue_of(rows)
     queues, first = np.unique(queue, return_index=True)
-    for name, law in asked.host.named(VICTIM_SET):
+    for name, law in asked.host.named(ValidatesVictims):
         if name in told or law.validate_set(asked.preemptor, rows):
             continue
         each = zip(queues.tolist(), first.tolist(), strict=True)
