@@ -41,7 +41,7 @@ from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.selection import select
-from pipeline.solvers.bundles.search import search_of
+from pipeline.solvers.bundles.solver import search_of
 from pipeline.solvers.gather.allocation import allocate
 
 #: Number of random instances that are also solved exactly, by how many processes, and how many each takes at once.

@@ -27,7 +27,7 @@ from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.selection import select
-from pipeline.solvers.bundles.search import search_of
+from pipeline.solvers.bundles.solver import search_of
 
 KINDS = ("one GPU", "whole nodes", "two shapes", "elastic", "roles")
 _SIZES = (16, 32, 64, 128)

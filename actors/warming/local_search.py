@@ -16,7 +16,7 @@ from pipeline.solvers.bundles.covering.cheaper import of_local_search
 from pipeline.solvers.bundles.covering.chosen import NO_VICTIMS, Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.put_right.task_priorities import by_task_priority
-from pipeline.solvers.bundles.search import search_of
+from pipeline.solvers.bundles.solver import search_of
 
 #: Nodes of a fleet in which a local search makes all that it makes anywhere.
 _NODES = 128

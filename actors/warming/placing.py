@@ -15,7 +15,7 @@ from pipeline.policy import Policy, Purpose
 from pipeline.propose import host_of, propose
 from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.search import search_of
+from pipeline.solvers.bundles.solver import search_of
 
 #: So few that a gang that finds no place is tried task by task.
 _NODES, _TASKS = 16, 8

@@ -18,7 +18,7 @@ from pipeline.solvers.bundles.bundling.records import Bundles
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.least import indifferent
-from pipeline.solvers.bundles.search import search_of
+from pipeline.solvers.bundles.solver import search_of
 
 
 def searches(seed: int, deserved: float, *, everywhere: bool) -> tuple[BundleSearch, BundleSearch]:

@@ -11,7 +11,7 @@ from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.covering.cheaper import of_local_search
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
-from pipeline.solvers.bundles.search import search_of
+from pipeline.solvers.bundles.solver import search_of
 from tests.support.twins import uncompiled
 
 

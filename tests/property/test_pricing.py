@@ -19,7 +19,7 @@ from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.selection import estimate, select
 from pipeline.solvers.bundles.lower_bounds import cost_bounds, slot_bounds
 from pipeline.solvers.bundles.pricing import prices
-from pipeline.solvers.bundles.search import search_of
+from pipeline.solvers.bundles.solver import search_of
 from pipeline.solvers.bundles.surveying import priceable
 from tests.support.asking import DEFAULT
 

@@ -18,7 +18,7 @@ from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.budget_columns import MOST_BUDGETS
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.search import search_of
+from pipeline.solvers.bundles.solver import search_of
 
 #: A budget more than labels: it covers what two of them cover.
 LABELS = 3

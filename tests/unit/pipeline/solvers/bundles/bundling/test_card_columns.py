@@ -13,7 +13,7 @@ from pipeline.placement.need import need_of
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.search import search_of
+from pipeline.solvers.bundles.solver import search_of
 from tests.support.brute_force import attempt_of
 from tests.support.carded import CARDS, carded, holder, node, waiting
 

@@ -17,7 +17,7 @@ from pipeline.solvers.bundles.bundling import repulsion
 from pipeline.solvers.bundles.bundling.room_columns import as_wide
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.search import search_of
+from pipeline.solvers.bundles.solver import search_of
 from tests.support.repelling import repelling_itself
 
 

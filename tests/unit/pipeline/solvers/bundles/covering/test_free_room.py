@@ -15,7 +15,7 @@ from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.search import search_of
+from pipeline.solvers.bundles.solver import search_of
 from tests.support.builders import Gang, Task, cluster, searching
 
 
