@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Longs, Rows
 from pipeline.cluster.resources import PODS
 from pipeline.decision.price import Price
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 
 #: How far above its least a solved field may be later on, and how many seconds one field may take.
 _SLACK, _SECONDS = 2e-6, 5.0

@@ -24,7 +24,7 @@ from pipeline.decision.price import Price
 from pipeline.placement.need import need_of
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.selection import select
 from pipeline.solvers.bundles.solver import search_of

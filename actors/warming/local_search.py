@@ -11,7 +11,7 @@ from pipeline.placement.need import need_of
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import host_of
 from pipeline.records import replace
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.covering.cheaper import of_local_search
 from pipeline.solvers.bundles.covering.chosen import NO_VICTIMS, Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles

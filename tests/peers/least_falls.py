@@ -23,7 +23,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.placement.need import need_of
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.solver import search_of
 
 _ANY_QUEUE = int(np.iinfo(np.int64).max)

@@ -13,9 +13,9 @@ from pipeline.decision.attempt import Attempt
 from pipeline.placement.need import need_of
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.bundles import counted_off, within_quota
 from pipeline.solvers.bundles.bundling.records import Bundles
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.least import indifferent
 from pipeline.solvers.bundles.solver import search_of

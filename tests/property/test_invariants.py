@@ -27,7 +27,7 @@ from pipeline.placement.need import need_of
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.solver import search_of
 from tests.support.deciding import (
     again,

@@ -12,8 +12,8 @@ from pipeline.placement.domains import domains_of
 from pipeline.placement.need import need_of
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import host_of
+from pipeline.solvers.bundles.bundling.bundle_search import EFFORT, BundleSearch
 from pipeline.solvers.bundles.bundling.records import BREAKING
-from pipeline.solvers.bundles.bundling.terms import EFFORT, BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection, price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.selection import estimate, select

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.minima_met import breaks_without, is_ready
 from pipeline.cluster.what_if import WhatIf
-from pipeline.solvers.bundles.bundling.terms import EFFORT
+from pipeline.solvers.bundles.bundling.bundle_search import EFFORT
 from pipeline.solvers.bundles.covering.chosen import Selection, told_bundles
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.free_room import FreeRoom

@@ -17,7 +17,7 @@ from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Constraint, Vocabulary
 from pipeline.placement.need import need_of
 from pipeline.solvers.bundles.bundling.budget_columns import NO_BUDGETS
-from pipeline.solvers.bundles.bundling.terms import EFFORT, BundleSearch
+from pipeline.solvers.bundles.bundling.bundle_search import EFFORT, BundleSearch
 from tests.support.small_states import column, podgroups_table, queues_table, small_state, tasks_table
 
 AXIS = ("cpu", "memory", "pods", "gpu")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pipeline.cluster.arrays import NONE, Floats, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from tests.support.builders import searching
 from tests.support.placing import RACK, Work, placed
 

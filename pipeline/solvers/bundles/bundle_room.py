@@ -14,10 +14,10 @@ from pipeline.cluster.arrays import Ids, Longs, Rows
 from pipeline.decision.price import Price
 from pipeline.kernels import inlined, writing
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED, AskedOfRegions, may_find_regions
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS
 from pipeline.solvers.bundles.bundling.records import BREAKING, Bundles, Favour, Site, Terms
 from pipeline.solvers.bundles.bundling.splitting import split
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.least import favour_of, indifferent
 from pipeline.solvers.bundles.room_bounds import leading_of
 

@@ -19,9 +19,9 @@ from pipeline.decision.explanation import LowerBound
 from pipeline.kernels import in_halves, inlined, writing
 from pipeline.placement.layout.packing import slots_at
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED, AskedOfRegions
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Site, Terms
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.node_bounds import bound_by_nodes
 from pipeline.solvers.bundles.region_bounds import levels_by_regions
 from pipeline.solvers.bundles.sum_bounds import LevelsNeeded, levels_by_sums, work_by_sums

@@ -16,9 +16,9 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Bytes, Floats, Ids, Longs, Rows
 from pipeline.decision.attempt import Survey
 from pipeline.kernels import inlined, linked, shared, writing
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Cost, Site, Terms
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import price_of
 from pipeline.solvers.bundles.covering.least import solved
 from pipeline.solvers.bundles.lower_bounds import CostBounds, bound_within, bounds_with_levels

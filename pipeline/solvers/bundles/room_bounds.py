@@ -12,9 +12,9 @@ from pipeline.cluster.arrays import Longs
 from pipeline.decision.price import EQUAL_WORK, Price, Work
 from pipeline.kernels import inlined, kernel
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, may_find_regions
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.kinds import GroupKinds
 from pipeline.solvers.bundles.bundling.records import Site, Terms
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
 
 #: More tasks than any podgroup has.
 _ALL = (1 << 31) - 1

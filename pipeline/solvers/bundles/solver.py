@@ -29,8 +29,8 @@ from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Policy, Purpose
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.budget_columns import MOST_BUDGETS, NO_BUDGETS, binding
+from pipeline.solvers.bundles.bundling.bundle_search import EFFORT, BundleSearch
 from pipeline.solvers.bundles.bundling.node_clearing import takes_whole_nodes
-from pipeline.solvers.bundles.bundling.terms import EFFORT, BundleSearch
 from pipeline.solvers.bundles.covering.chosen import told_bundles
 from pipeline.solvers.bundles.elsewhere import or_elsewhere
 from pipeline.solvers.bundles.lower_bounds import slot_bounds

@@ -9,9 +9,9 @@ from pipeline.decision.explanation import VictimBundle, victim_bundles
 from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.keeping import cached_property
 from pipeline.kernels import kernel
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES
 from pipeline.solvers.bundles.bundling.records import Bundles, Cost, Outcome, Units
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 
 

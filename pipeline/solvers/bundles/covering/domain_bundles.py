@@ -7,11 +7,11 @@ import numpy as np
 from pipeline.cluster.arrays import distinct
 from pipeline.cluster.orders import kinds_of
 from pipeline.keeping import cached_property
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES, arranged, counted_off, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
 from pipeline.solvers.bundles.bundling.splitting import split
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.least import favour_of, indifferent, selected
 
 

@@ -17,8 +17,8 @@ from pipeline.placement.layout.region_slots import NO_REGIONS, PartsInRegions, R
 from pipeline.placement.layout.settled_groups import AskedPlaces
 from pipeline.placement.layout.topology_packing import Packing, Packings
 from pipeline.records import replace
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.cover import come_back, lead, leave, reprieve, suffices
 from pipeline.solvers.bundles.covering.placing.kept_places import KeptPlaces, find_places, no_places
 from pipeline.solvers.bundles.covering.placing.returns import cover_places, go_again, placed_return

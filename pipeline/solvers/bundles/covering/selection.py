@@ -12,10 +12,10 @@ from pipeline.decision.explanation import Reason
 from pipeline.decision.price import Price
 from pipeline.keeping import cached_property
 from pipeline.records import replace
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.bundles import first
 from pipeline.solvers.bundles.bundling.cost import cost_of
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome, Units
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.cheaper import of_local_search
 from pipeline.solvers.bundles.covering.chosen import (
     NO_VICTIMS,

@@ -14,8 +14,8 @@ from pipeline.placement.need import need_of
 from pipeline.propose import host_of, propose
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling import repulsion
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.room_columns import as_wide
-from pipeline.solvers.bundles.bundling.terms import BundleSearch
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.solver import search_of
 from tests.support.repelling import repelling_itself

@@ -8,7 +8,7 @@ import pytest
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.decision.explanation import Reason, VictimBundle
 from pipeline.decision.price import NO_PRIORITY
-from pipeline.solvers.bundles.bundling.terms import EFFORT
+from pipeline.solvers.bundles.bundling.bundle_search import EFFORT
 from pipeline.solvers.bundles.covering.chosen import Selection, told_bundles
 from pipeline.solvers.bundles.covering.selection import Shortfall, select
 from tests.support.builders import Gang, Task, cluster, gang, searching
