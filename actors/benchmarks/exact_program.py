@@ -67,7 +67,7 @@ class Program:
         self._tasks, self._groups = len(self._rows), len(snapshot.podgroups)
         whole = search.surplus.gang >= 0
         may = whole & search.terms.groups.complete
-        level = snapshot.podgroups.priority if search.by_priority else np.zeros(self._groups, np.int64)
+        level = snapshot.podgroups.priority if search.rules.by_priority else np.zeros(self._groups, np.int64)
         self._level = level[self._group]
         self.levels: Rows = np.unique(self._level).astype(np.int64)[::-1]
         blocks = [0, self._tasks, self._groups, self._tasks, self._shapes * self._nodes, len(self.levels)]
@@ -191,7 +191,7 @@ class Program:
 
     def _queues(self) -> list[Any]:
         """In reclaim every queue keeps what it deserves of all that is taken from it."""
-        if self._search.by_priority:
+        if self._search.rules.by_priority:
             return []
         snapshot, laws = self._snapshot, []
         queue = snapshot.podgroups.queue[self._group].astype(np.int64)

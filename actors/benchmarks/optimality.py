@@ -80,7 +80,7 @@ def _is_fair(search: BundleSearch, chosen: int) -> bool:
 
 def _least(program: Program, search: BundleSearch, chosen: Price) -> Levels | None:
     """The least of all sets that policy may choose instead; None if that was not proved in time."""
-    least, step = program.least(), search.terms.rules.tolerance
+    least, step = program.least(), search.rules.tolerance
     if least is None or step == 0:
         return least
     same = Program(search, chosen.queue_rank, chosen.highest_priority).least()

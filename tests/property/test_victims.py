@@ -126,7 +126,7 @@ def permitted(search, plain):
         if bundle.safe:
             left.append(type(bundle)(bundle.podgroup, True, tuple(row for row in bundle.tasks if grants[row])))
         elif all(grants[row] for row in bundle.tasks + bundle.along) and not (
-            search.cluster_wide and bundle.podgroup in short
+            search.rules.cluster_wide and bundle.podgroup in short
         ):
             left.append(bundle)
     return left
@@ -164,12 +164,14 @@ def test_victims_are_whole_minimal_and_make_room(crowd):
             assert taken == set(bundle.tasks + bundle.along)
             assert not places(search, domain, gone - taken)
     assert search.candidate[found.victims].all()
-    surplus = {row for b in bundles if b.safe and not (search.cluster_wide and b.podgroup in broken) for row in b.tasks}
+    surplus = {
+        row for b in bundles if b.safe and not (search.rules.cluster_wide and b.podgroup in broken) for row in b.tasks
+    }
     kept = {row for row in gone if int(snapshot.tasks.podgroup[row]) not in broken}
     for row in gone & (surplus | kept):
         assert not places(search, domain, gone - {row})
     for bundle in bundles:
-        if bundle.safe and search.cluster_wide and bundle.podgroup in broken:
+        if bundle.safe and search.rules.cluster_wide and bundle.podgroup in broken:
             assert set(bundle.tasks) <= gone
 
 

@@ -18,6 +18,7 @@ from pipeline.cluster.vocabulary import Constraint, Vocabulary
 from pipeline.placement.need import need_of
 from pipeline.solvers.bundles.bundling.budget_columns import NO_BUDGETS
 from pipeline.solvers.bundles.bundling.bundle_search import EFFORT, BundleSearch
+from pipeline.solvers.bundles.bundling.records import Rules
 from tests.support.small_states import column, podgroups_table, queues_table, small_state, tasks_table
 
 AXIS = ("cpu", "memory", "pods", "gpu")
@@ -129,12 +130,19 @@ def searching(snapshot: Snapshot, preemptor: int, **changed: Any) -> BundleSearc
         "allowed": frozen(np.ones((len(need.shapes), len(snapshot.nodes))), bool),
         "before": frozen(groups.priority, np.int64), "after": nothing, "queue_rank": nothing,
         "lost_work": frozen(np.ones(len(groups)), np.float64),
-        "quota_filter": None, "validate_set": lambda _: True, "allow_whole": True,
-        "cluster_wide": True, "efficiency_step": 0.05, "by_node": False, "keep_order": False, "effort": EFFORT,
-        "by_priority": False, "quota": no_quota(), "budgets": NO_BUDGETS, "limits": None,
+        "quota_filter": None, "validate_set": lambda _: True, "by_node": False, "effort": EFFORT,
+        "quota": no_quota(), "budgets": NO_BUDGETS, "limits": None,
     }  # fmt: skip
     given = {name: frozen(one, one.dtype) if isinstance(one, np.ndarray) else one for name, one in changed.items()}
-    return BundleSearch(**(usual | given))
+    columns = usual | {name: one for name, one in given.items() if name not in Rules._fields}
+    switches = {name: one for name, one in given.items() if name in Rules._fields}
+    asks = columns["quota_filter"] is not None and not (columns["quota"].counted or len(columns["budgets"]))
+    step = 0.0 if switches.get("by_priority") else 0.05
+    rules = Rules(
+        allow_whole=True, cluster_wide=True, asks_in_order=asks, keep_order=False, by_priority=False,
+        efficiency_step=0.05, tolerance=step,
+    )  # fmt: skip
+    return BundleSearch(rules=rules._replace(**switches), **columns)
 
 
 def _status(task: Task) -> int:

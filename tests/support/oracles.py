@@ -56,9 +56,9 @@ def bundles_plainly(search: BundleSearch, domain: int) -> list[PlainBundle]:
         safe, core = _safe_and_core(snapshot, group, members, local)
         if safe:
             found.append(PlainBundle(group, True, tuple(safe)))
-        must = members if search.cluster_wide else [r for r in members if r in here]
-        if core and search.allow_whole and all(search.candidate[r] for r in must):
-            along = [r for r in members if r not in here] if search.cluster_wide else []
+        must = members if search.rules.cluster_wide else [r for r in members if r in here]
+        if core and search.rules.allow_whole and all(search.candidate[r] for r in must):
+            along = [r for r in members if r not in here] if search.rules.cluster_wide else []
             found.append(PlainBundle(group, False, tuple(core), tuple(along)))
     return found
 

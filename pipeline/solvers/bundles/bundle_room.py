@@ -49,7 +49,7 @@ def in_order_of_room(search: BundleSearch, domains: Rows, head: Longs, order: Ro
 
 def _head_reached(search: BundleSearch, domain: int, head: int) -> int:
     """The head, as in ``CostBounds`` and from one on, up to which bundles leave; HOPELESS if all are too few."""
-    breaking = BREAKING if search.by_priority else 0
+    breaking = BREAKING if search.rules.by_priority else 0
     begin, last = max(head - breaking, 0), search.kinds.levels - 1
     favour = indifferent(int(search.site.start[search.nodes_of(domain)[0]]))
     reached = _reached(search, domain, (begin, last), np.inf, favour)

@@ -145,7 +145,7 @@ def least_of_all(bounds: CostBounds, search: BundleSearch) -> LowerBound | None:
     if len(at) == 0 or bounds.head[at[0]] >= HOPELESS:
         return None
     head, work = int(bounds.head[at[0]]), float(bounds.work[at[0]])
-    if search.by_priority:
+    if search.rules.by_priority:
         return LowerBound(0, ((int(bounds.priority[at[0]]), work),) if head >= BREAKING else ())
     return LowerBound(head, ((0, work),) if work > 0 else ())
 

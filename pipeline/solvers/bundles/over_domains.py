@@ -62,7 +62,7 @@ def best_of(attempt: Attempt, search: BundleSearch, domains: Rows) -> Best:
     else:
         found, settled = _cheapest_first(tried, *surveyed)
         found = _best_first(tried, hopeful[~is_among(domains[hopeful], settled)], found)
-    return found if found.selection is not None or search.keep_order else _out_of_order(tried, hopeful, found)
+    return found if found.selection is not None or search.rules.keep_order else _out_of_order(tried, hopeful, found)
 
 
 def _survey(attempt: Attempt, search: BundleSearch, hopeful: Rows) -> tuple[Survey, dict[int, Outcome]] | None:
@@ -90,7 +90,7 @@ def _small(search: BundleSearch, domains: Rows) -> Bools:
     """bool[D]: domains in which every set of victims is tried, since they have only a few candidates."""
     topology, start = search.snapshot.topology, search.site.start
     many = start[topology.stop[domains]] - start[topology.start[domains]]
-    return np.asarray((many <= MOST) & (not search.keep_order))
+    return np.asarray((many <= MOST) & (not search.rules.keep_order))
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class _Tried:
     @property
     def finalists(self) -> Finalists:
         """No selections yet."""
-        return Finalists(None if self.search.keep_order else slack_of(self.search.terms.rules))
+        return Finalists(None if self.search.rules.keep_order else slack_of(self.search.terms.rules))
 
     @cached_property
     def _lacking(self) -> tuple[Longs, Longs, Longs]:
@@ -178,7 +178,7 @@ def _cheapest_first(tried: _Tried, survey: Survey, outcomes: dict[int, Outcome])
         law |= entries[at].price is None
     # Where the law refused the price that domains were left out for, these are open again.
     left = survey.domain[~survey.priced & (not law)]
-    without = tried.most_to_spare([at for price, at in told if price is None and not search.asks_in_order])
+    without = tried.most_to_spare([at for price, at in told if price is None and not search.rules.asks_in_order])
     small = _small(search, tried.domains[without])
     for looked, at in enumerate(without.tolist()):  # bundles make too little room there by slots, but other sets may do
         if looked < (_OTHERS if small[looked] and not finalists.found else _COUNTED):

@@ -36,7 +36,7 @@ def leading_of(search: BundleSearch, price: Price) -> tuple[int, float]:
 
     Level 0 if none breaks in preempt.
     """
-    if not search.by_priority:
+    if not search.rules.by_priority:
         return price.queue_rank, _rounded_up(price.broken)
     if not price.broken:
         return 0, 0.0

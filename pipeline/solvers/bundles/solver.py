@@ -31,6 +31,7 @@ from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.budget_columns import MOST_BUDGETS, NO_BUDGETS, binding
 from pipeline.solvers.bundles.bundling.bundle_search import EFFORT, BundleSearch
 from pipeline.solvers.bundles.bundling.node_clearing import takes_whole_nodes
+from pipeline.solvers.bundles.bundling.records import Rules
 from pipeline.solvers.bundles.covering.chosen import told_bundles
 from pipeline.solvers.bundles.elsewhere import or_elsewhere
 from pipeline.solvers.bundles.lower_bounds import slot_bounds
@@ -201,8 +202,8 @@ def search_of(attempt: Attempt, host: Host, need: Need) -> BundleSearch:
     """
     groups, policy = attempt.snapshot.podgroups, attempt.policy
     allowed, preemptor = host.allowed(need.shapes), _preemptor(attempt, need)
-    nothing = np.zeros(len(groups), np.int64)
-    if attempt.purpose is Purpose.PREEMPT:
+    preempts, nothing = attempt.purpose is Purpose.PREEMPT, np.zeros(len(groups), np.int64)
+    if preempts:
         before, after, queue_rank = groups.priority.astype(np.int64), -host.job_rank, nothing
     else:
         before = host.victim_queue_rank(int(groups.queue[attempt.podgroups[0]]))[groups.queue]
@@ -224,13 +225,17 @@ def search_of(attempt: Attempt, host: Host, need: Need) -> BundleSearch:
         if counted is None or quota.counted or len(budgets)
         else None,
         validate_set=lambda rows: host.validate_set(preemptor, rows),
-        allow_whole=policy.allow_whole_bundle,
-        cluster_wide=policy.whole_gangs_everywhere,
-        efficiency_step=policy.efficiency_step,
+        rules=Rules(
+            allow_whole=policy.allow_whole_bundle,
+            cluster_wide=policy.whole_gangs_everywhere,
+            asks_in_order=counted is None,
+            keep_order=not policy.cheapest_set,
+            by_priority=preempts,
+            efficiency_step=policy.efficiency_step,
+            tolerance=0.0 if preempts else policy.efficiency_step,
+        ),
         by_node=policy.cheapest_set and takes_whole_nodes(attempt.snapshot, need, allowed),
-        keep_order=not policy.cheapest_set,
         effort=EFFORT if policy.polish else 0,
-        by_priority=attempt.purpose is Purpose.PREEMPT,
         quota=quota,
         budgets=budgets,
         limits=lambda: limits_of(host, preemptor.podgroups[0]),

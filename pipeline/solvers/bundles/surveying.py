@@ -38,7 +38,7 @@ def slots_decide(need: Need) -> bool:
 
 def priceable(search: BundleSearch) -> bool:
     """Whether slots decide everything in this search, so that all domains can be priced in one sweep."""
-    return slots_decide(search.need) and not search.asks_in_order
+    return slots_decide(search.need) and not search.rules.asks_in_order
 
 
 def estimable(search: BundleSearch, domains: Rows) -> Bools:
@@ -165,7 +165,7 @@ def bounds_of(survey: Survey) -> CostBounds:
 def could_beat(search: BundleSearch, bounds: CostBounds, at: int, price: Price) -> bool:
     """Whether the domain's lower bound allows a lower price than ``price``."""
     head, work = int(bounds.head[at]), float(bounds.work[at])
-    if not search.by_priority:
+    if not search.rules.by_priority:
         return (head, work) <= (price.queue_rank, sum(lost for _, lost in price.broken))
     least = ((int(bounds.priority[at]), work),)
     if head >= BREAKING:

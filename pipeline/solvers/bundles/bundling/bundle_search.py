@@ -63,21 +63,13 @@ class BundleSearch(Keeping):
         list of a domain; None: no quota is counted.
     validate_set
         Whether a final set is lawful as a whole, in any order.
-    allow_whole
-        Whether gangs may be broken.
-    cluster_wide
-        Whether members of a broken gang outside the domain go too.
-    efficiency_step
-        Width of the steps in which efficiencies are compared; 0: exactly.
+    rules
+        Its switches.
     by_node
         Whether room is made node by node, so that the order of bundles by nodes is tried as well.
-    keep_order
-        Whether the order of bundles is kept even where policy ranks some equal.
     effort
         Steps of branch and bound in a domain that is selected; 0: nothing else is tried either where the order of
         bundles makes room.
-    by_priority
-        Whether the price ranks priority before lost work (preempt) or after it (reclaim).
     quota, budgets
         What ``quota_filter`` counts of queues, and disruption budgets that bind, where all can be counted in columns.
     limits
@@ -94,13 +86,9 @@ class BundleSearch(Keeping):
     lost_work: Floats
     quota_filter: Callable[[Rows, Rows], Bools] | None
     validate_set: Callable[[Rows], bool]
-    allow_whole: bool
-    cluster_wide: bool
-    efficiency_step: float
+    rules: Rules
     by_node: bool
-    keep_order: bool
     effort: int
-    by_priority: bool
     quota: Quota
     budgets: Budgets
     limits: Callable[[], LineLimits] | None
@@ -128,11 +116,6 @@ class BundleSearch(Keeping):
         if limits is None or not limits.counted or limits.take(self.need.total, self.snapshot, NO_ROWS):
             return None
         return limits
-
-    @property
-    def asks_in_order(self) -> bool:
-        """Whether plugins must be asked, domain by domain, what quotas leave of its list of bundles."""
-        return self.quota_filter is not None and not self.counts_quotas
 
     @property
     def counts_quotas(self) -> bool:
@@ -180,32 +163,23 @@ class BundleSearch(Keeping):
             self.snapshot.occupancy.task,
             TaskDetails(tasks.role, tasks.subgroup, tasks.priority, tasks.order),
         )  # fmt: skip
-        rules = Rules(
-            allow_whole=self.allow_whole,
-            cluster_wide=self.cluster_wide,
-            sorted_surplus=self.asks_in_order,
-            keep_order=self.keep_order,
-            by_priority=self.by_priority,
-            efficiency_step=self.efficiency_step,
-            tolerance=0.0 if self.by_priority else self.efficiency_step,
-        )
         resources = self.columns.without_cards - len(self.budgets)
         quota = as_wide(self.quota, resources)
         if self._covered is not None:
             quota = quota_with(quota, self.budgets, self._covered, resources)
         quota = as_wide(quota, self.columns.held.shape[1])
-        return Terms(entries, self._groups, self.surplus, self.worth, rules, quota)
+        return Terms(entries, self._groups, self.surplus, self.worth, self.rules, quota)
 
     @cached_property
     def kinds(self) -> GroupKinds:
         """Podgroups by what their candidates free."""
-        if self.by_priority:
+        if self.rules.by_priority:
             return kinds_of(self.terms, self.snapshot.podgroups.once(_priorities))
         return kinds_of(self.terms, frozen(np.zeros(self._level.max(initial=0) + 1), np.int64))
 
     @property
     def _level(self) -> Longs:
-        return self.snapshot.podgroups.once(_priority_levels) if self.by_priority else self.queue_rank
+        return self.snapshot.podgroups.once(_priority_levels) if self.rules.by_priority else self.queue_rank
 
     @cached_property
     def _judged(self) -> tuple[Bools, Rows]:

@@ -155,8 +155,9 @@ class Rules(NamedTuple):
         Whether gangs may be broken.
     cluster_wide
         Whether members of a broken gang outside the domain go too.
-    sorted_surplus
-        Whether the order inside safe bundles matters because a quota is counted along it.
+    asks_in_order
+        Whether plugins are asked, domain by domain, what quotas leave of its list of bundles; then the order inside
+        safe bundles matters too.
     keep_order
         Whether the order of bundles is kept even where policy ranks some equal.
     by_priority
@@ -170,7 +171,7 @@ class Rules(NamedTuple):
 
     allow_whole: bool
     cluster_wide: bool
-    sorted_surplus: bool
+    asks_in_order: bool
     keep_order: bool
     by_priority: bool
     efficiency_step: float

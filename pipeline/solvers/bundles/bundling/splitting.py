@@ -99,7 +99,7 @@ def _surplus_first(mine: Rows, terms: Terms, left: Surplus, favour: Favour, high
 
     Unless the order of surplus matters, they are sorted only as far as needed to know which are surplus.
     """
-    entries, surplus, in_order = terms.entries, terms.surplus, terms.rules.sorted_surplus
+    entries, surplus, in_order = terms.entries, terms.surplus, terms.rules.asks_in_order
     group = entries.podgroup[mine[0]]
     spare, first_role, last_role = surplus.gang[group], surplus.role_start[group], surplus.role_start[group + 1]
     count = len(mine)
@@ -188,9 +188,9 @@ def split(begin: int, end: int, terms: Terms, favour: Favour, seats: Ids) -> Bun
     for g in range(len(owner)):
         group, first, last = owner[g], start[g], start[g + 1]
         edge, spare = first, surplus.gang[group]
-        if spare < 0 and not rules.sorted_surplus:
+        if spare < 0 and not rules.asks_in_order:
             edge = last
-        elif spare > 0 or rules.sorted_surplus:
+        elif spare > 0 or rules.asks_in_order:
             edge += _surplus_first(local[first:last], terms, left, favour, high, low)
         if edge > first:
             filled = _copy(local[first:edge], out, filled)

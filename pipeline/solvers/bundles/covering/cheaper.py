@@ -26,16 +26,16 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
     Where policy ranks priority after work, a higher priority than that of ``best`` is touched only if this saves much.
     """
     search, highest = here.search, best.price.highest_priority
-    budget = budget_of(len(search.snapshot.nodes), search.need.minimum, reclaims=not search.by_priority)
-    if search.asks_in_order:  # what queues can lose is not known there, and sets of few queues would be refused
+    budget = budget_of(len(search.snapshot.nodes), search.need.minimum, reclaims=not search.rules.by_priority)
+    if search.rules.asks_in_order:  # what queues can lose is not known there, and sets of few queues would be refused
         budget = budget._replace(fairer=0)
     if len(best.victims) == 0 or budget.steps == 0 or here.many_candidates <= MOST or is_least(here, best):
         return best
     # Surplus of any priority is cheaper than a podgroup that breaks; beside other surplus, a higher priority is dearer.
-    best = _improved(here, best, ANY if search.by_priority and best.price.broken else highest, budget)
+    best = _improved(here, best, ANY if search.rules.by_priority and best.price.broken else highest, budget)
     if budget.higher and highest < search.snapshot.podgroups.priority.max(initial=highest):
         other = _improved(here, best, ANY, budget)
-        best = other if saves(other.price, best.price, search.terms.rules.tolerance) else best
+        best = other if saves(other.price, best.price, search.rules.tolerance) else best
     return best
 
 

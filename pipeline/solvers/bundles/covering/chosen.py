@@ -81,7 +81,7 @@ class Chosen:
         """All victims, ascending: those of the domain, and members elsewhere that go along."""
         snapshot = self.search.snapshot
         here = snapshot.occupancy.task[self.entry]
-        if not self.search.cluster_wide or len(self.broken) == 0:
+        if not self.search.rules.cluster_wide or len(self.broken) == 0:
             return np.sort(here)
         nodes, running = self.search.nodes_of(self.domain), self.search.terms.groups.running
         along = _members(self.broken, *snapshot.by_podgroup, self.search.candidate, snapshot.tasks.node, nodes, running)

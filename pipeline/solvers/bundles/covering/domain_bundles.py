@@ -51,7 +51,7 @@ class DomainBundles:
     @cached_property
     def queue_ranks(self) -> list[int]:
         """The ranks of the bundles' queues, ascending; none where a price compares none or the order is kept."""
-        ranks = [] if self.search.keep_order else distinct(self.search.queue_rank[self.ordered.podgroup]).tolist()
+        ranks = [] if self.search.rules.keep_order else distinct(self.search.queue_rank[self.ordered.podgroup]).tolist()
         return ranks if len(ranks) > 1 else []
 
     @cached_property
@@ -86,12 +86,12 @@ class DomainBundles:
         if search.quota_filter is None:
             return bundles
         quota = search.quota_filter, search.snapshot, self.nodes
-        return within_quota(bundles, *quota, cluster_wide=search.cluster_wide)
+        return within_quota(bundles, *quota, cluster_wide=search.rules.cluster_wide)
 
     def by_slots(self) -> Outcome | None:
         """The cheapest outcome of the lists of bundles by slots; None if there are too few slots."""
         search, best, seats = self.search, None, self.search.seats()
-        if not search.asks_in_order:
+        if not search.rules.asks_in_order:
             found = selected(NO_BUNDLES, False, search.site, self.nodes, search.terms, seats, self.effort)
             return found if found.found else None
         for bundles in self.permitted if self.ordered.many else []:

@@ -80,7 +80,7 @@ def voted(search: BundleSearch, domain: int, bundles: Bundles) -> bool:
     if search.counts_quotas:
         favour = indifferent(int(search.site.start[nodes[0]]))
         return len(counted_off(mine, terms, favour, search.seats()).entry) == len(bundles.entry)
-    left = within_quota(mine, search.quota_filter, search.snapshot, nodes, cluster_wide=search.cluster_wide)
+    left = within_quota(mine, search.quota_filter, search.snapshot, nodes, cluster_wide=search.rules.cluster_wide)
     return len(left.entry) == len(bundles.entry)
 
 

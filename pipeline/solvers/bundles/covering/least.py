@@ -125,7 +125,7 @@ def _whole_kept(terms: Terms) -> Terms:
     """The same where no podgroup may break."""
     of = terms.rules
     rules = Rules(
-        False, of.cluster_wide, of.sorted_surplus, of.keep_order, of.by_priority, of.efficiency_step, of.tolerance
+        False, of.cluster_wide, of.asks_in_order, of.keep_order, of.by_priority, of.efficiency_step, of.tolerance
     )  # fmt: skip
     return Terms(terms.entries, terms.groups, terms.surplus, terms.worth, rules, terms.quota)
 
@@ -165,7 +165,7 @@ def favour_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Favour:
     """
     begin, end = site.start[nodes[0]], site.start[nodes[1]]
     podgroup, candidate, surplus = terms.entries.podgroup, terms.entries.candidate, terms.surplus.gang
-    in_order, counted = terms.rules.sorted_surplus, terms.quota.counted
+    in_order, counted = terms.rules.asks_in_order, terms.quota.counted
     ground, rank = ground_of(site, nodes, terms), np.empty(end - begin, np.int64)
     asked = max(site.request[0, site.scarce], 1)
     for entry in range(begin, end):

@@ -64,7 +64,7 @@ def select(search: BundleSearch, domain: int, known: Outcome | None = None) -> S
     if found is None and here.ordered.many == 0:
         kept = Reason.NO_ARRANGEMENT if free.enough else Reason.NO_CANDIDATES
         return Shortfall(Reason.ILLEGAL if places else kept, room, room)
-    if not search.keep_order and (search.effort > 0 or found is None):
+    if not search.rules.keep_order and (search.effort > 0 or found is None):
         every = of_all_sets(here, found)
         found = every or (found and of_local_search(here, found))
     if found is None:

@@ -50,7 +50,7 @@ def test_what_may_go_by_resources_is_what_the_plugins_let_go(seed: int, queues: 
     attempt, search = searched(fleet, Purpose.RECLAIM if queues else Purpose.PREEMPT)
     terms, occupancy = search.terms, fleet.snapshot.occupancy.task
     assert terms.quota.counted
-    assert not search.asks_in_order
+    assert not search.rules.asks_in_order
     host, preemptor = host_of(attempt), Preemptor((fleet.gang,), search.need.total, attempt.purpose)
     draw, every = np.random.default_rng(seed), np.flatnonzero(search.candidate[occupancy])
     some = [draw.choice(every, many, replace=False).astype(np.int64) for many in (1, 3, 8, 20, 40, 80) * 8]
@@ -82,5 +82,5 @@ def test_slots_are_those_of_a_fleet_without_budgets() -> None:
 def test_a_fleet_with_many_budgets_asks_the_plugins() -> None:
     fleet = fleet_of(2, 0, allowed=3, budgets=MOST_BUDGETS + 1)
     search = searched(fleet)[1]
-    assert search.asks_in_order
+    assert search.rules.asks_in_order
     assert not search.terms.quota.counted
