@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Longs, Rows, distinct, is_among, sealed
-from pipeline.cluster.rules.requirements import meaning
+from pipeline.cluster.rules.requirements import reaches, selects
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
-from pipeline.cluster.vocabulary import ALL_NAMESPACES, HOSTNAME, AntiAffinity, Constraint, Requirement, Vocabulary
+from pipeline.cluster.vocabulary import HOSTNAME, AntiAffinity, Constraint, Vocabulary
 from pipeline.keeping import cached_property
 
 
@@ -91,7 +91,7 @@ def exclusions(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: R
     leaving: int64[V]
         Task rows that no longer count.
     """
-    kinds = list(zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True))
+    kinds = _kinds(constraints, label_sets)
     return Exclusions(_denials(snapshot, kinds, 0, len(snapshot.nodes)).after(leaving), *_conflicts(snapshot, kinds))
 
 
@@ -106,7 +106,7 @@ def not_yet(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: Rows
         Tasks that a decision evicts: they will be ending, too.
     """
     tasks, result = snapshot.tasks, np.zeros((len(constraints), len(snapshot.nodes)), bool)
-    for kind, one in enumerate(zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True)):
+    for kind, one in enumerate(_kinds(constraints, label_sets)):
         for rows, key in _repelling(snapshot, one):
             ends = (tasks.status[rows] == TERMINATING) | is_among(rows, leaving)
             ending = rows[ends & (tasks.node[rows] != NONE)]
@@ -160,13 +160,16 @@ class _Denial(NamedTuple):
 
 def denials(snapshot: Snapshot, constraints: Ids, label_sets: Ids, start: int, stop: int) -> Denials:
     """What is denied to some kinds on the nodes ``start:stop``; kinds as in ``exclusions``."""
-    kinds = list(zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True))
-    return _denials(snapshot, kinds, start, stop)
+    return _denials(snapshot, _kinds(constraints, label_sets), start, stop)
 
 
 #: A row of ``Vocabulary.constraints`` and one of ``label_sets``; and what these say.
 _Kind = tuple[int, int]
 _Said = tuple[Constraint, tuple[tuple[str, str], ...]]
+
+
+def _kinds(constraints: Ids, label_sets: Ids) -> list[_Kind]:
+    return list(zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True))
 
 
 def _said(snapshot: Snapshot, kind: _Kind) -> _Said:
@@ -175,22 +178,7 @@ def _said(snapshot: Snapshot, kind: _Kind) -> _Said:
 
 def _means(vocabulary: Vocabulary, space: int, term: AntiAffinity, kind: _Said) -> bool:
     """Whether a term of a task in namespace ``space`` matches tasks of a kind."""
-    return _reaches(vocabulary, space, term, kind[0].namespace) and _matches(term, kind[1])
-
-
-def _reaches(vocabulary: Vocabulary, space: int, term: AntiAffinity, other: int) -> bool:
-    if not term.namespaces:
-        return space == other
-    return ALL_NAMESPACES in term.namespaces or vocabulary.namespaces[other] in term.namespaces
-
-
-def _matches(term: AntiAffinity, labels: tuple[tuple[str, str], ...]) -> bool:
-    return set(term.match_labels) <= set(labels) and all(_holds(each, labels) for each in term.match_expressions)
-
-
-def _holds(requirement: Requirement, labels: tuple[tuple[str, str], ...]) -> bool:
-    without, holds = meaning(requirement)
-    return next((holds(value) for key, value in labels if key == requirement.key), without)
+    return reaches(vocabulary, space, term, kind[0].namespace) and selects(term, kind[1])
 
 
 def domains_by(snapshot: Snapshot, key: str) -> Longs:
@@ -239,8 +227,8 @@ def _repelling_of(
 ) -> Iterator[tuple[Rows, str]]:
     tasks, vocabulary, space = snapshot.tasks, snapshot.vocabulary, snapshot.podgroups.namespace
     for term in own.anti_affinity:
-        met = np.array([_matches(term, label_set) for label_set in vocabulary.label_sets], bool)
-        there = [_reaches(vocabulary, own.namespace, term, other) for other in range(int(space.max(initial=NONE)) + 1)]
+        met = np.array([selects(term, label_set) for label_set in vocabulary.label_sets], bool)
+        there = [reaches(vocabulary, own.namespace, term, other) for other in range(int(space.max(initial=NONE)) + 1)]
         rows = met[tasks.label_set].nonzero()[0]  # mostly few tasks have labels that a term names
         yield rows[np.array(there, bool)[space[tasks.podgroup[rows]]]], term.topology_key
     for other, theirs in enumerate(vocabulary.constraints):
@@ -285,8 +273,7 @@ def repulsion_of_kind(snapshot: Snapshot, task: int) -> KindRepulsion:
 
 def denying(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> Rows:
     """int64[K]: tasks that deny nodes to some kind as long as they stay on a node; kinds as in ``exclusions``."""
-    kinds = zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True)
-    found = [rows for kind in kinds for rows, _ in _repelling(snapshot, kind)]
+    found = [rows for kind in _kinds(constraints, label_sets) for rows, _ in _repelling(snapshot, kind)]
     return distinct(np.concatenate([NO_ROWS, *found]))
 
 
@@ -295,14 +282,14 @@ def spares_other_nodes(snapshot: Snapshot, constraints: Ids, label_sets: Ids) ->
 
     This holds where every term is by hostname, or by another key that makes each node a domain of its own.
     """
-    kinds = list(zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True))
+    kinds = _kinds(constraints, label_sets)
     keys = {key for kind in kinds for rows, key in _repelling(snapshot, kind) if len(rows)}
     return all(of_single_nodes(domains_by(snapshot, key)) for key in sorted(keys.union(_conflicts(snapshot, kinds)[1])))
 
 
 def reaches_other_nodes(snapshot: Snapshot, constraints: Ids, label_sets: Ids, among: Bools) -> bool:
     """Whether some of the tasks ``among`` (bool[T]) deny more than their own nodes to some kind, see above."""
-    kinds = zip(np.asarray(constraints).tolist(), np.asarray(label_sets).tolist(), strict=True)
+    kinds = _kinds(constraints, label_sets)
     keys = {key for kind in kinds for rows, key in _repelling(snapshot, kind) if among[rows].any()}
     return not all(of_single_nodes(domains_by(snapshot, key)) for key in sorted(keys))
 

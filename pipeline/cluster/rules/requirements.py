@@ -1,8 +1,11 @@
-"""What a requirement on labels means, of a node's or of a task's, as Kubernetes evaluates it."""
+"""What a requirement on labels means, of a node's or of a task's, and which tasks a term of anti-affinity selects.
+
+Both as Kubernetes evaluates them.
+"""
 
 from collections.abc import Callable
 
-from pipeline.cluster.vocabulary import Requirement
+from pipeline.cluster.vocabulary import ALL_NAMESPACES, AntiAffinity, Requirement, Vocabulary
 from pipeline.errors import StateRefused
 
 _LABEL_INTEGER = (-(1 << 63), (1 << 63) - 1)
@@ -43,3 +46,20 @@ def _integer(text: str) -> int | None:
         return None
     value = int(text)
     return value if _LABEL_INTEGER[0] <= value <= _LABEL_INTEGER[1] else None
+
+
+def reaches(vocabulary: Vocabulary, space: int, term: AntiAffinity, other: int) -> bool:
+    """Whether a term of a task in the namespace ``space`` speaks of tasks in namespace ``other``."""
+    if not term.namespaces:
+        return space == other
+    return ALL_NAMESPACES in term.namespaces or vocabulary.namespaces[other] in term.namespaces
+
+
+def selects(term: AntiAffinity, labels: tuple[tuple[str, str], ...]) -> bool:
+    """Whether a term selects a task with these labels."""
+    return set(term.match_labels) <= set(labels) and all(_holds(each, labels) for each in term.match_expressions)
+
+
+def _holds(requirement: Requirement, labels: tuple[tuple[str, str], ...]) -> bool:
+    without, holds = meaning(requirement)
+    return next((holds(value) for key, value in labels if key == requirement.key), without)
