@@ -33,7 +33,7 @@ def searches(seed: int, deserved: float, *, everywhere: bool) -> tuple[BundleSea
     host, need = host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False)
     counted = search_of(attempt, host, need)
     assert counted.quota.counted
-    return counted, replace(counted, quota=no_quota())
+    return counted, replace(counted, quota=no_quota(), rules=counted.rules._replace(asks_in_order=True))
 
 
 def told(bundles: Bundles) -> list[tuple[int, bool, list[int]]]:
