@@ -77,22 +77,10 @@ def new_rows_from(base: Snapshot, joined: CompiledPart) -> NewRows:
     shapes, shape_of = _shapes(base.shapes, replace(part.shapes, constraint=constraints[part.shapes.constraint]))
     described = _podgroups(part, joined, namespaces)
     changed = _changed(base, part, described, joined)
-    new = np.flatnonzero(changed)
-    place = joined.podgroup_of.copy()
-    place[new] = len(base.podgroups) + np.arange(len(new))
-    roles = np.flatnonzero(changed[part.roles.podgroup])
-    role_at = joined.role_of.copy()
-    role_at[roles] = len(base.roles) + np.arange(len(roles))
-    parts = np.flatnonzero(changed[part.subgroups.podgroup])
-    part_at = joined.subgroup_of.copy()
-    part_at[parts] = len(base.subgroups) + np.arange(len(parts))
-    tasks = WritableTable(part.tasks)
-    tasks["podgroup"] = translated(part.tasks.podgroup, place.astype(np.int32))
-    tasks["role"] = translated(part.tasks.role, role_at.astype(np.int32))
-    tasks["subgroup"] = translated(part.tasks.subgroup, part_at.astype(np.int32))
-    tasks["shape"] = shape_of[part.tasks.shape]
-    tasks["label_set"] = label_sets[part.tasks.label_set]
-    ready = tasks.done()
+    new, place = _placed(changed, joined.podgroup_of, len(base.podgroups))
+    roles, role_at = _placed(changed[part.roles.podgroup], joined.role_of, len(base.roles))
+    parts, part_at = _placed(changed[part.subgroups.podgroup], joined.subgroup_of, len(base.subgroups))
+    ready = _tasks(part.tasks, place, role_at, part_at, shape_of, label_sets)
     fresh, known = np.flatnonzero(joined.task_of == NONE), _otherwise(base.tasks, ready, joined.task_of)
     appended = picked(ready, fresh)
     appended = replace(appended, order=dense_rank(appended.order) if len(fresh) else appended.order)
@@ -119,6 +107,24 @@ def new_rows_from(base: Snapshot, joined: CompiledPart) -> NewRows:
         at=joined.at[moved],
         news=joined.news,
     )
+
+
+def _placed(new: Bools, known: Rows, many: int) -> tuple[Rows, Rows]:
+    """The rows of the part that are ``new``; and of all its rows those of the state, which has ``many`` before."""
+    rows, place = np.flatnonzero(new), known.copy()
+    place[rows] = many + np.arange(len(rows))
+    return rows, place
+
+
+def _tasks(table: Tasks, place: Rows, role_at: Rows, part_at: Rows, shape_of: Ids, label_sets: Ids) -> Tasks:
+    """The part's tasks in the numbering of the state."""
+    writable = WritableTable(table)
+    writable["podgroup"] = translated(table.podgroup, place.astype(np.int32))
+    writable["role"] = translated(table.role, role_at.astype(np.int32))
+    writable["subgroup"] = translated(table.subgroup, part_at.astype(np.int32))
+    writable["shape"] = shape_of[table.shape]
+    writable["label_set"] = label_sets[table.label_set]
+    return writable.done()
 
 
 def members_of(rows: Rows, count: int) -> Bools:
