@@ -140,7 +140,7 @@ class _Tried:
     @property
     def finalists(self) -> Finalists:
         """No selections yet."""
-        return Finalists(None if self.search.rules.keep_order else slack_of(self.search.terms.rules))
+        return Finalists(None if self.search.rules.keep_order else slack_of(self.search.rules))
 
     @cached_property
     def _lacking(self) -> tuple[Longs, Longs, Longs]:

@@ -205,7 +205,7 @@ def prices_within(
     slices = topology.start[domains], topology.stop[domains]
     costs, lines = price_domains(
         search.site, *slices, search.terms, search.kinds, search.seats(), bounds, bounded, levels,
-        slack_of(search.terms.rules), effort,
+        slack_of(search.rules), effort,
     )  # fmt: skip
     found = costs.state == _PRICED
     told = [

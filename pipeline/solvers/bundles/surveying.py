@@ -82,7 +82,7 @@ def _best(search: BundleSearch, survey: Survey) -> Leading:
     if price is None:
         return NO_PRICE
     head, work = int(survey.head[lowest[0]]), float(survey.work[lowest[0]])
-    return leading(head, work, price.gangs_broken, slack_of(search.terms.rules))
+    return leading(head, work, price.gangs_broken, slack_of(search.rules))
 
 
 def _reaching(bounds: CostBounds, best: Leading) -> Bools:

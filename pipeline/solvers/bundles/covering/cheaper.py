@@ -41,7 +41,7 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
 
 def _improved(here: DomainBundles, best: Selection, highest: int, budget: StepBudget) -> Selection:
     """The cheapest of the selections without podgroups of a priority above ``highest``."""
-    leaving, slack = np.sort(best.entry), slack_of(here.search.terms.rules)
+    leaving, slack = np.sort(best.entry), slack_of(here.search.rules)
     spared = leaving[~is_among(here.search.terms.entries.podgroup[leaving], best.broken)]
     found = searched(here, spared, best.broken, (highest, best.price.queue_rank), budget, slack)
     return _preferred(here, best, found, leaving, slack)
