@@ -50,6 +50,16 @@ def sealed(array: Made) -> Made:
     return array
 
 
+def any_true(flags: Bools) -> bool:
+    """What ``flags.any()`` says, in a third of its time for a few hundred."""
+    return bool(np.count_nonzero(flags))
+
+
+def all_true(flags: Bools) -> bool:
+    """The same for ``flags.all()``."""
+    return bool(np.count_nonzero(flags) == flags.size)
+
+
 def offsets(owners: NDArray[Any], count: int) -> Longs:
     """Offsets of the runs of each owner in a table sorted by owner.
 

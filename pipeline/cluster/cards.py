@@ -6,7 +6,7 @@ if one of its cards has that much by itself.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Ids, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Ids, Longs, Rows, any_true, distinct, is_among
 from pipeline.cluster.counted.totals import Room
 from pipeline.cluster.tables import PENDING, Shapes, Tasks
 from pipeline.kernels import shared
@@ -92,7 +92,7 @@ def cards_for(tasks: Tasks, shapes: Shapes, room: Room, placed: tuple[Rows, Rows
     """
     rows, nodes = placed
     amounts = shapes.on_card[tasks.shape[rows]]
-    if not amounts.any():
+    if not any_true(amounts > 0):
         return np.full(len(rows), NONE, np.int64)
     here = distinct(nodes)
     free, (place, card, amount) = room.future_of(here), _freed(tasks, shapes, leaving)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.cluster.arrays import NONE, Bools, Codes, Ids, Longs, Rows, Whole, begins
+from pipeline.cluster.arrays import NONE, Bools, Codes, Ids, Longs, Rows, Whole, any_true, begins
 
 #: Bits of a packed sort key, the sign left out.
 _KEY_BITS = 63
@@ -195,7 +195,7 @@ def _packed(keys: Iterable[NDArray[Any]], rows: int) -> tuple[NDArray[Any] | Non
 
 def _numbers(key: NDArray[Any]) -> NDArray[Any]:
     """A key without NaN, which counts as infinite."""
-    if key.dtype.kind != "f" or not np.isnan(key).any():
+    if key.dtype.kind != "f" or not any_true(np.isnan(key)):
         return key
     return np.where(np.isnan(key), np.inf, key)
 

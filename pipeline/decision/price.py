@@ -224,7 +224,7 @@ def needed_by(requested: Longs) -> Longs:
     Pods are left out (0) if it asks for anything else: every task has one, whatever its size.
     """
     needed = np.maximum(requested, 0)
-    if (needed > 0).sum() > 1:
+    if np.count_nonzero(needed > 0) > 1:
         needed[PODS] = 0
     return needed
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, any_true
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.plugins.host import Host
@@ -21,7 +21,7 @@ def domains_of(host: Host, podgroups: tuple[int, ...], purpose: Purpose) -> Rows
     if offered is not None:
         return offered
     snapshot = host.context.snapshot
-    if (snapshot.podgroups.required_level[list(podgroups)] != NONE).any():
+    if any_true(snapshot.podgroups.required_level[list(podgroups)] != NONE):
         return NO_ROWS
     return np.array([ROOT], np.int64)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, all_true, any_true, distinct, is_among
 from pipeline.cluster.counted.totals import Room
 from pipeline.cluster.rules.anti_affinity import states_terms
 from pipeline.cluster.snapshot import Snapshot
@@ -53,15 +53,15 @@ def feasible(snapshot: Snapshot, made: Statement) -> bool:
 def feasibly_left(snapshot: Snapshot, made: Statement) -> Leftover | None:
     """What a feasible statement leaves (see ``leftover``), None if it is not feasible."""
     tasks = snapshot.tasks
-    if not tasks.runs(made.evictions).all():
+    if not all_true(tasks.runs(made.evictions)):
         return None
-    if (tasks.status[made.bound] != PENDING).any() or not _waits_or_moves(snapshot, made).all():
+    if any_true(tasks.status[made.bound] != PENDING) or not all_true(_waits_or_moves(snapshot, made)):
         return None
     places = placed, _, card = made.places
-    if ((snapshot.shapes.on_card[tasks.shape[placed]] > 0) != (card != NONE)).any():
+    if any_true((snapshot.shapes.on_card[tasks.shape[placed]] > 0) != (card != NONE)):
         return None
     left = leftover(snapshot, made, places)
-    if not ((left.room >= 0) | (left.placed <= left.withdrawn)).all():
+    if not all_true((left.room >= 0) | (left.placed <= left.withdrawn)):
         return None
     if len(made.bound):
         idle = _with_cards(snapshot, lambda room: room.idle_of(left.node))
@@ -92,7 +92,7 @@ def _waits_or_moves(snapshot: Snapshot, made: Statement) -> Bools:
     """
     tasks, rows = snapshot.tasks, made.nominated
     waits = tasks.status[rows] == PENDING
-    if waits.all():
+    if all_true(waits):
         return np.asarray(waits)
     moves = is_among(rows, made.evictions) & (made.nominated_node != NONE) & ~tasks.gone_when_evicted[rows]
     loses = (tasks.status[rows] == TERMINATING) & (made.nominated_node == NONE)

@@ -5,7 +5,7 @@ The same functions are asked when a node is promised, and again when the promise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, any_true, distinct, is_among
 from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, not_yet, states_terms
 from pipeline.cluster.snapshot import Snapshot
@@ -35,7 +35,7 @@ def well_placed(host: Host, made: Statement) -> bool:
     """
     rows, nodes, _ = made.places
     gone = np.concatenate([made.evictions, made.nominated, made.bound])
-    return len(rows) == 0 or not _elsewhere(host, rows, nodes, gone).any()
+    return len(rows) == 0 or not any_true(_elsewhere(host, rows, nodes, gone))
 
 
 def _elsewhere(host: Host, rows: Rows, nodes: Rows, gone: Rows) -> Bools:

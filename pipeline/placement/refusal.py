@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.arrays import Bools, Rows, all_true, any_true
 from pipeline.cluster.tables import Podgroups
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
@@ -26,18 +26,19 @@ def refusal_of(
     across_queues
         Whether the solver asks the queue of each podgroup. Others take what the first one's may, and charge it.
     """
-    groups, rows = attempt.snapshot.podgroups, list(attempt.podgroups)
-    if not host.starving[rows].any():
+    groups, rows = attempt.snapshot.podgroups, np.array(attempt.podgroups)
+    if not any_true(host.starving[rows]):
         return Reason.NOTHING_MISSING
-    if short or not host.valid[rows].all():
+    if short or not all_true(host.valid[rows]):
         return Reason.TOO_FEW_TASKS
     if never:
         return Reason.NEVER
-    if not across_queues and (host.starving[rows] & (groups.queue[rows] != groups.queue[rows[0]])).any():
+    queues = groups.queue[rows]
+    if not across_queues and any_true(host.starving[rows] & (queues != queues[0])):
         return Reason.SEVERAL_QUEUES
-    if delayed(groups, np.array(rows, np.int64), attempt.now).any():
+    if any_true(delayed(groups, rows, attempt.now)):
         return Reason.DELAY
-    if attempt.purpose is Purpose.RECLAIM and host.overused[groups.queue[rows]].any():
+    if attempt.purpose is Purpose.RECLAIM and any_true(host.overused[queues]):
         return Reason.QUOTA
     return None
 

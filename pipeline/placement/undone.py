@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, any_true, distinct, is_among
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.decided import tried
@@ -46,4 +46,4 @@ def may_be_undone(snapshot: Snapshot, plan: Plan, without_plan: Iterable[Sequenc
         return False
     rows = np.array([row for one in without_plan for row in one], np.int64)
     same = groups.queue[rows] == groups.queue[made.preemptor]
-    return bool((groups.priority[rows[same]] > groups.priority[made.preemptor]).any())
+    return any_true(groups.priority[rows[same]] > groups.priority[made.preemptor])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows, all_true
 from pipeline.cluster.counted.change_log import PODGROUP, READY_OFF, Plain, last_entry
 from pipeline.cluster.counted.minima import Have, Minima, by_itself, parts_spare
 from pipeline.cluster.rules.gang_groups import gang_groups
@@ -47,7 +47,7 @@ class Gang(
         """bool[G]: enough tasks exist for its minima, and every podgroup that it starts with is there."""
         found = is_valid(to_start(self._snapshot, self._policy))
         complete = self._snapshot.once(gang_groups).complete
-        if not complete.all():
+        if not all_true(complete):
             complete = complete | starts_freely(self._snapshot, self._policy.match_policy)
         return np.asarray(found & complete)
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Floats, Ids, Longs, Rows, all_true
 from pipeline.cluster.resources import CPU, MEMORY
 from pipeline.plugins.arguments import NUMBER, WEIGHTS
 from pipeline.plugins.extension_points import OffersDomains, ScoresDomains
@@ -56,7 +56,7 @@ class NetworkTopology(Plugin, OffersDomains, ScoresDomains):
         snapshot, groups = self._base, self._base.podgroups
         rows = list(podgroups)
         required, preferred = groups.required_level[rows], groups.preferred_level[rows]
-        if (required == NONE).all() and (preferred == NONE).all():
+        if all_true(required == NONE) and all_true(preferred == NONE):
             return None
         topology = snapshot.topology
         chosen, tier = np.arange(len(topology)), topology.tier.astype(np.int64)

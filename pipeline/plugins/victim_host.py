@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, in_a_row, sealed
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, any_true, in_a_row, sealed
 from pipeline.cluster.rules.quota import agreed
 from pipeline.cluster.rules.sparing import Quota, TaskQuota, may_all_go, no_quota, task_quota
 from pipeline.cluster.tables import BOUND, RUNNING, Budgets
@@ -124,7 +124,7 @@ class VictimHost(AskedPlugins):
                 may = may & opinion.may
         tasks = self.context.snapshot.tasks
         result = np.zeros(len(tasks) if rows is None else len(rows), np.bool_)
-        if not may.any():
+        if not any_true(may):
             return result
         some = slice(None) if rows is None else rows
         podgroup, preemptible, status = tasks.podgroup[some], tasks.preemptible[some], tasks.status[some]

@@ -17,11 +17,22 @@ from functools import partial
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Rows, is_among, sealed
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Rows, any_true, is_among, sealed
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import MATCH_POLICY_NAMES, ONCE_SATISFIED, ONLY_WAITING, PENDING, PHASE_RUNNING, UNSTATED
+from pipeline.cluster.tables import (
+    MATCH_POLICY_NAMES,
+    ONCE_SATISFIED,
+    ONLY_WAITING,
+    PENDING,
+    PHASE_RUNNING,
+    UNSTATED,
+    Podgroups,
+)
 from pipeline.policy import Policy
 from pipeline.records import replace
+
+#: The match policies under which not all that runs and is placed counts together.
+_NOT_TOGETHER = ONCE_SATISFIED, ONLY_WAITING
 
 
 def to_start(snapshot: Snapshot, policy: Policy) -> Snapshot:
@@ -46,7 +57,7 @@ def _counting(snapshot: Snapshot, policy: Policy) -> Snapshot:
 
 def needing_places(snapshot: Snapshot) -> Snapshot:
     """The snapshot with all that wait as tasks that need a place; mostly the snapshot itself: none asks for nothing."""
-    tasks, groups = snapshot.tasks, np.flatnonzero(snapshot.counts.pending_best_effort)
+    tasks, groups = snapshot.tasks, snapshot.counts.pending_best_effort.nonzero()[0]
     if len(groups) == 0:
         return snapshot
     waiting, _ = snapshot.waiting_of(groups)
@@ -97,9 +108,8 @@ def _view(snapshot: Snapshot, otherwise: str, *, room: bool) -> Snapshot:
     Where any podgroup starts with others, those without a waiting task count too: the others ask about them.
     """
     groups, counts, least = snapshot.podgroups, snapshot.counts, snapshot.podgroups.min_available
-    policies = ONCE_SATISFIED, ONLY_WAITING
-    if MATCH_POLICY_NAMES.index(otherwise) not in policies and groups.match_policy.max(initial=0) < min(policies):
-        return snapshot  # as it mostly is: no podgroup has one of these policies
+    if MATCH_POLICY_NAMES.index(otherwise) not in _NOT_TOGETHER and not groups.once(_states_one_of_them):
+        return snapshot  # as it mostly is
     stated, asked = stated_policy(groups.match_policy, otherwise), groups.alive
     if not (groups.gang_group != NONE).any():
         asked = asked & ((counts.pending > 0) | (counts.waiting > 0))
@@ -112,6 +122,10 @@ def _view(snapshot: Snapshot, otherwise: str, *, room: bool) -> Snapshot:
     enough = np.where(once, counts.valid if room else 0, least)
     needed = np.where(only, least + counts.ready, enough).astype(np.int32)
     return replace(snapshot, podgroups=replace(groups, min_available=sealed(needed))).following(snapshot, NO_ROWS)
+
+
+def _states_one_of_them(groups: Podgroups) -> bool:
+    return any_true(groups.match_policy >= min(_NOT_TOGETHER))
 
 
 def has_run(snapshot: Snapshot) -> Bools:

@@ -5,16 +5,20 @@ tasks, and pending ones without requests, reach the minimum. *Pipelined*: promis
 and ready tasks do not reach it; best-effort tasks do not count towards the podgroup's own minimum here.
 """
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Rows, sealed
+from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.counted.minima import Have, Minima, subgroups_reach
 from pipeline.cluster.counted.totals import TaskCounts
 from pipeline.cluster.rules.minimum import minima_of, whole_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import inlined, kernel, linked
+from pipeline.records import replace
 
 
 class MinimaMet(NamedTuple):
@@ -40,10 +44,8 @@ class MinimaMet(NamedTuple):
 def minima_met(snapshot: Snapshot) -> MinimaMet:
     """Which of its podgroups reach their minima: all answers in one pass, since each search asks for most of them."""
     tables = snapshot.counts, snapshot.role_counts, snapshot.subgroup_counts
-    answers = _minima_met(snapshot.once(minima_of), snapshot.podgroups.alive, *map(_counted, tables))
-    for answer in answers:
-        answer.flags.writeable = False
-    return answers
+    answers = _minima_met(tuple(snapshot.once(minima_of)), snapshot.podgroups.alive, *map(_counted, tables))
+    return MinimaMet(*map(sealed, answers))
 
 
 def is_valid(snapshot: Snapshot) -> Bools:
@@ -60,14 +62,14 @@ def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
     """bool[G]: valid if the Pending tasks ``rows`` int64[K], without nominations, did not exist."""
     tasks = snapshot.tasks
     less = (
-        _counted(counts)._replace(pending=sealed(counts.pending - _counts_of(owner[rows], len(counts.pending))))
+        _counted(replace(counts, pending=sealed(counts.pending - _counts_of(owner[rows], len(counts.pending)))))
         for counts, owner in (
             (snapshot.counts, tasks.podgroup),
             (snapshot.role_counts, tasks.role),
             (snapshot.subgroup_counts, tasks.subgroup),
         )
     )
-    return _minima_met(snapshot.once(minima_of), snapshot.podgroups.alive, *less).valid
+    return MinimaMet(*_minima_met(tuple(snapshot.once(minima_of)), snapshot.podgroups.alive, *less)).valid
 
 
 def parts_run(snapshot: Snapshot) -> Bools:
@@ -122,8 +124,8 @@ class _Counted(NamedTuple):
     pending_best_effort: Counts
 
 
-def _counted(counts: TaskCounts) -> _Counted:
-    return _Counted(counts.ready, counts.waiting, counts.pending, counts.pending_best_effort)
+#: Its columns, as kernels are given them.
+_counted: Callable[[TaskCounts], Plain] = attrgetter(*_Counted._fields)
 
 
 def _counts_of(owner: Ids, many: int) -> Counts:
@@ -132,8 +134,9 @@ def _counts_of(owner: Ids, many: int) -> Counts:
 
 
 @kernel
-def _minima_met(minima: Minima, alive: Bools, group: _Counted, role: _Counted, leaf: _Counted) -> MinimaMet:
-    """Which podgroups reach their minima, see ``minima_met``."""
+def _minima_met(plain: Plain, alive: Bools, of_group: Plain, of_role: Plain, of_leaf: Plain) -> Plain:
+    """The columns of `MinimaMet`; ``plain`` are ``Minima``, and what follows is ``_Counted``."""
+    minima, group, role, leaf = Minima(*plain), _Counted(*of_group), _Counted(*of_role), _Counted(*of_leaf)
     # Taking a column out of a record for each podgroup would cost twenty times as much as all the rest.
     least, ready, waiting = minima.least, group.ready, group.waiting
     pending, for_nothing = group.pending, group.pending_best_effort
@@ -149,7 +152,7 @@ def _minima_met(minima: Minima, alive: Bools, group: _Counted, role: _Counted, l
         starts[at] &= ready[at] + for_nothing[at] >= least[at]
         pipelined[at] = comes[at] & (promised + for_nothing[at] >= least[at])
         starving[at] = alive[at] & ((not comes[at]) | (promised < least[at]))
-    return MinimaMet(exists, runs, valid, starts, pipelined, starving)
+    return exists, runs, valid, starts, pipelined, starving
 
 
 @linked

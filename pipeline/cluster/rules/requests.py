@@ -13,9 +13,11 @@ from pipeline.kernels import writing
 
 def lasting_requests(snapshot: Snapshot) -> Longs:
     """int64[Q, R]: what tasks hold, were promised, wait for or will wait for again, without descendants."""
-    tasks, total = snapshot.tasks, snapshot.requested_here.copy()
-    waits_again = (tasks.status == TERMINATING) & (tasks.nominated == NONE) & ~tasks.gone_when_evicted
-    ending = waits_again.nonzero()[0]
+    tasks, ending = snapshot.tasks, (snapshot.tasks.status == TERMINATING).nonzero()[0]
+    if len(ending) == 0:
+        return snapshot.requested_here
+    total = snapshot.requested_here.copy()
+    ending = ending[(tasks.nominated[ending] == NONE) & ~tasks.gone_when_evicted[ending]]
     _add_tasks(total, snapshot.queue_of(ending), tasks.shape[ending], snapshot.shapes.request)
     return total
 

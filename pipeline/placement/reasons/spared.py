@@ -1,6 +1,8 @@
 """Why these victims and not others: what podgroups of the chosen domain that lose nothing would have cost."""
 
+from collections.abc import Callable
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +12,7 @@ from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.counted.minima import Have, Minima, count_tasks, reaches, writable
 from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.rules.minimum import towards_all
-from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import Tasks
 from pipeline.decision.explanation import (
     DomainTried,
     Explanation,
@@ -44,9 +46,8 @@ class _TasksByRow(NamedTuple):
     order: Longs
 
 
-def _tasks_of(snapshot: Snapshot) -> _TasksByRow:
-    tasks = snapshot.tasks
-    return _TasksByRow(tasks.podgroup, tasks.role, tasks.subgroup, tasks.node, tasks.shape, tasks.priority, tasks.order)
+#: These columns, as kernels are given them.
+_columns_of: Callable[[Tasks], Plain] = attrgetter(*_TasksByRow._fields)
 
 
 def with_victims(asked: Question, made: Plan) -> Explanation:
@@ -75,14 +76,14 @@ def _bundles(asked: Question, made: Plan) -> tuple[VictimBundle, ...]:
     """The victims by podgroup, of the most tasks first."""
     snapshot = asked.snapshot
     groups, safe, many, elsewhere, efficiency = _by_podgroup(
-        made.statement.evictions, _slice(asked, made.domain), snapshot.once(towards_all), _tasks_of(snapshot)
+        made.statement.evictions, _slice(asked, made.domain), snapshot.once(towards_all), _columns_of(snapshot.tasks)
     )
     return victim_bundles(groups, safe, many, elsewhere, snapshot.podgroups.priority[groups], efficiency)
 
 
 @kernel
 def _by_podgroup(
-    victims: Rows, nodes: tuple[int, int], towards: tuple[Plain, Plain], tasks: _TasksByRow
+    victims: Rows, nodes: tuple[int, int], towards: tuple[Plain, Plain], columns: Plain
 ) -> tuple[Rows, Bools, Longs, Longs, Floats]:
     """The podgroups of the victims, int64[P], of the most victims first.
 
@@ -91,7 +92,8 @@ def _by_podgroup(
     The podgroups; bool[P] whether each keeps its minimum; int64[P] how many victims it has, and how many of them are
     not on ``nodes``, from the first up to the last; and float64[P] which part of them is, infinite if it keeps it.
     """
-    minima, have, podgroup = Minima(*towards[0]), writable(Have(*towards[1])), tasks.podgroup
+    minima, have, tasks = Minima(*towards[0]), writable(Have(*towards[1])), _TasksByRow(*columns)
+    podgroup = tasks.podgroup
     count_tasks(-1, victims, have, podgroup, tasks.role, tasks.subgroup)
     groups, found = np.empty(len(victims), np.int64), 0
     many, elsewhere = np.zeros(len(victims), np.int64), np.zeros(len(victims), np.int64)
@@ -143,7 +145,7 @@ class _Others:
         return _lost_instead(
             made.evictions, self._nodes, (there.start, there.task), (members.start, members.task), asked.may_go,
             asked.host.job_rank, most, asked.attempt.policy.whole_gangs_everywhere, snapshot.once(towards_all),
-            _tasks_of(snapshot),
+            _columns_of(snapshot.tasks),
         )  # fmt: skip
 
     def _prices(self, sets: list[Rows]) -> list[Price]:
@@ -180,7 +182,7 @@ class _Others:
         snapshot = self._snapshot
         shapes, kind = kinds_of(snapshot.tasks.shape[self._placed])
         return _enough(
-            rows, start, _tasks_of(snapshot), snapshot.shapes.request, self._nodes, snapshot.room.future,
+            rows, start, _columns_of(snapshot.tasks), snapshot.shapes.request, self._nodes, snapshot.room.future,
             snapshot.shapes.request[shapes], np.bincount(kind), self._asked.host.allowed(shapes.astype(np.int64)),
         )  # fmt: skip
 
@@ -192,7 +194,7 @@ def _no_cheaper(price: Price, chosen: Price) -> Reason:
 @kernel
 def _lost_instead(
     victims: Rows, nodes: tuple[int, int], there: Plain, members: Plain, may: Bools, rank: Longs, most: int,
-    cluster_wide: bool, towards: tuple[Plain, Plain], tasks: _TasksByRow,
+    cluster_wide: bool, towards: tuple[Plain, Plain], columns: Plain,
 ) -> tuple[Rows, Bools, Rows, Longs, int]:  # fmt: skip
     """What podgroups with candidates on ``nodes``, and without victims, lose in their place: as many tasks, or all.
 
@@ -204,7 +206,8 @@ def _lost_instead(
     The ``most`` podgroups last in rank, int64[P], the last first; bool[P] whether each keeps its minimum; the tasks
     that they lose, int64[K], and where those of each begin, int64[P + 1]; and how many such podgroups there are.
     """
-    minima, have, podgroup, node = Minima(*towards[0]), writable(Have(*towards[1])), tasks.podgroup, tasks.node
+    minima, have, tasks = Minima(*towards[0]), writable(Have(*towards[1])), _TasksByRow(*columns)
+    podgroup, node = tasks.podgroup, tasks.node
     (begin, end), (held, task), (first, member) = nodes, there, members
     groups, found = _last(task[held[begin] : held[end]], may, victims, podgroup, rank, most)
     safe, start = np.empty(len(groups), np.bool_), np.zeros(len(groups) + 1, np.int64)
@@ -249,7 +252,7 @@ def _in_order(rows: Rows, tasks: _TasksByRow) -> Rows:
 
 @kernel
 def _enough(
-    rows: Rows, start: Longs, tasks: _TasksByRow, held: Longs, nodes: tuple[int, int], room: Longs,
+    rows: Rows, start: Longs, columns: Plain, held: Longs, nodes: tuple[int, int], room: Longs,
     request: Longs, wanted: Longs, allowed: Bools,
 ) -> Bools:  # fmt: skip
     """bool[M]: whether ``nodes``, from the first up to the last, have enough slots for each shape once a set has gone.
@@ -257,7 +260,8 @@ def _enough(
     Set ``s`` is ``rows[start[s]:start[s + 1]]``. Of the shapes are ``request`` int64[S, R], ``wanted`` int64[S] and
     ``allowed`` bool[S, N]; ``room`` is int64[N, R].
     """
-    node, shape, (first, stop) = tasks.node, tasks.shape, nodes
+    tasks, (first, stop) = _TasksByRow(*columns), nodes
+    node, shape = tasks.node, tasks.shape
     there, allowed = room[first:stop], allowed[:, first:stop]
     left, slots, enough = there.copy(), np.empty(len(wanted), np.int64), np.empty(len(start) - 1, np.bool_)
     for s in range(len(wanted)):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, in_a_row
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, all_true, in_a_row
 from pipeline.cluster.fairness.gate import QueueShares, may_reclaim
 from pipeline.cluster.queue_tree import is_parent, least_above, with_descendants
 from pipeline.cluster.resources import PODS
@@ -158,7 +158,7 @@ class FairShare(
         request, (queue, preemptible) = preemptor.request.astype(np.float64), self._asker(preemptor)
         columns = self._base.once(columns_of)
         may = may_take_each(
-            self._queue_shares, queue, preemptible, request, *in_a_row(sets), columns, self._multiplier
+            tuple(self._queue_shares), queue, preemptible, request, *in_a_row(sets), columns, self._multiplier
         )  # fmt: skip
         if self._queues.once(by_priority):
             lawful = [at for at in may.nonzero()[0].tolist() if len(sets[at])]
@@ -190,7 +190,7 @@ class FairShare(
         known = self._askers
         if preemptor.podgroups not in known:
             groups, rows = self._base.podgroups, list(preemptor.podgroups)
-            known[preemptor.podgroups] = int(groups.queue[rows[0]]), bool(groups.preemptible[rows].all())
+            known[preemptor.podgroups] = int(groups.queue[rows[0]]), all_true(groups.preemptible[rows])
         return known[preemptor.podgroups]
 
     @cached_property

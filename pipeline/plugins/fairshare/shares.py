@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Floats, Ids, Longs
+from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.fairness.division import Siblings, divided
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.resources import PODS
@@ -71,7 +72,7 @@ def shares_of(queues: Queues, said: Stated, whole: Longs, requested: Longs, k: f
     requestable = np.minimum(said.limit, requested.astype(np.float64))
     order = np.argsort(queues.parent, kind="stable")
     fair = _divided_down(
-        queues.parent, order, queues.priority, queues.order, said, requestable, whole.astype(np.float64), k
+        queues.parent, order, queues.priority, queues.order, tuple(said), requestable, whole.astype(np.float64), k
     )
     fair[:, PODS] = np.inf
     allocatable = np.minimum(said.limit, np.maximum(said.deserved, fair))
@@ -84,13 +85,16 @@ def _divided_down(
     order: Longs,
     priority: Ids,
     seniority: Longs,
-    said: Stated,
+    plain: Plain,
     requestable: Floats,
     whole: Floats,
     k: float,
 ) -> Floats:
-    """float64[Q, R]; ``order`` int64[Q]: rows by parent. Parents come before children, so their part is known."""
-    fair = np.zeros(requestable.shape)
+    """float64[Q, R]; ``order`` int64[Q]: rows by parent. Parents come before children, so their part is known.
+
+    ``plain`` are ``Stated``.
+    """
+    said, fair = Stated(*plain), np.zeros(requestable.shape)
     first = 0
     while first < len(order):
         above, stop = parent[order[first]], first

@@ -46,14 +46,15 @@ def columns_of(snapshot: Snapshot) -> Plain:
 
 @kernel
 def may_take_each(
-    queues: QueueShares, queue: int, preemptible: bool, request: Floats, rows: Rows, start: Longs, plain: Plain,
+    shares: Plain, queue: int, preemptible: bool, request: Floats, rows: Rows, start: Longs, plain: Plain,
     multiplier: float,
 ) -> Bools:  # fmt: skip
     """bool[S]: whether a queue may take the victims ``rows[start[s]:start[s + 1]]``; see ``fairness.gate.may_take``.
 
-    ``plain`` are ``_Columns``.
+    ``shares`` are ``QueueShares``, ``plain`` ``_Columns``.
     """
-    columns, result, key = _Columns(*plain), np.empty(len(start) - 1, np.bool_), np.empty(len(rows), np.int64)
+    queues, columns = QueueShares(*shares), _Columns(*plain)
+    result, key = np.empty(len(start) - 1, np.bool_), np.empty(len(rows), np.int64)
     for at in range(len(rows)):
         key[at] = columns.turn[columns.podgroup[rows[at]]] * len(columns.order) + columns.order[rows[at]]
     for one in range(len(result)):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, is_among
+from pipeline.cluster.arrays import NONE, all_true, is_among
 from pipeline.cluster.rules.priorities import priority_ranks
 from pipeline.solvers.scenarios.accumulating import Scenario
 
@@ -22,7 +22,7 @@ def breaks_least(scenario: Scenario, broken: Sequence[int]) -> bool:
     scarce = int((missing / np.maximum(snapshot.capacity, 1)).argmax())
     held = np.add.reduceat(snapshot.shapes.request[snapshot.tasks.shape[units.rows], scarce], units.start[:-1])
     rank = snapshot.podgroups.once(priority_ranks)[1][units.podgroup]
-    if not units.whole.all():
+    if not all_true(units.whole):
         rank = np.where(is_among(units.podgroup, units.podgroup[~units.whole]), NONE, rank)
     gone, levels = 0, len(broken) - 1
     for level, count in [(levels - at, count) for at, count in enumerate(broken) if count]:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, all_true, any_true, distinct, is_among
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
@@ -57,7 +57,7 @@ def needed(scenario: Scenario, groups: VictimUnits, orders: Longs, many: Longs |
     back = np.array([*_back(scenario, groups, groups.rows, orders, many)])
     rows, stop, answer = _gone(groups.rows, groups.start, back)
     left = [rows[slice(*mine)] for mine in pairwise([0, *stop.tolist()])]
-    if not elastic.any():
+    if not any_true(elastic):
         return left
     found, answered = list[Rows](), set[tuple[int, bytes]]()
     for order, stays, at in zip(orders, elastic & ~back, answer.tolist(), strict=True):
@@ -106,7 +106,7 @@ def _gone(rows: Rows, start: Longs, back: Bools) -> tuple[Rows, Longs, Longs]:
 
 def together(units: VictimUnits) -> VictimUnits:
     """The units, those of a podgroup that goes whole joined into one at the place of the last."""
-    if units.whole.all():
+    if all_true(units.whole):
         return units
     order, ends, broken = _neighbours(units.podgroup, units.whole)
     arranged = units.arranged(order)

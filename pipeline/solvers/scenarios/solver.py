@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Rows
+from pipeline.cluster.arrays import NO_ROWS, Rows, all_true
 from pipeline.cluster.orders import first_of
 from pipeline.cluster.resources import fits
 from pipeline.decision.attempt import Attempt
@@ -139,7 +139,7 @@ def _refused(attempt: Attempt, host: Host, need: Need, law: Law) -> Reason | Non
     """Why there is no search."""
     snapshot, rows = attempt.snapshot, list(attempt.podgroups)
     waits = len(need.tasks) > 0
-    may = snapshot.tasks.may_preempt[need.tasks].all() and snapshot.podgroups.may_preempt[rows].all()
+    may = all_true(snapshot.tasks.may_preempt[need.tasks]) and all_true(snapshot.podgroups.may_preempt[rows])
     never = waits and not may
     refused = refusal_of(attempt, host, short=not waits or need.short > 0, never=never)
     if refused is not None:

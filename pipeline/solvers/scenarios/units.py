@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Counts, Longs, Rows
+from pipeline.cluster.arrays import Bools, Counts, Longs, Rows, all_true
 from pipeline.cluster.counted.task_index import joined_runs
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
@@ -48,7 +48,7 @@ class VictimUnits:
 
     def only(self, kept: Bools) -> "VictimUnits":
         """The units where ``kept`` (bool[U])."""
-        return self if kept.all() else self.arranged(kept.nonzero()[0])
+        return self if all_true(kept) else self.arranged(kept.nonzero()[0])
 
     def first(self, count: int) -> "VictimUnits":
         """The first ``count`` units."""
@@ -83,16 +83,16 @@ def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
     rank, later = host.job_rank, _rank_after(host, units.rows_of(~whole))
     keys = -np.where(whole, later[mine], rank[mine]), whole, snapshot.podgroups.priority[mine]
     queue = snapshot.podgroups.queue[mine]
-    order = np.lexsort(keys if (queue == queue[:1]).all() else (*keys, _queue_order(host, preemptor)[queue]))
+    if all_true(queue == queue[:1]):
+        return replace(units.arranged(np.lexsort(keys)), turn=units.turn)
+    order = np.lexsort((*keys, _queue_order(host, preemptor)[queue]))
     return _interleaved(host, replace(units.arranged(order), turn=units.turn))
 
 
 def _interleaved(host: Host, units: VictimUnits) -> VictimUnits:
-    """The units in the order of the plugin that lets queues take turns, if there is one; those of one queue stay."""
+    """The units of several queues in the order of the plugin that lets these take turns, if there is one."""
     snapshot = host.context.snapshot
     queue = snapshot.podgroups.queue[units.podgroup].astype(np.int64)
-    if (queue == queue[:1]).all():
-        return units
     held = np.add.reduceat(snapshot.request_of(units.rows), units.start[:-1], axis=0)
     at = np.argsort(units.podgroup, kind="stable")
     owner, upto = units.podgroup[at], np.cumsum(held[at], axis=0) - held[at]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, any_true, distinct
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, lost_work, needed_by
 from pipeline.placement.need import Need
@@ -94,7 +94,7 @@ def _some_fit(snapshot: Snapshot, need: Need, victims: Rows) -> bool:
     """Whether what all nodes together have left beside the preemptor is enough for at least one of the victims."""
     held = snapshot.request_of(victims)
     left = snapshot.room.free + held.sum(axis=0) - need.total
-    return bool(((held <= left) | (held == 0)).all(axis=1).any())
+    return any_true(((held <= left) | (held == 0)).all(axis=1))
 
 
 def _scenarios(scenario: Scenario) -> Iterator[VictimUnits]:

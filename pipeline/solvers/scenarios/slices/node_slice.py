@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Longs, Rows, sizes
+from pipeline.cluster.arrays import Bools, Longs, Rows, any_true, sizes
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
@@ -50,7 +50,7 @@ class NodeSlice:
     @cached_property
     def _loose(self) -> bool:
         """Whether only resources and nodes constrain the tasks."""
-        cards = self.snapshot.shapes.on_card[self.need.shapes].any()
+        cards = any_true(self.snapshot.shapes.on_card[self.need.shapes] > 0)
         return self.need.plain and not cards and not concerns(self.snapshot, self.need.tasks)
 
     @cached_property

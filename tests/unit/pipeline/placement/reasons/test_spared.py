@@ -7,7 +7,7 @@ from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, frozen
 from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.minimum import towards_all, whole_without
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.placement.reasons.spared import _by_podgroup, _enough, _lost_instead, _tasks_of
+from pipeline.placement.reasons.spared import _by_podgroup, _columns_of, _enough, _lost_instead
 from tests.support.builders import Gang, Task, cluster
 from tests.support.twins import uncompiled
 
@@ -48,7 +48,7 @@ def test_victims_are_told_by_podgroup(seed: int) -> None:
         here = sum(nodes[0] <= node[row] < nodes[1] for row in mine)
         safe = whole_without(snapshot, np.array([group]), victims)[0]
         told.append((group, safe, len(mine), len(mine) - here, np.inf if safe else here / len(mine)))
-    asked = victims, nodes, snapshot.once(towards_all), _tasks_of(snapshot)
+    asked = victims, nodes, snapshot.once(towards_all), _columns_of(snapshot.tasks)
     assert list(zip(*(one.tolist() for one in _by_podgroup(*asked)), strict=True)) == told
     with uncompiled():
         assert list(zip(*(one.tolist() for one in _by_podgroup.py_func(*asked)), strict=True)) == told
@@ -88,7 +88,7 @@ def test_the_least_important_podgroups_lose_as_many_tasks_as_the_victims_or_all(
     there, members = snapshot.occupancy, snapshot.members
     asked = (
         victims, nodes, (there.start, there.task), (members.start, members.task), may, rank, most, everywhere,
-        snapshot.once(towards_all), _tasks_of(snapshot),
+        snapshot.once(towards_all), _columns_of(snapshot.tasks),
     )  # fmt: skip
     told = plainly_lost(snapshot, victims, nodes, may, rank, most, everywhere)
     assert _lost(*_lost_instead(*asked)) == told
@@ -110,7 +110,7 @@ def test_sets_of_tasks_make_enough_room_where_slots_add_up(seed: int) -> None:
         there = [(slots(request[one], left) * allowed[one])[first:stop].sum() for one in range(kinds)]
         told.append(all(there >= wanted))
     rows, start = np.concatenate(sets), np.cumsum([0, *map(len, sets)])
-    asked = rows, start, _tasks_of(snapshot), held, (first, stop), room, request, wanted, allowed
+    asked = rows, start, _columns_of(snapshot.tasks), held, (first, stop), room, request, wanted, allowed
     assert _enough(*asked).tolist() == told
     with uncompiled():
         assert _enough.py_func(*asked).tolist() == told
