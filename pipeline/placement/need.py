@@ -192,9 +192,12 @@ def _of_tasks(snapshot: Snapshot, groups: Rows, waiting: Rows, owner: Rows, surp
     leads, lacking = reaching_minima(snapshot, groups, waiting, owner)
     if not surplus:
         waiting, owner, leads = waiting[leads], owner[leads], leads[leads]
-    order, minimum = (~leads).argsort(kind="stable"), int(np.count_nonzero(leads))
-    tasks = waiting[order]
-    parts, part = _parts_of(snapshot, groups, tasks, owner[order])
+    minimum = int(np.count_nonzero(leads))
+    if minimum < len(leads):
+        order = (~leads).argsort(kind="stable")
+        waiting, owner = waiting[order], owner[order]
+    tasks = waiting
+    parts, part = _parts_of(snapshot, groups, tasks, owner)
     shapes, shape = _by_appearance(snapshot.tasks.shape[tasks])
     return Need(
         podgroups=tuple(groups.tolist()),

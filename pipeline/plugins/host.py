@@ -131,8 +131,10 @@ class Host(VictimHost):
 
     def _all_of(self, said: list[Bools]) -> Bools:
         """bool[G]: where every answer is true; true if there is no answer."""
-        result = np.ones(len(self.context.snapshot.podgroups), bool)
-        for one in said:
+        if not said:
+            return np.ones(len(self.context.snapshot.podgroups), bool)
+        result = said[0].copy()
+        for one in said[1:]:
             result &= one
         return result
 

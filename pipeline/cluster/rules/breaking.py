@@ -1,11 +1,10 @@
 """How many podgroups break once some tasks have gone, for several small sets of tasks at once."""
 
 from collections.abc import Sequence
-from itertools import accumulate
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
+from pipeline.cluster.arrays import NONE, Floats, Longs, Rows, in_a_row
 from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.counted.minima import Have, Minima, count_tasks, reaches, writable
 from pipeline.cluster.rules.minimum import towards_all
@@ -23,9 +22,9 @@ def breaking(
     ``minimum.whole_without``.
     """
     minima, have = snapshot.once(towards_all)
-    tasks, start = snapshot.tasks, np.array([0, *accumulate(map(len, sets))])
+    tasks = snapshot.tasks
     columns = tasks.podgroup, tasks.role, tasks.subgroup, tasks.shape
-    return _breaking(minima, have, np.concatenate(sets), start, columns, class_of, classes, share)
+    return _breaking(minima, have, *in_a_row(sets), columns, class_of, classes, share)
 
 
 @kernel

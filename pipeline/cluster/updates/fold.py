@@ -76,12 +76,8 @@ def _folded(snapshot: Snapshot, changes: Changes) -> Snapshot:
 
 def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
     tasks, nodes = snapshot.tasks, snapshot.nodes
-    _within(news.row, len(tasks), "task")
-    _within(news.node, len(nodes), "node", or_none=True)
-    _within(news.card, nodes.cards.shape[1], "card", or_none=True)
-    placeless = _placeless(news.status, news.node)
-    if placeless != NONE:
-        raise StateRefused(f"expected a node for every started task, found none for row {news.row[placeless]}")
+    if not _is_sound(news.row, news.node, news.card, news.status, (len(tasks), *nodes.cards.shape)):
+        _refuse(news, len(tasks), *nodes.cards.shape)
     became = by_news(tasks, news, snapshot.podgroups.alive)
     if len(became.at) == 0:
         return snapshot
@@ -90,12 +86,22 @@ def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
 
 
 @kernel
-def _placeless(status: Bytes, node: Ids) -> int:
-    """The first message of a started task without a node; NONE if there is none."""
-    for k in range(len(status)):
-        if (status[k] == BOUND or status[k] == RUNNING) and node[k] == NONE:
-            return k
-    return NONE
+def _is_sound(row: Rows, node: Ids, card: Ids, status: Bytes, counts: tuple[int, int, int]) -> bool:
+    """Whether news is about tasks, nodes and cards that there are (their ``counts``), and started tasks have a node."""
+    (tasks, nodes, cards), sound = counts, True
+    for k in range(len(row)):
+        sound &= (0 <= row[k] < tasks) & (NONE <= node[k] < nodes) & (NONE <= card[k] < cards)
+        sound &= (node[k] != NONE) | ((status[k] != BOUND) & (status[k] != RUNNING))
+    return sound
+
+
+def _refuse(news: TaskNews, tasks: int, nodes: int, cards: int) -> None:
+    """Say what is wrong with news that is not sound."""
+    _within(news.row, tasks, "task")
+    _within(news.node, nodes, "node", or_none=True)
+    _within(news.card, cards, "card", or_none=True)
+    placeless = news.row[np.isin(news.status, (BOUND, RUNNING)) & (news.node == NONE)]
+    raise StateRefused(f"expected a node for every started task, found none for row {placeless[0]}")
 
 
 def _within(rows: Any, count: int, what: str, *, or_none: bool = False) -> None:

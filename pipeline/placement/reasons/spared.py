@@ -216,7 +216,7 @@ def _lost_instead(
         mine = member[first[groups[at]] : first[groups[at] + 1]]
         every = mine[may[mine]]
         here = every[(node[every] >= begin) & (node[every] < end)]
-        taken = _in_order(here, tasks)[: len(victims)]
+        taken = here if len(here) <= len(victims) else _in_order(here, tasks)[: len(victims)]
         count_tasks(-1, taken, have, podgroup, tasks.role, tasks.subgroup)
         safe[at] = reaches(minima, have, groups[at])
         lost = taken if safe[at] else every if cluster_wide else here
