@@ -162,22 +162,37 @@ def put(room: RoomLeft, kind: int, node: int) -> bool:
 
 @linked
 def _hold(room: RoomLeft, node: int, kind: int, many: int) -> bool:
-    """Give tasks parts of the node's cards; all its tasks get cards anew, so that the biggest come first.
-
-    Each goes to the fullest card that takes it: best-fit decreasing, see ``packed``. Nothing changes if one finds none.
-    """
+    """Give tasks parts of the node's cards; all its tasks get cards anew. Nothing changes if one finds none."""
     if room.on_card[kind] == 0:
         return True
     left = room.cards[node].copy()
     room.held[node, kind] += many
-    for one in room.carded:
-        for _ in range(room.held[node, one]):
-            card = best_card(room.on_card[one], left, False)
-            if card == NONE:
-                room.held[node, kind] -= many
-                return False
-            left[card] -= room.on_card[one]
+    if not go_on_cards(room.held[node], room.on_card, room.carded, left):
+        room.held[node, kind] -= many
+        return False
     room.cards_left[node] = left
+    return True
+
+
+@linked
+def go_on_cards(held: Longs, on_card: Longs, carded: Rows, left: Longs) -> bool:
+    """Whether tasks find parts of a node's cards, the biggest first: best-fit decreasing, see ``packed``.
+
+    Each goes to the fullest card that takes it, which is ``left`` (int64[D]) with less.
+
+    Parameters
+    ----------
+    held: int64[M]
+        How many tasks of each kind.
+    on_card, carded
+        See ``RoomLeft``.
+    """
+    for kind in carded:
+        for _ in range(held[kind]):
+            card = best_card(on_card[kind], left, False)
+            if card == NONE:
+                return False
+            left[card] -= on_card[kind]
     return True
 
 

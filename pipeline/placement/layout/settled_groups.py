@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.kernels import linked, writing
 from pipeline.placement.layout.region_slots import to_front
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions
@@ -45,6 +45,13 @@ class GroupTree(NamedTuple):
     region: Longs
     edge: Rows
     depth: int
+
+
+_NO_TASKS = np.zeros((0, 0), np.int64)
+#: Of a gang that is not placed.
+NO_TREE = GroupTree(
+    _NO_TASKS, _NO_TASKS, NO_ROWS, np.zeros(1, np.int64), np.zeros((0, 2), np.int64), np.zeros(1, np.int64), 0
+)
 
 
 class AskedPlaces(NamedTuple):

@@ -44,11 +44,11 @@ class Grounds:
         """The domains with their leads."""
         return [*zip(self.domains.tolist(), self.leads.tolist(), strict=True)]
 
-    def scenario(self, domain: int) -> Scenario:
-        """All units that are of use in one domain."""
+    def scenario(self, domain: int, *, keeps: bool = False) -> Scenario:
+        """All units that are of use in one domain; ``keeps``: see ``NodeSlice``."""
         snapshot, units = self.law.host.context.snapshot, self.units
         start, stop = snapshot.topology.slice_of(domain)
-        ground = NodeSlice(snapshot, self.need, self.allowed, domain, start, stop, self._asked)
+        ground = NodeSlice(snapshot, self.need, self.allowed, domain, start, stop, self._asked, keeps)
         useful = _useful(*self._by_node, start, stop, self.allowed, units.podgroup, units.whole)
         return Scenario(ground, self.law, units.only(useful))
 

@@ -24,7 +24,7 @@ class Law:
     preemptor: Preemptor
 
     @cached_property
-    def parts(self) -> dict[tuple[int, int, bytes], Rows]:
+    def parts(self) -> dict[tuple[int, bool, int, bytes], Rows]:
         """What was found to go of podgroups with surplus; see ``returning.needed``."""
         return {}
 

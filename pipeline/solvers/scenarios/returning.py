@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, all_true, any_true, distinct, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows, all_true, any_true, distinct, is_among
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
@@ -66,7 +66,7 @@ def needed(scenario: Scenario, groups: VictimUnits, orders: Longs, many: Longs |
             continue
         answered.add(asks)
         for podgroup in in_parts.tolist():
-            asked = scenario.ground.domain, podgroup, gone.tobytes()
+            asked = scenario.ground.domain, scenario.ground.keeps, podgroup, gone.tobytes()
             if asked not in parts:
                 parts[asked] = _part_of(scenario, podgroup, gone)
             gone = parts[asked]
@@ -181,10 +181,11 @@ def _back_by_halves(scenario: Scenario, groups: VictimUnits, leaving: Rows, orde
     """The same where slots do not decide: the units of the first half return, or of half of those, and so on."""
     ground, law = scenario.ground, scenario.law
     walk, kept, most = ground.by_halves(groups, leaving, order), True, len(order) if most is None else most
-    unit = _unit_of(leaving, groups)
-    while ground.some_return(groups, order, walk, most, kept=kept):
+    unit, asks = NO_ROWS, not law.within_limits
+    while ground.some_return(groups, order, walk, most, kept=kept, asks=asks):
+        unit = unit if len(unit) else _unit_of(leaving, groups)
         rest = leaving[~np.append(walk.back, False)[unit]]
-        kept = len(rest) > 0 and law.takes(rest) and ground.fits_in(walk.state.room, rest)
+        kept = law.takes(rest) and ground.fits_in(walk.state.room, rest)
     return walk.back
 
 
@@ -212,6 +213,8 @@ def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
     have = snapshot.counts
     counted = have.ready[podgroup] + have.waiting[podgroup] + have.pending_best_effort[podgroup]
     spare = counted - snapshot.podgroups.min_available[podgroup]
+    if scenario.ground.too_few_return(singles, gone, spare):
+        return gone
     for order, back in zip(orders, _back(scenario, singles, gone, orders, most=spare), strict=True):
         some = singles.rows[order[~back[order]]]
         if len(some) <= spare and has_minimum(WhatIf.of(snapshot).evicting(some), podgroup):

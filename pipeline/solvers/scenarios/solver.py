@@ -180,12 +180,21 @@ def _least(grounds: Grounds, budget: Budget) -> tuple[NodeSlice, WorkingScenario
     """The slice of nodes for which the queue of victims is followed least far, and its scenario."""
     best, before = list[Reached](), len(grounds.units)
     for domain, lead in grounds.offered():
-        found = accumulated(grounds.scenario(domain), before, budget, spares_lawfully) if lead < before else None
+        if lead >= before:
+            continue
+        found = accumulated(grounds.scenario(domain, keeps=True), before, budget, spares_lawfully)
         if found is not None:
             best, before = [found], found.turn
-    for found in best:
-        made = outcome(found.scenario, cheapest(found))
-        return None if made is None else (found.scenario.ground, made)
+    return _settled(best[0]) if best else None
+
+
+def _settled(found: Reached) -> tuple[NodeSlice, WorkingScenario] | None:
+    """What remains of a scenario; if it holds only with places that were kept, all is laid out anew each time."""
+    for ground in (found.scenario.ground, replace(found.scenario.ground, keeps=False)):
+        scenario = replace(found.scenario, ground=ground)
+        made = outcome(scenario, cheapest(replace(found, scenario=scenario)))
+        if made is not None or ground.plain:
+            return None if made is None else (ground, made)
     return None
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, frozen
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.keeping import cached_property
+from pipeline.placement.layout.kept_places import KeptPlaces, find_places, no_places
 from pipeline.placement.layout.packing import node_slots, place_classes
 from pipeline.placement.layout.region_slots import NO_REGIONS, PartsInRegions, RegionSlots, slots_by_region
 from pipeline.placement.layout.settled_groups import AskedPlaces
@@ -20,8 +21,7 @@ from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
 from pipeline.solvers.bundles.covering.cover import come_back, lead, leave, reprieve, suffices
-from pipeline.solvers.bundles.covering.placing.kept_places import KeptPlaces, find_places, no_places
-from pipeline.solvers.bundles.covering.placing.returns import cover_places, go_again, placed_return
+from pipeline.solvers.bundles.covering.returns import cover_places, go_again, placed_return
 
 
 class Leaving(Protocol):

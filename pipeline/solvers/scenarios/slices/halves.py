@@ -1,16 +1,27 @@
-"""Units that return to a slice by halves: returns that leave too little are refused here, before the need is placed.
+"""Units that return to a slice by halves: what leaves too little is refused, then the need is placed beside the rest.
 
 The slots of each shape, the room of all nodes, and what regions have for parts are kept as tasks return. All of that is
-necessary, so that no return is refused with which the need would find places.
+necessary, so that no return is refused with which the need would find places. Places are kept as well.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.kernels import inlined, kernel, writing
-from pipeline.placement.layout.regions_of_parts import AskedOfRegions, may_hold_all, offer
+from pipeline.placement.layout.kept_places import (
+    FOUND,
+    KeptPlaces,
+    count_offers,
+    find_places,
+    find_places_without,
+    may_be_held,
+    no_places,
+    offer_again,
+)
+from pipeline.placement.layout.settled_groups import AskedPlaces
 from pipeline.solvers.scenarios.slices.slots_kernels import (
     CountedSlice,
     SlotState,
@@ -30,13 +41,15 @@ class Asked(NamedTuple):
     ----------
     total: int64[R]
         The whole need.
-    regions, usable: AskedOfRegions, bool[S, n]
-        As for ``may_find_regions``.
+    places
+        The need in the slice; without groups if it is not placed here.
+    keeps
+        Whether places are kept from one return to the next; else the need is laid out anew each time.
     """
 
     total: Longs
-    regions: AskedOfRegions
-    usable: Bools
+    places: AskedPlaces
+    keeps: bool
 
 
 class Halves(NamedTuple):
@@ -48,41 +61,51 @@ class Halves(NamedTuple):
         Of the slice.
     free: int64[R]
         Room of the nodes that are open to the need.
-    have, offered: int64[L, S + 1, Q], int64[L, S + 1, n]
-        What regions have for parts, and how much of it is on each node.
-    column: int64[L, n]
-        The region of each node among those of a level; NONE for a node in none.
+    places
+        The places of the need, and what regions have for its parts.
     back: bool[U]
         Units that are back, with those that are tried.
     todo: int64[K, 2]
         What is to be tried, as positions in the order of return, from the first up to the last; the last pair first.
-    many: int64[2]
-        How many pairs those are, with the one that is tried; and how many units were refused by themselves.
+    many: int64[3]
+        How many pairs those are, with the one that is tried; how many units were refused by themselves; and how many
+        tasks are gone.
     """
 
     state: SlotState
     free: Longs
-    have: Longs
-    offered: Longs
-    column: Longs
+    places: KeptPlaces
     back: Bools
     todo: Longs
     many: Longs
 
 
-def halves(ground: CountedSlice, asked: Asked, units: int, leaving: Rows, order: Rows) -> Halves:
+class Begun(NamedTuple):
+    """The same before any unit is back, as far as it follows from the tasks that are gone."""
+
+    state: SlotState
+    free: Longs
+    places: KeptPlaces
+
+
+def halves(begun: Begun, units: int, leaving: Rows, order: Rows) -> Halves:
     """The slice after ``leaving`` have gone; to it the units ``order`` are to return, the others are there.
 
     Nothing is tried yet: the first call of ``some_return`` is with ``kept``.
     """
     back, todo = np.ones(units, np.bool_), np.zeros((len(order) + 2, 2), np.int64)
     back[order], todo[0, 1] = False, len(order)
-    return Halves(*_begun(ground, asked, leaving), back, todo, np.array([2, 0]))
+    state, places = SlotState(*_copied(begun.state)), KeptPlaces(*_copied(begun.places))
+    return Halves(state, begun.free.copy(), places, back, todo, np.array([2, 0, len(leaving)]))
+
+
+def _copied(columns: Iterable[Longs]) -> list[Longs]:
+    return [column.copy() for column in columns]
 
 
 @kernel
-def _begun(ground: CountedSlice, asked: Asked, leaving: Rows) -> tuple[SlotState, Longs, Longs, Longs, Longs]:
-    """The fields of `Halves` that follow from the slice: the state, free, have, offered and column."""
+def begun(ground: CountedSlice, asked: Asked, leaving: Rows) -> Begun:
+    """The slice after ``leaving`` have gone."""
     state = as_it_is(ground)
     leave(leaving, ground, state)
     free, nodes = np.zeros(len(asked.total), np.int64), len(state.room)
@@ -90,33 +113,22 @@ def _begun(ground: CountedSlice, asked: Asked, leaving: Rows) -> tuple[SlotState
         if ground.allowed[:, at].any():
             for r in range(len(free)):
                 free[r] += max(state.room[at, r], 0)
-    levels, rows, _ = asked.regions.amount.shape
-    column, widest = np.full((levels, nodes), NONE, np.int64), 1
-    for level in range(levels):
-        number, region = 0, asked.regions.region[level, ground.first : ground.first + nodes]
-        for at in range(nodes):
-            number += int(at > 0 and region[at] != region[at - 1])
-            if region[at] != NONE:
-                column[level, at] = number
-        widest = max(widest, number + 1)
-    have, offered = np.zeros((levels, rows, widest), np.int64), np.zeros((levels, rows, nodes), np.int64)
-    there = np.zeros((levels, rows), np.int64)
-    for at in range(nodes if levels > 0 else 0):
-        offer(asked.regions, asked.usable, state.room, at, there)
-        for level in range(levels):
-            if column[level, at] != NONE:
-                offered[level, :, at] = there[level]
-                have[level, :, column[level, at]] += there[level]
-    return state, free, have, offered, column
+    places = no_places(asked.places)
+    if asked.keeps and len(asked.places.tree.own) > 0:
+        find_places(asked.places, places, state.room)
+    else:
+        count_offers(asked.places, places, state.room)
+    return Begun(state, free, places)
 
 
 @writing("walk")
 def some_return(
-    ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, order: Rows, walk: Halves, most: int, kept: bool
-) -> bool:
-    """Try the next units that may leave enough; they are ``back`` in ``walk``. False if nothing is left to try.
+    ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, order: Rows, walk: Halves, most: int, kept: bool,
+    asks: bool,
+) -> bool:  # fmt: skip
+    """Try the next units that may return; they are ``back`` in ``walk``. False if nothing is left to try.
 
-    Units that do not return all together are tried by halves, the first half first.
+    Units that do not return all together are tried by halves, the first half first. Not all tasks that are gone return.
 
     Parameters
     ----------
@@ -128,6 +140,8 @@ def some_return(
         After more refusals of single units nothing is tried any more.
     kept
         Whether the units that were tried last stay.
+    asks
+        Whether something else is to be asked about them; else all is decided here.
     """
     todo, many = walk.todo, walk.many
     first, last = todo[many[0] - 1]
@@ -145,13 +159,42 @@ def some_return(
             return False
         first, last = todo[many[0] - 1]
         kept = _come_back(ground, asked, start, rows, order[first:last], walk)
-        if kept:
+        if kept and asks:
             return True
+
+
+@writing("walk")
+def too_few_return(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, walk: Halves, most: int) -> bool:
+    """Whether more than ``most`` of all units can never return: not even if no other does.
+
+    ``start`` and ``rows`` as for ``some_return``; none of the units is back.
+    """
+    every, stay = np.arange(len(start) - 1), 0
+    for unit in every:
+        one = every[unit : unit + 1]
+        if not _slots_hold(ground, asked, start, rows, one, walk):
+            stay += 1
+            continue
+        offer_again(_nodes_of(ground, start, rows, one, walk), asked.places, walk.places, walk.state.room)
+        stay += not may_be_held(asked.places, walk.places)
+        _go_again(ground, asked, start, rows, one, walk)
+    return stay > most
 
 
 @inlined
 def _come_back(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, units: Rows, walk: Halves) -> bool:
-    """Let units return if that may leave enough; if not, nothing is changed."""
+    """Let units return if the need fits beside them; if not, nothing is changed but its places."""
+    if not _slots_hold(ground, asked, start, rows, units, walk):
+        return False
+    if walk.many[2] > 0 and _fits(_nodes_of(ground, start, rows, units, walk), asked, walk):
+        return True
+    _go_again(ground, asked, start, rows, units, walk)
+    return False
+
+
+@inlined
+def _slots_hold(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, units: Rows, walk: Halves) -> bool:
+    """Let units return if there are slots and room enough; if not, nothing is changed."""
     for i in range(len(units)):
         walk.back[units[i]] = True
         _move(-1, ground, rows[start[units[i]] : start[units[i] + 1]], walk)
@@ -160,14 +203,18 @@ def _come_back(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, uni
                 walk.back[unit] = False
                 _move(1, ground, rows[start[unit] : start[unit + 1]], walk)
             return False
-    if len(walk.have) == 0:
-        return True
-    for unit in units:
-        _offer_again(ground, asked, rows[start[unit] : start[unit + 1]], walk)
-    if may_hold_all(asked.regions, walk.have):
-        return True
-    _go_again(ground, asked, start, rows, units, walk)
-    return False
+    return True
+
+
+@inlined
+def _fits(nodes: Rows, asked: Asked, walk: Halves) -> bool:
+    """Whether the need fits after some nodes lost room; regions only, if it is not placed here."""
+    if len(asked.places.tree.own) == 0:
+        offer_again(nodes, asked.places, walk.places, walk.state.room)
+        return may_be_held(asked.places, walk.places)
+    if not asked.keeps:
+        walk.places.found[0] = 0
+    return find_places_without(nodes, asked.places, walk.places, walk.state.room) == FOUND
 
 
 @inlined
@@ -176,14 +223,27 @@ def _go_again(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, unit
     for unit in units:
         walk.back[unit] = False
         _move(1, ground, rows[start[unit] : start[unit + 1]], walk)
+    offer_again(_nodes_of(ground, start, rows, units, walk), asked.places, walk.places, walk.state.room)
+
+
+@inlined
+def _nodes_of(ground: CountedSlice, start: Longs, rows: Rows, units: Rows, walk: Halves) -> Rows:
+    """The nodes of units, as far as they are in the slice, counted from its start."""
+    nodes, many = np.empty(len(rows), np.int64), 0
     for unit in units:
-        _offer_again(ground, asked, rows[start[unit] : start[unit + 1]], walk)
+        for row in rows[start[unit] : start[unit + 1]]:
+            at = ground.node[row] - ground.first
+            if 0 <= at < len(walk.state.room):
+                nodes[many] = at
+                many += 1
+    return nodes[:many]
 
 
 @inlined
 def _move(sign: int, ground: CountedSlice, rows: Rows, walk: Halves) -> None:
     """Let tasks go (1) or return (-1), but for what regions have."""
     state = walk.state
+    walk.many[2] += sign * len(rows)
     for row in rows:
         at = ground.node[row] - ground.first
         if at < 0 or at >= len(state.room):
@@ -197,20 +257,3 @@ def _move(sign: int, ground: CountedSlice, rows: Rows, walk: Halves) -> None:
         for s in range(len(state.total)):
             if ground.allowed[s, at]:
                 set_slots(ground, state, s, at, slots_now(sign, s, at, ground, state))
-
-
-@inlined
-def _offer_again(ground: CountedSlice, asked: Asked, rows: Rows, walk: Halves) -> None:
-    """Count again what regions have on the nodes of some tasks."""
-    there = np.zeros(walk.have.shape[:2], np.int64)
-    for row in rows:
-        at = ground.node[row] - ground.first
-        if at < 0 or at >= len(walk.state.room):
-            continue
-        offer(asked.regions, asked.usable, walk.state.room, at, there)
-        for level in range(len(there)):
-            region = walk.column[level, at]
-            if region != NONE:
-                for kind in range(len(there[level])):
-                    walk.have[level, kind, region] += there[level, kind] - walk.offered[level, kind, at]
-                    walk.offered[level, kind, at] = there[level, kind]

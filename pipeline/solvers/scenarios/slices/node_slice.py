@@ -9,9 +9,11 @@ from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED, AskedOfRegions
+from pipeline.placement.layout.room_left import asked_of_room
+from pipeline.placement.layout.settled_groups import NO_TREE, AskedPlaces
 from pipeline.placement.layout.topology_packing import Packing, Packings
 from pipeline.placement.need import Need
-from pipeline.solvers.scenarios.slices.halves import Asked, Halves, halves, some_return
+from pipeline.solvers.scenarios.slices.halves import Asked, Begun, Halves, begun, halves, some_return, too_few_return
 from pipeline.solvers.scenarios.slices.limiting import limits_of
 from pipeline.solvers.scenarios.slices.slots_kernels import (
     CountedSlice,
@@ -37,6 +39,9 @@ class NodeSlice:
         The slice is that of the domain: node rows ``start:stop``.
     asked
         What parts of the need ask of regions; None: not known.
+    keeps
+        Whether places are kept while units return, so that few tasks are placed anew. Then it may be that the need
+        cannot be laid out anew at the end.
     """
 
     snapshot: Snapshot
@@ -46,6 +51,7 @@ class NodeSlice:
     start: int
     stop: int
     asked: AskedOfRegions | None = None
+    keeps: bool = False
 
     @cached_property
     def _loose(self) -> bool:
@@ -118,19 +124,49 @@ class NodeSlice:
 
     def by_halves(self, units: VictimUnits, leaving: Rows, order: Rows) -> Halves:
         """The slice after ``leaving`` have gone, as units return to it in an order (int64[K])."""
-        return halves(self._ground, self._asked, len(units), leaving, order)
+        known, asked = self._begun, leaving.tobytes()
+        if asked not in known:  # orders of return are tried one after the other
+            known.clear()
+            known[asked] = begun(self._ground, self._asked, leaving)
+        return halves(known[asked], len(units), leaving, order)
 
-    def some_return(self, units: VictimUnits, order: Rows, walk: Halves, most: int, *, kept: bool) -> bool:
-        """Whether other units may return, see `halves.some_return`."""
-        return bool(some_return(self._ground, self._asked, units.start, units.rows, order, walk, most, kept))
+    @cached_property
+    def _begun(self) -> dict[bytes, Begun]:
+        """The last slice of ``by_halves`` before any unit is back."""
+        return {}
+
+    def too_few_return(self, units: VictimUnits, leaving: Rows, most: int) -> bool:
+        """Whether more than ``most`` of the units that leave can never return; false where slots decide."""
+        if self.plain:
+            return False
+        walk = self.by_halves(units, leaving, np.arange(len(units)))
+        return bool(too_few_return(self._ground, self._asked, units.start, units.rows, walk, most))
+
+    def some_return(self, units: VictimUnits, order: Rows, walk: Halves, most: int, *, kept: bool, asks: bool) -> bool:
+        """Whether other units may return, see `halves.some_return`; ``asks``: whether the law is asked about it."""
+        asks = asks or not self._decides
+        return bool(some_return(self._ground, self._asked, units.start, units.rows, order, walk, most, kept, asks))
+
+    @property
+    def _decides(self) -> bool:
+        """Whether `halves` says if the need fits."""
+        return self.plain or len(self._asked.places.tree.own) > 0
 
     @cached_property
     def _asked(self) -> Asked:
-        return Asked(self.need.total, self.asked or NOT_ASKED, self._here)
+        no_cards = not self.snapshot.shapes.on_card[self.need.shapes].any()
+        places = self._packing.asked_places if no_cards and not self.plain else None
+        return Asked(self.need.total, places or self._only_regions, self.keeps)
+
+    @property
+    def _only_regions(self) -> AskedPlaces:
+        need, regions = self.need, self.asked or NOT_ASKED
+        room = asked_of_room(need.request, np.zeros(len(need.shapes), np.int64), self.stop - self.start, None)
+        return AskedPlaces(self.start, self._here, regions, NO_TREE, room, 0)
 
     def fits_in(self, room: Longs, leaving: Rows) -> bool:
         """What ``fits`` says where `halves` has not refused it; ``room`` is that once ``leaving`` have gone."""
-        if self.plain:
+        if self._decides:
             return True
         known, asked = self._fitting, leaving.tobytes()
         if asked not in known:

@@ -52,6 +52,7 @@ def test_units_return_as_if_every_return_were_asked_about(
     first = data.draw(st.integers(0, nodes - 1))
     asked_for = asked_of_regions(need, need.request, snapshot)
     slices = NodeSlice(snapshot, need, allowed(snapshot, need.shapes), 0, first, nodes, asked_for)
+    keeping = replace(slices, keeps=True)
     rows = np.array(data.draw(st.permutations(runs.tolist())), np.int64)
     apart = data.draw(st.integers(0, len(runs)))  # these leave, and are in no unit
     own = rows[apart:]
@@ -63,7 +64,7 @@ def test_units_return_as_if_every_return_were_asked_about(
     leaving = np.concatenate([rows[:apart], own[: start[some]]])
     order = np.array(data.draw(st.permutations(range(some))), np.int64)
     least, most = data.draw(st.integers(0, 3)), data.draw(st.integers(0, len(runs)))
-    law = SimpleNamespace(takes=lambda rest: len(rest) >= least)
+    law = SimpleNamespace(takes=lambda rest: len(rest) >= least, within_limits=least == 0)
     asked: Any = SimpleNamespace(law=law, ground=slices)
     expected = by_halves(asked, units, leaving, order, most)
     with uncompiled():
@@ -71,7 +72,14 @@ def test_units_return_as_if_every_return_were_asked_about(
         assert _back_by_halves(anew, units, leaving, order, most).tolist() == expected
     anew = SimpleNamespace(law=law, ground=replace(slices))
     assert _back_by_halves(anew, units, leaving, order, most).tolist() == expected
-    assert _back_by_halves(anew, units, leaving, order, None).tolist() == by_halves(asked, units, leaving, order, 99)
+    last = by_halves(asked, units, leaving, order, 99)
+    assert _back_by_halves(anew, units, leaving, order, None).tolist() == last
+    if len(leaving) and slices.fits(leaving):
+        assert not slices.too_few_return(units.first(some), leaving, some - sum(last[:some]))
+        kept: Any = SimpleNamespace(law=law, ground=keeping)
+        back = _back_by_halves(kept, units, leaving, order, None)
+        rest = leaving[~np.isin(leaving, units.rows_of(back))]
+        assert sum(back) >= sum(last) or slices.fits(rest)
 
 
 def test_whether_it_fits_without_the_same_tasks_is_found_once(monkeypatch: Any) -> None:

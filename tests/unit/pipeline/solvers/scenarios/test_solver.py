@@ -19,6 +19,7 @@ from pipeline.solvers.scenarios.accumulating import Scenario, accumulated
 from pipeline.solvers.scenarios.asking import asked_for
 from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.law import Law
+from pipeline.solvers.scenarios.moves.trying import WorkingScenario, outcome
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import units_of
 from tests.support.builders import Gang, Task, cluster, gang
@@ -221,3 +222,19 @@ def test_each_refusal_is_paid_from_the_budget() -> None:
     assert found is not None
     assert found.scenario.units.first(found.count).rows.tolist() == [1, 2]
     assert accumulated(scenario, 3, Budget(0)) is None
+
+
+def test_a_gang_that_only_fits_where_its_tasks_were_kept_is_laid_out_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten tasks of two sizes take the nodes of two podgroups of three; places that were kept are said not to hold."""
+    low = [gang(8, at, gpu=1) for at in range(3)]
+    high = Gang([Task(gpu=size) for size in (2, 2, 2, 1, 1, 1, 1, 1, 1, 1)], 10, priority=1)
+    state, tried = cluster([{"gpu": 8}] * 3, [*low, high]), list[bool]()
+    first = done(asked(state))
+
+    def holds(scenario: Scenario, victims: Rows) -> WorkingScenario | None:
+        tried.append(scenario.ground.keeps)
+        return None if tried[-1] else outcome(scenario, victims)
+
+    monkeypatch.setattr("pipeline.solvers.scenarios.solver.outcome", holds)
+    assert done(asked(replace(state))) == first
+    assert (len(first[0]), tried) == (16, [True, False])

@@ -15,7 +15,7 @@ from pipeline.cluster.counted.counting import free
 from pipeline.kernels import inlined, kernel, linked, writing
 from pipeline.placement.layout.packing import placed_classes
 from pipeline.placement.layout.regions_of_parts import may_hold_all, offer
-from pipeline.placement.layout.room_left import RoomLeft
+from pipeline.placement.layout.room_left import RoomLeft, go_on_cards
 from pipeline.placement.layout.settled_groups import OWN, AskedPlaces, GroupTree, settled_with_regions
 
 #: Places were found; none were, though there may be some; there are none.
@@ -50,7 +50,7 @@ class KeptPlaces(NamedTuple):
     used: Longs
 
 
-@kernel
+@linked
 def _columns(asked: AskedPlaces) -> Longs:
     """See ``KeptPlaces.column``."""
     nodes = asked.usable.shape[1]
@@ -64,11 +64,13 @@ def _columns(asked: AskedPlaces) -> Longs:
     return column
 
 
+@kernel
 def no_places(asked: AskedPlaces) -> KeptPlaces:
     """No places yet."""
     column, (shapes, resources) = _columns(asked), asked.room.request.shape
-    levels, nodes = column.shape
-    groups, rows, widest = len(asked.tree.own), asked.regions.amount.shape[1], int(column.max(initial=0)) + 1
+    (levels, nodes), groups, rows, widest = column.shape, len(asked.tree.own), asked.regions.amount.shape[1], 1
+    for level in range(levels):
+        widest = max(widest, column[level].max() + 1)
     return KeptPlaces(
         np.zeros(1, np.int64), column,
         np.zeros((levels, rows, widest), np.int64), np.zeros((levels, rows, nodes), np.int64),
@@ -79,13 +81,18 @@ def no_places(asked: AskedPlaces) -> KeptPlaces:
 
 @writing("kept")
 def find_places(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
-    """Look for places of all tasks in the ``room`` int64[n, R] of the nodes; those that are found are kept.
+    """Look for places of all tasks in the ``room`` of the nodes; those that are found are kept.
 
     They are the same whatever was kept before, unless only what was kept is found.
+
+    Parameters
+    ----------
+    room: int64[n, R]
+        Where tasks ask for parts of cards, int64[n, R + 1 + D]: what all cards of a node have follows, then each card.
     """
     count_offers(asked, kept, room)
-    if not (_may_be_held(asked, kept) and _laid_out(asked, kept, room)) and kept.found[0]:
-        kept.found[0] = 1 - _are_short(np.arange(len(room)), kept, room)
+    if not (may_be_held(asked, kept) and _laid_out(asked, kept, room)) and kept.found[0]:
+        kept.found[0] = 1 - _are_short(np.arange(len(room)), asked, kept, room)
     return bool(kept.found[0] == 1)
 
 
@@ -100,9 +107,9 @@ def find_places_without(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room:
     FOUND, MISSED, or THERE_ARE_NONE, if not even in less room.
     """
     offer_again(nodes, asked, kept, room)
-    if kept.found[0] == 1 and not _are_short(nodes, kept, room):
+    if kept.found[0] == 1 and not _are_short(nodes, asked, kept, room):
         return FOUND
-    if not _may_be_held(asked, kept):
+    if not may_be_held(asked, kept):
         return THERE_ARE_NONE
     found = (kept.found[0] == 1 and _put_right(nodes, asked, kept, room)) or _laid_out(asked, kept, room)
     return FOUND if found else MISSED
@@ -139,7 +146,7 @@ def offer_again(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) 
 
 
 @inlined
-def _may_be_held(asked: AskedPlaces, kept: KeptPlaces) -> bool:
+def may_be_held(asked: AskedPlaces, kept: KeptPlaces) -> bool:
     """Whether regions have enough for all parts; if not, some part finds none."""
     return len(kept.have) == 0 or may_hold_all(asked.regions, kept.have)
 
@@ -148,19 +155,22 @@ def _may_be_held(asked: AskedPlaces, kept: KeptPlaces) -> bool:
 
 
 @inlined
-def _is_short(n: int, kept: KeptPlaces, room: Longs) -> bool:
+def _is_short(n: int, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
     """Whether a node has too little room for the tasks that go there."""
-    short = False
-    for r in range(kept.used.shape[1]):
+    short, resources = False, kept.used.shape[1]
+    for r in range(resources):
         short |= kept.used[n, r] > 0 and kept.used[n, r] > room[n, r]
-    return short
+    if short or len(asked.room.carded) == 0:
+        return short
+    held = kept.taken[:, :, n].sum(axis=0)
+    return not go_on_cards(held, asked.room.on_card, asked.room.carded, room[n, resources + 1 :].copy())
 
 
 @inlined
-def _are_short(nodes: Rows, kept: KeptPlaces, room: Longs) -> bool:
+def _are_short(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
     short = False
     for n in nodes:
-        short |= _is_short(n, kept, room)
+        short |= _is_short(n, asked, kept, room)
     return short
 
 
@@ -174,14 +184,19 @@ def _take(group: int, kind: int, n: int, many: int, asked: AskedPlaces, kept: Ke
 
 @linked
 def _put_right(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
-    """Move the tasks of those of some nodes that have too little room; if one finds no place, nothing changes."""
+    """Move the tasks of those of some nodes that have too little room; if one finds no place, nothing changes.
+
+    Tasks with parts of cards are never moved alone.
+    """
+    if len(asked.room.carded) > 0:
+        return False
     (groups, kinds, _), resources = kept.taken.shape, kept.used.shape[1]
     lifted, most = np.zeros((groups, kinds), np.int64), 0
     for n in nodes:
         most += kept.taken[:, :, n].sum()
     moved, many = np.empty((2 * most, 4), np.int64), 0
     for n in nodes:
-        if not _is_short(n, kept, room):
+        if not _is_short(n, asked, kept, room):
             continue
         for group in range(groups):
             for kind in range(kinds):
@@ -213,7 +228,7 @@ def _put_right(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -
 def _laid_out(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
     """Lay out all tasks; without success nothing changes."""
     nodes, kinds, request = len(room), len(asked.usable), asked.room.request
-    left = room[:, : request.shape[1]].copy()
+    left, cards = room[:, : request.shape[1]].copy(), room[:, request.shape[1] + 1 :].copy()
     size = _shares(request, left)
     there = RoomLeft(
         request=request,
@@ -222,10 +237,10 @@ def _laid_out(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
         carded=asked.room.carded,
         conflict=asked.room.conflict,
         domains=asked.room.domains,
-        cards=np.zeros((nodes, 0), np.int64),
+        cards=cards,
         left=left,
         usable=asked.usable.copy(),
-        cards_left=np.zeros((nodes, 0), np.int64),
+        cards_left=cards.copy(),
         held=np.zeros((nodes, kinds), np.int64),
         slots=np.zeros((kinds, nodes), np.int64),
     )

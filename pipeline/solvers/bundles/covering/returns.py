@@ -4,10 +4,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.kernels import inlined, writing
-from pipeline.placement.layout.settled_groups import AskedPlaces
-from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
-from pipeline.solvers.bundles.covering.cover import move, try_return
-from pipeline.solvers.bundles.covering.placing.kept_places import (
+from pipeline.placement.layout.kept_places import (
     FOUND,
     THERE_ARE_NONE,
     KeptPlaces,
@@ -16,6 +13,9 @@ from pipeline.solvers.bundles.covering.placing.kept_places import (
     find_places_without,
     offer_again,
 )
+from pipeline.placement.layout.settled_groups import AskedPlaces
+from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
+from pipeline.solvers.bundles.covering.cover import move, try_return
 
 
 @inlined
