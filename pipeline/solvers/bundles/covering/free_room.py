@@ -12,7 +12,7 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, frozen
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.keeping import cached_property
-from pipeline.placement.layout.kept_places import KeptPlaces, find_places, no_places
+from pipeline.placement.kept_places import KeptPlaces, find_places, no_places
 from pipeline.placement.layout.packing import node_slots, place_classes
 from pipeline.placement.layout.region_slots import NO_REGIONS, PartsInRegions, RegionSlots, slots_by_region
 from pipeline.placement.layout.settled_groups import AskedPlaces

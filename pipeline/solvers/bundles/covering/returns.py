@@ -4,7 +4,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.kernels import inlined, writing
-from pipeline.placement.layout.kept_places import (
+from pipeline.placement.kept_places import (
     FOUND,
     THERE_ARE_NONE,
     KeptPlaces,

@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.kernels import inlined, kernel, writing
-from pipeline.placement.layout.kept_places import (
+from pipeline.placement.kept_places import (
     FOUND,
     KeptPlaces,
     count_offers,
