@@ -4,7 +4,7 @@ It is a value, so nothing is undone: a statement that does not commit was never 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -45,10 +45,10 @@ class Statement:
     nominated: Rows
     nominated_node: Rows
     nominated_card: Rows
-    bound: Rows
-    bound_node: Rows
-    bound_card: Rows
-    admitted: Rows
+    bound: Rows = field(default_factory=lambda: NO_ROWS)
+    bound_node: Rows = field(default_factory=lambda: NO_ROWS)
+    bound_card: Rows = field(default_factory=lambda: NO_ROWS)
+    admitted: Rows = field(default_factory=lambda: NO_ROWS)
 
     @property
     def empty(self) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.evicting.lawful_in_turn import lawful_in_turn
 from pipeline.actions.evicting.victims_of_each import victims_of_each
-from pipeline.cluster.arrays import NO_ROWS, NONE, Longs, Rows, sealed
+from pipeline.cluster.arrays import NONE, Longs, Rows, sealed
 from pipeline.cluster.orders import first_of
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.anti_affinity import concerns
@@ -68,10 +68,6 @@ def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
             nominated=every[begin:end],
             nominated_node=nodes[begin:end],
             nominated_card=cardless[begin:end],
-            bound=NO_ROWS,
-            bound_node=NO_ROWS,
-            bound_card=NO_ROWS,
-            admitted=NO_ROWS,
         )
         for row, (first, last), (begin, end) in spans
     ]
