@@ -196,19 +196,9 @@ def _refusal(attempt: Attempt, host: Host, need: Need) -> Reason | None:
 
 
 def search_of(attempt: Attempt, host: Host, need: Need) -> BundleSearch:
-    """The input of the selection in each domain, for one way to make up the minimum.
-
-    Preempt ranks priority before efficiency; reclaim ranks queue fairness before and priority after it (3.5).
-    """
-    groups, policy = attempt.snapshot.podgroups, attempt.policy
-    allowed, preemptor = host.allowed(need.shapes), _preemptor(attempt, need)
-    preempts, nothing = attempt.purpose is Purpose.PREEMPT, np.zeros(len(groups), np.int64)
-    if preempts:
-        before, after, queue_rank = groups.priority.astype(np.int64), -host.job_rank, nothing
-    else:
-        before = host.victim_queue_rank(int(groups.queue[attempt.podgroups[0]]))[groups.queue]
-        # Counted from the end, the order numbers all podgroups from 0 on: that is sorted in half the time.
-        after, queue_rank = total_rank(groups.priority, len(groups) - 1 - host.job_rank), before
+    """The input of the selection in each domain, for one way to make up the minimum."""
+    policy, preemptor, allowed = attempt.policy, _preemptor(attempt, need), host.allowed(need.shapes)
+    before, after, queue_rank = _ranks(attempt, host)
     candidate, lost = host.candidates(preemptor), lost_work(attempt.snapshot, attempt.now)
     counted = _counted(attempt, host, preemptor, candidate)
     quota, budgets = counted or (no_quota(), NO_BUDGETS)
@@ -225,20 +215,39 @@ def search_of(attempt: Attempt, host: Host, need: Need) -> BundleSearch:
         if counted is None or quota.counted or len(budgets)
         else None,
         validate_set=lambda rows: host.validate_set(preemptor, rows),
-        rules=Rules(
-            allow_whole=policy.allow_whole_bundle,
-            cluster_wide=policy.whole_gangs_everywhere,
-            asks_in_order=counted is None,
-            keep_order=not policy.cheapest_set,
-            by_priority=preempts,
-            efficiency_step=policy.efficiency_step,
-            tolerance=0.0 if preempts else policy.efficiency_step,
-        ),
+        rules=_rules(attempt, asks_in_order=counted is None),
         by_node=policy.cheapest_set and takes_whole_nodes(attempt.snapshot, need, allowed),
         effort=EFFORT if policy.polish else 0,
         quota=quota,
         budgets=budgets,
         limits=lambda: limits_of(host, preemptor.podgroups[0]),
+    )
+
+
+def _ranks(attempt: Attempt, host: Host) -> tuple[Longs, Longs, Longs]:
+    """int64[G] each: the ranks of podgroups before and after efficiency, and of their queues.
+
+    Preempt ranks priority before efficiency; reclaim ranks queue fairness before and priority after it (3.5).
+    """
+    groups = attempt.snapshot.podgroups
+    if attempt.purpose is Purpose.PREEMPT:
+        return groups.priority.astype(np.int64), -host.job_rank, np.zeros(len(groups), np.int64)
+    before = host.victim_queue_rank(int(groups.queue[attempt.podgroups[0]]))[groups.queue]
+    # Counted from the end, the order numbers all podgroups from 0 on: that is sorted in half the time.
+    return before, total_rank(groups.priority, len(groups) - 1 - host.job_rank), before
+
+
+def _rules(attempt: Attempt, *, asks_in_order: bool) -> Rules:
+    """The switches of the search, as the policy and the purpose say."""
+    policy, preempts = attempt.policy, attempt.purpose is Purpose.PREEMPT
+    return Rules(
+        allow_whole=policy.allow_whole_bundle,
+        cluster_wide=policy.whole_gangs_everywhere,
+        asks_in_order=asks_in_order,
+        keep_order=not policy.cheapest_set,
+        by_priority=preempts,
+        efficiency_step=policy.efficiency_step,
+        tolerance=0.0 if preempts else policy.efficiency_step,
     )
 
 
