@@ -1,6 +1,7 @@
 """The columns of a search at its beginning, and those of a kind of tasks when its first task is searched for."""
 
 from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 
@@ -152,8 +153,7 @@ def kind_of(
     shape, queue = int(snapshot.tasks.shape[task]), int(snapshot.queue_of(np.array([task]))[0])
     counted, bound = quota or task_quota(), limits or _no_limits()
     closed = limits is not None and bool(limits.closed[queue])  # it may take nothing, whatever goes
-    rows, many, terms = releasable(host, task, rule), np.zeros(5, np.int64), host.score_terms()
-    many[FOLLOWED] = NONE
+    rows, terms = releasable(host, task, rule), host.score_terms()
     follows = rule.purpose is Purpose.RECLAIM and limits is not None
     losing = host.losing_order(queue) if follows else None
     return TaskKind(
@@ -176,19 +176,23 @@ def kind_of(
         parent=frozen(bound.parent, np.int32),
         ceiling=frozen(bound.ceiling, np.int64),
         above=np.array([] if limits is None else chain(bound.parent, queue), np.int64),
-        fits=np.zeros(nodes, np.uint8),
-        hopeful=np.zeros(nodes, bool),
         withheld=withheld.of(host, task, rule),
         sets=withheld.sets,
         terms=summed([], snapshot.shapes.request.shape[1]) if terms is None else terms,
         told=terms is not None,
-        score=np.zeros(nodes),
-        scored=np.zeros(nodes, bool),
-        order=np.empty(nodes, np.int64),
-        region=np.zeros(2, np.int64),
-        unscored=np.empty(nodes + decisions, np.int64),
         releasable=rows,
         released_from=snapshot.tasks.nominated[rows].astype(np.int64),
         **repulsion_of_kind(snapshot, task)._asdict(),
-        many=many,
+        **_unsearched(nodes, decisions),
     )
+
+
+def _unsearched(nodes: int, decisions: int) -> dict[str, Any]:
+    """The columns of a kind that the search fills in, as they are before it has looked at any node."""
+    many = np.zeros(5, np.int64)
+    many[FOLLOWED] = NONE
+    return {
+        "fits": np.zeros(nodes, np.uint8), "hopeful": np.zeros(nodes, bool), "score": np.zeros(nodes),
+        "scored": np.zeros(nodes, bool), "order": np.empty(nodes, np.int64), "region": np.zeros(2, np.int64),
+        "unscored": np.empty(nodes + decisions, np.int64), "many": many,
+    }  # fmt: skip
