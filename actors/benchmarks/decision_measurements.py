@@ -33,7 +33,7 @@ from pipeline.cluster.updates.events import Changes
 from pipeline.cluster.updates.fold import fold
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan
-from pipeline.placement.layout.gang_allocation import allocate as place
+from pipeline.placement.layout.by_score.gang_allocation import allocate as place
 from pipeline.placement.need import need_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context

@@ -8,8 +8,8 @@ from pipeline.cluster.rules.gang_groups import gang_groups
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.statement import statement
+from pipeline.placement.layout.by_score.scored import ScoredPlacement
 from pipeline.placement.layout.parts import tasks_of_part
-from pipeline.placement.layout.scored import ScoredPlacement
 from pipeline.placement.serving_order import in_order
 from pipeline.plugins.host import Host
 

@@ -14,7 +14,7 @@ from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
 from pipeline.errors import PolicyRefused
-from pipeline.placement.layout.gang_allocation import allocate as by_score
+from pipeline.placement.layout.by_score.gang_allocation import allocate as by_score
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint, Policy, Purpose

@@ -12,8 +12,8 @@ from actors.configuration.profiles import load_profile
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.statement import Statement
-from pipeline.placement.layout import gang_allocation
-from pipeline.placement.layout.settled_parts import Floor
+from pipeline.placement.layout.by_score import gang_allocation
+from pipeline.placement.layout.by_score.settled_parts import Floor
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.records import replace

@@ -11,7 +11,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.domains import required_domains
 from pipeline.placement.feasibility import feasible
-from pipeline.placement.layout import gang_allocation
+from pipeline.placement.layout.by_score import gang_allocation
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.records import replace

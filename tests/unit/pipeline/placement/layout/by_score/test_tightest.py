@@ -8,7 +8,7 @@ import pytest
 from actors.configuration.profiles import load_profile
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.placement.layout.gang_allocation import allocate
+from pipeline.placement.layout.by_score.gang_allocation import allocate
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from tests.support.placing import BLOCK, RACK, Work, placed

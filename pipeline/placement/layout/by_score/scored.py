@@ -16,7 +16,7 @@ from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, not_yet, of_single_nodes
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
-from pipeline.placement.layout.alike import DEEPEST, NodeLevels, dealt_cards, placed_in_turn
+from pipeline.placement.layout.by_score.alike import DEEPEST, NodeLevels, dealt_cards, placed_in_turn
 from pipeline.plugins.host import Host
 
 

@@ -9,10 +9,10 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
+from pipeline.placement.layout.by_score.scored import ScoredPlacement
+from pipeline.placement.layout.by_score.tightest import closeness, places, regions
 from pipeline.placement.layout.parts import domain_around, lacking_in, nodes_of
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, may_find_regions
-from pipeline.placement.layout.scored import ScoredPlacement
-from pipeline.placement.layout.tightest import closeness, places, regions
 from pipeline.placement.need import Need, Part
 from pipeline.records import replace
 

@@ -15,8 +15,8 @@ from pipeline.cluster.arrays import NONE, frozen, with_rows
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import SUCCEEDED, TERMINATING
-from pipeline.placement.layout.alike import placed_in_turn
-from pipeline.placement.layout.scored import ScoredPlacement
+from pipeline.placement.layout.by_score.alike import placed_in_turn
+from pipeline.placement.layout.by_score.scored import ScoredPlacement
 from pipeline.propose import host_of
 from pipeline.records import replace
 from tests.support.repelling import repelling_itself

@@ -19,10 +19,10 @@ from pipeline.cluster.topology import ROOT
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.compositions import compositions
 from pipeline.placement.domains import domains_of
+from pipeline.placement.layout.by_score.scored import Laid, ScoredPlacement
+from pipeline.placement.layout.by_score.settled_parts import Floor
 from pipeline.placement.layout.parts import least_of_parts
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions
-from pipeline.placement.layout.scored import Laid, ScoredPlacement
-from pipeline.placement.layout.settled_parts import Floor
 from pipeline.placement.need import Need, need_of, without_shapes
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose

@@ -8,8 +8,8 @@ import pytest
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.tables import TERMINATING
 from pipeline.cluster.what_if import WhatIf
-from pipeline.placement.layout import gang_allocation
-from pipeline.placement.layout.gang_allocation import allocate
+from pipeline.placement.layout.by_score import gang_allocation
+from pipeline.placement.layout.by_score.gang_allocation import allocate
 from tests.support.asking import DEFAULT, VOLCANO, host_on, with_quota
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.gathering import Outcome, cluster_file, waiting

@@ -1,0 +1,1 @@
+"""Placing without evictions: each task on the node that scores best, in the domain that scores best."""
