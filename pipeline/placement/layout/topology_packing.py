@@ -13,23 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Ids, Longs, Rows, frozen, sealed
+from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Ids, Longs, Rows, sealed
 from pipeline.cluster.cards import freed_on_cards
 from pipeline.cluster.rules.anti_affinity import Denials, Exclusions, concerns, denials, exclusions
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.topology import Topology
 from pipeline.keeping import cached_property
 from pipeline.placement.layout.one_by_one import few_enough, one_by_one
 from pipeline.placement.layout.outline import Outline, Slice
 from pipeline.placement.layout.packing import place_classes
-from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each, in_order
+from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each
+from pipeline.placement.layout.parts_in_regions import nodes_in_regions
 from pipeline.placement.layout.region_slots import TRIALS_A_PART
-from pipeline.placement.layout.regions_of_parts import (
-    NOT_ASKED,
-    AskedOfRegions,
-    may_find_regions,
-    placed_in_regions,
-)
+from pipeline.placement.layout.regions_of_parts import NOT_ASKED, AskedOfRegions, may_find_regions
 from pipeline.placement.layout.room_left import AskedOfRoom, RoomLeft, asked_of_room, room_left, share
 from pipeline.placement.layout.settled_groups import AskedPlaces, settled
 from pipeline.placement.need import Need
@@ -227,7 +222,7 @@ class Packing:
                 taken = place_classes(need.request, need.count, self.allowed, room)[0]
                 return partial(np.arange(start, stop).repeat, taken) if taken.sum() == need.minimum else None
             group, topology = outline.group, self.snapshot.topology
-            found = _in_regions(need, outline.groups, group, self.allowed, room, start, topology)
+            found = nodes_in_regions(need, outline.groups, group, self.allowed, room, start, topology)
             if found is not None or not few_enough(need.minimum, stop - start):
                 return found.copy if found is not None else None
         of_room = share(self._asked_of_room.request, room)
@@ -291,26 +286,3 @@ class Packing:
             free = snapshot.card_room.future[self.start : self.stop].copy()
             freed_on_cards(snapshot.tasks, snapshot.shapes, leaving, self.start, free)
         return room_left(self._asked_of_room, usable, room, free, of_room)
-
-
-def _in_regions(
-    need: Need, groups: list[Group], group: Rows, allowed: Bools, room: Longs, start: int, topology: Topology
-) -> Rows | None:
-    """The nodes of tasks that are alike, in groups that require one level: see ``placed_in_regions``."""
-    regions = topology.at_level(groups[1].required)
-    regions = regions[(topology.start[regions] >= start) & (topology.stop[regions] <= start + len(room))]
-    regions = in_order(topology, regions)
-    size = np.bincount(group, minlength=len(groups))
-    order = (-size[1:]).argsort(kind="stable")
-    # Memory of one layout and type, so that one compiled specialisation serves all calls.
-    taken = placed_in_regions(
-        frozen(need.request, np.int64), frozen(allowed, np.bool_), frozen(room, np.int64),
-        frozen(size[1:][order], np.int32), int(size[0]), frozen(topology.start[regions] - start, np.int64),
-        frozen(topology.stop[regions] - start, np.int64),
-    )  # fmt: skip
-    if len(taken) == 0:
-        return None
-    nodes, each = np.empty(need.minimum, np.int64), np.arange(start, start + len(room))
-    for row, g in enumerate([*(order + 1).tolist(), 0]):
-        nodes[group == g] = each.repeat(taken[row])
-    return nodes

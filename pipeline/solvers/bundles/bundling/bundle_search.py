@@ -15,14 +15,9 @@ from pipeline.decision.headroom import LineLimits
 from pipeline.decision.price import in_units, needed_by
 from pipeline.keeping import Keeping, cached_property
 from pipeline.kernels import in_halves, writing
+from pipeline.placement.layout.parts_in_regions import parts_in_regions
 from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions
-from pipeline.placement.layout.regions_of_parts import (
-    AskedOfRegions,
-    asked_of_one_region,
-    asked_of_regions,
-    parts_in_regions,
-    scarcest,
-)
+from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_one_region, asked_of_regions, scarcest
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.budget_columns import Covered, covered_by, quota_with, with_budgets
 from pipeline.solvers.bundles.bundling.card_columns import asks_for_cards, cards_scarcer, with_cards

@@ -15,8 +15,8 @@ from pipeline.cluster.rules.anti_affinity import (
     spares_other_nodes,
 )
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.layout.parts_in_regions import apart_in_regions
 from pipeline.placement.layout.region_slots import PartsInRegions
-from pipeline.placement.layout.regions_of_parts import apart_in_regions
 from pipeline.placement.need import Need
 from pipeline.solvers.bundles.bundling.room_columns import Closing
 

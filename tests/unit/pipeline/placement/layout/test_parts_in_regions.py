@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.rules.constraints import allowed
+from pipeline.placement.layout import parts_in_regions as in_regions
 from pipeline.placement.layout import region_slots as counted
-from pipeline.placement.layout import regions_of_parts, topology_packing
+from pipeline.placement.layout import topology_packing
 from pipeline.placement.layout.parts import regions_at
+from pipeline.placement.layout.parts_in_regions import parts_in_regions
 from pipeline.placement.layout.region_slots import PartsInRegions
-from pipeline.placement.layout.regions_of_parts import parts_in_regions
 from pipeline.placement.need import need_of
 from tests.support.placing import BLOCK, NOWHERE, RACK, Work, apart, placed
 from tests.support.twins import uncompiled
@@ -72,7 +73,7 @@ def test_parts_of_up_to_eight_tasks_together_fit_if_and_only_if_there_is_a_way(s
 
 
 def test_tasks_that_must_not_share_a_region_are_parts_of_one_each_at_most_one_in_each():
-    found = regions_of_parts.apart_in_regions(3, np.array([7, 7, 4, 4, 9]))
+    found = in_regions.apart_in_regions(3, np.array([7, 7, 4, 4, 9]))
     assert found is not None
     assert (found.size.tolist(), found.region.tolist()) == ([1, 1, 1], [0, 0, 1, 1, 2])
     with uncompiled():
@@ -86,7 +87,7 @@ def test_tasks_that_must_not_share_a_region_are_parts_of_one_each_at_most_one_in
 
 @pytest.mark.parametrize("domains", [[0, 1, 0], [0, NONE, 1], [NONE, NONE, NONE]])
 def test_domains_that_are_no_slices_of_all_nodes_are_no_regions(domains):
-    assert regions_of_parts.apart_in_regions(2, np.array(domains)) is None
+    assert in_regions.apart_in_regions(2, np.array(domains)) is None
 
 
 @given(sizes, many_slots, st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, 5)), max_size=6))
@@ -135,10 +136,10 @@ def test_the_compiled_kernels_and_their_plain_twins_agree(size, cores, rest):
     request, open_to, room = np.array([[1]]), np.ones((1, NODES), bool), np.array(cores)[:, None]
     asked = request, open_to, room, np.array(size, np.int32), rest, edges[:-1], edges[1:]
     parts = parts_of(size)
-    placing = regions_of_parts.placed_in_regions(*asked)
+    placing = in_regions.placed_in_regions(*asked)
     slots = counted.slots_by_region(parts, 0, NODES, room[:, 0].copy())
     with uncompiled():
-        assert regions_of_parts.placed_in_regions(*asked).tolist() == placing.tolist()
+        assert in_regions.placed_in_regions(*asked).tolist() == placing.tolist()
         again = counted.slots_by_region(parts, 0, NODES, room[:, 0].copy())
     assert [np.asarray(one).tolist() for one in again] == [np.asarray(one).tolist() for one in slots]
 
