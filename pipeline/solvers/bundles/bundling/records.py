@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs, Rows, sizes
 from pipeline.cluster.rules.sparing import Quota
-from pipeline.placement.layout.region_slots import PartsInRegions, RegionSlots
+from pipeline.placement.layout.region_slots import PartsInRegions
 
 #: In preempt the leading level of a price is this and the highest level of podgroups that break; where none breaks, it
 #: is the highest level of those that lose surplus.
@@ -266,43 +266,6 @@ class Units(NamedTuple):
     bundle: Rows
 
 
-class Ground(NamedTuple):
-    """A slice of nodes while victims are tried; the last four columns change in place.
-
-    Attributes
-    ----------
-    first
-        The slice begins at this node.
-    node, shape: int32[M]
-        Of the tasks, by entry.
-    held: int64[shapes, R]
-        What a task of each shape holds.
-    request: int64[S, R]
-    wanted: int64[S]
-    allowed: bool[S, N]
-        For each shape of the need: what a task asks for, how many tasks, the nodes open to them.
-    room: int64[n, R]
-    slots: int64[S, n]
-        Per node, at most ``wanted``.
-    total: int64[S]
-        Their sums.
-    by_region
-        The same where parts of the need go into one region each.
-    """
-
-    first: int
-    node: Ids
-    shape: Ids
-    held: Longs
-    request: Longs
-    wanted: Longs
-    allowed: Bools
-    room: Longs
-    slots: Longs
-    total: Longs
-    by_region: RegionSlots
-
-
 class Cost(NamedTuple):
     """What some victims cost, field by field as in ``Price``.
 
@@ -324,19 +287,6 @@ class Cost(NamedTuple):
     highest_priority: int
     victims: int
     gangs_broken: int
-
-
-class Outcome(NamedTuple):
-    """The victims of one domain: bundles, their units, which of these returned, and the cost of the others.
-
-    If they do not make room (not ``found``), the other fields mean nothing.
-    """
-
-    found: bool
-    bundles: Bundles
-    units: Units
-    returned: Bools
-    cost: Cost
 
 
 class Site(NamedTuple):

@@ -11,8 +11,9 @@ from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.kernels import inlined, kernel, linked, writing
 from pipeline.placement.layout.packing import node_slots, slots_less, slots_more
 from pipeline.placement.layout.region_slots import add_slots, parts_fit, region_slots
-from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Ground, Groups, Rules, Site, Terms, Units
+from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Groups, Rules, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
+from pipeline.solvers.bundles.covering.ground import Ground
 
 
 @linked

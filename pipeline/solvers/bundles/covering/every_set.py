@@ -10,12 +10,13 @@ from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
-from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
+from pipeline.solvers.bundles.bundling.records import Bundles
 from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
 from pipeline.solvers.bundles.covering.cover import units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.exact import MOST, cheapest_sets
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
+from pipeline.solvers.bundles.covering.ground import Outcome
 from pipeline.solvers.bundles.covering.least import indifferent
 from pipeline.solvers.bundles.covering.sets import outcome_of_set
 

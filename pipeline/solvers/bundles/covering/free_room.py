@@ -19,8 +19,9 @@ from pipeline.placement.layout.settled_groups import AskedPlaces
 from pipeline.placement.layout.topology_packing import Packing, Packings
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
-from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
+from pipeline.solvers.bundles.bundling.records import Bundles, Units
 from pipeline.solvers.bundles.covering.cover import come_back, lead, leave, reprieve, suffices
+from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.returns import cover_places, go_again, placed_return
 
 

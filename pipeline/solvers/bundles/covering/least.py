@@ -11,10 +11,11 @@ from pipeline.kernels import inlined, kernel, linked, writing
 from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
-from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Ground, Outcome, Rules, Site, Terms, Units
+from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Rules, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.splitting import split
 from pipeline.solvers.bundles.covering.cover import ground_of, lead, reprieve, units_of
 from pipeline.solvers.bundles.covering.fairest import of_fairest
+from pipeline.solvers.bundles.covering.ground import Ground, Outcome
 from pipeline.solvers.bundles.covering.unit_class.branch_and_bound import costs_of
 from pipeline.solvers.bundles.covering.unit_class.improve import improve_class
 

@@ -14,8 +14,9 @@ from pipeline.placement.kept_places import (
     offer_again,
 )
 from pipeline.placement.layout.settled_groups import AskedPlaces
-from pipeline.solvers.bundles.bundling.records import Bundles, Ground, Units
+from pipeline.solvers.bundles.bundling.records import Bundles, Units
 from pipeline.solvers.bundles.covering.cover import move, try_return
+from pipeline.solvers.bundles.covering.ground import Ground
 
 
 @inlined

@@ -4,9 +4,10 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
 from pipeline.kernels import linked
-from pipeline.solvers.bundles.bundling.records import Ground, Site, Terms
+from pipeline.solvers.bundles.bundling.records import Site, Terms
 from pipeline.solvers.bundles.bundling.splitting import by_podgroup, levels_of, may_go_whole
 from pipeline.solvers.bundles.covering.cover import leave
+from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.local_search.pool import BLOCK_BITS, State, VictimPool, break_up, take
 
 #: How rare surplus is where all of it can be spared.

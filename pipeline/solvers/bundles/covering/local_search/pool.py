@@ -10,8 +10,8 @@ from pipeline.cluster.arrays import Bools, Counts, Floats, Longs, Rows
 from pipeline.cluster.rules.sparing import Asking, Entitled, charge, may_go
 from pipeline.decision.price import NO_PRIORITY
 from pipeline.kernels import inlined, linked
-from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import come_back, leave
+from pipeline.solvers.bundles.covering.ground import Ground
 
 #: The weight of work of a level relative to the level above, and the last level that counts.
 _LEVEL, _LAST = 1e-3, 3

@@ -8,8 +8,8 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
 from pipeline.placement.layout.packing import fits, most_on_cards, placed_classes, slots_more
 from pipeline.placement.layout.region_slots import ANY
-from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.covering.cover import enough, leave
+from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.local_search.pool import BLOCK_BITS, State, VictimPool, break_up, may_take, take
 
 #: Entries are left alone whose price would by itself be this much higher than that of the best slot.

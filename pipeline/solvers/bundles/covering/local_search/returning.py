@@ -8,9 +8,9 @@ from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
 from pipeline.decision.price import EQUAL_WORK
 from pipeline.kernels import inlined, linked
 from pipeline.placement.layout.packing import slots_at
-from pipeline.solvers.bundles.bundling.records import Ground
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.covering.cover import leave, try_return
+from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.local_search.pool import (
     State,
     VictimPool,

@@ -12,7 +12,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Ro
 from pipeline.kernels import linked, writing
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.cost import cost_of
-from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Ground, Groups, Outcome, Surplus, Units, Worth
+from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Groups, Surplus, Units, Worth
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.surplus import UNBOUND, stays_whole
 from pipeline.solvers.bundles.bundling.worth import RANK_BITS
@@ -21,6 +21,7 @@ from pipeline.solvers.bundles.covering.cover import move, try_return, units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import selected_of
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
+from pipeline.solvers.bundles.covering.ground import Ground, Outcome
 from pipeline.solvers.bundles.covering.put_right.effort import tries
 
 #: Bits of a rank by age and name in a sort key; and the lowest priority that one can hold.

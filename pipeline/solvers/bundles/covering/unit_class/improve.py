@@ -13,9 +13,10 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
-from pipeline.solvers.bundles.bundling.records import Ground, Units
+from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.covering.cover import enough, move, try_return
+from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.unit_class.branch_and_bound import (
     LEAST,
     UnitClass,
