@@ -35,29 +35,17 @@ def victims_of_each(
     """
     some = (asked > 0).any(axis=0)
     tasks, request = snapshot.tasks, np.ascontiguousarray(snapshot.shapes.request[:, some])
-    owner = tasks.podgroup[rows].astype(np.int64)
-    breaks = _breaking(snapshot, owner, rows)
-    # The tasks of a podgroup that breaks go together, all others alone.
-    _, unit = kinds_of(np.where(breaks, owner, -1 - np.arange(len(rows))))
     there = distinct(nodes)
     room = np.concatenate([snapshot.room.future_of(there), limits.room])[:, some]
+    owner = tasks.podgroup[rows].astype(np.int64)
     at = np.searchsorted(there, tasks.node[rows])
     at[(at == len(there)) | (there[np.minimum(at, len(there) - 1)] != tasks.node[rows])] = len(room)
-    by_node = np.lexsort((breaks, at))  # surplus first
     line = len(room) - limits.common[snapshot.podgroups.queue[owner]]
-    victims = _Victims(
-        here_start=np.searchsorted(at[by_node], np.arange(len(there) + 1)),
-        here=by_node,
-        unit=unit,
-        member_start=offsets(unit, int(unit.max(initial=-1)) + 1),
-        member=np.argsort(unit, kind="stable"),
-        at=at,
-        line=line,
-        held=request[tasks.shape[rows]],
-    )
+    breaks = _breaking(snapshot, owner, rows)
+    victims = _columns(len(there), at, breaks, owner, line, request[tasks.shape[rows]])
     asked, room = np.ascontiguousarray(asked[:, some]), np.ascontiguousarray(room)
     taker, within = _takers(start, np.searchsorted(there, nodes), asked, room, victims)
-    taker = taker[unit]
+    taker = taker[victims.unit]
     order = np.lexsort((rows, taker))
     return sealed(rows[order]), np.searchsorted(taker[order], np.arange(len(start))), int(within)
 
@@ -89,6 +77,23 @@ class _Victims(NamedTuple):
     at: Rows
     line: Rows
     held: Longs
+
+
+def _columns(nodes: int, at: Rows, breaks: Bools, owner: Rows, line: Rows, held: Longs) -> _Victims:
+    """The victims as columns, from what is said of each of them (V entries)."""
+    # The tasks of a podgroup that breaks go together, all others alone.
+    _, unit = kinds_of(np.where(breaks, owner, -1 - np.arange(len(at))))
+    by_node = np.lexsort((breaks, at))  # surplus first
+    return _Victims(
+        here_start=np.searchsorted(at[by_node], np.arange(nodes + 1)),
+        here=by_node,
+        unit=unit,
+        member_start=offsets(unit, int(unit.max(initial=-1)) + 1),
+        member=np.argsort(unit, kind="stable"),
+        at=at,
+        line=line,
+        held=held,
+    )
 
 
 @writing("left")
