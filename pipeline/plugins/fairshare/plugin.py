@@ -12,9 +12,11 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, all_true, in_a_row
 from pipeline.cluster.fairness.gate import QueueShares, may_reclaim
+from pipeline.cluster.orders import none_last
 from pipeline.cluster.queue_tree import is_parent, least_above, with_descendants
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import QueueLimits, never_evicted
+from pipeline.cluster.rules.reaching import minimum_of
 from pipeline.cluster.rules.requests import asking
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import OPEN, Queues
@@ -36,7 +38,6 @@ from pipeline.plugins.fairshare.order import Compared, keys_of, rank_of
 from pipeline.plugins.fairshare.outranked import by_priority, let_in_again, outranked
 from pipeline.plugins.fairshare.shares import Shares, requested, shares_of, stated
 from pipeline.plugins.fairshare.taking import columns_of, may_take_each
-from pipeline.plugins.fairshare.turn import turn_of
 from pipeline.plugins.fairshare.victim_order import across_queues
 from pipeline.plugins.plugin import Context, Follows, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting, Purpose
@@ -112,7 +113,7 @@ class FairShare(
     def _asked(self, podgroup: int) -> Floats:
         """float64[R]: what a podgroup asks for in its turn: all that its minimum lacks, else one task."""
         if podgroup not in self._asked_before:
-            self._asked_before[podgroup] = turn_of(self._snapshot, podgroup).astype(np.float64)
+            self._asked_before[podgroup] = _asked_in_turn(self._snapshot, podgroup).astype(np.float64)
         return self._asked_before[podgroup]
 
     @cached_property
@@ -208,6 +209,30 @@ class FairShare(
 def _closed(queues: Queues) -> Bools:
     """bool[Q]: queues that take nothing more: work lives in leaves, and comes to open queues."""
     return np.asarray(is_parent(queues.parent) | (queues.state != OPEN))
+
+
+def _asked_in_turn(snapshot: Snapshot, podgroup: int) -> Longs:
+    """int64[R]: requests of the tasks that its minima lack; if they lack none, of one task.
+
+    A podgroup with subgroups asks for what every one of them lacks (notes on KAI, 1.1), as far as it needs them.
+    """
+    rows = snapshot.pending(podgroup)
+    if len(rows) == 0:
+        return np.zeros(snapshot.shapes.request.shape[1], np.int64)
+    tasks = snapshot.tasks
+    index = none_last(tasks.index[rows])
+    rows = rows[np.lexsort((tasks.order[rows], tasks.created[rows], index, -tasks.priority[rows].astype(np.int64)))]
+    asked = _lacking(snapshot, podgroup, rows)
+    chosen = asked if len(asked) else rows[:1]
+    return np.asarray(snapshot.request_of(chosen).sum(axis=0))
+
+
+def _lacking(snapshot: Snapshot, podgroup: int, rows: Rows) -> Rows:
+    if snapshot.subgroup_start[podgroup] < snapshot.subgroup_start[podgroup + 1]:
+        return rows[minimum_of(snapshot, podgroup, rows)[0]]
+    have = snapshot.counts
+    missing = int(snapshot.podgroups.min_available[podgroup] - have.ready[podgroup] - have.waiting[podgroup])
+    return rows[: max(0, missing)]
 
 
 def _left(bound: Longs, held: Longs) -> Longs:
