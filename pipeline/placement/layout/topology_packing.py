@@ -53,14 +53,9 @@ class TaskKinds(NamedTuple):
 class Packings:
     """Places for one need: what is the same in every slice of nodes is worked out once, and so is each slice.
 
-    Attributes
-    ----------
-    allowed: bool[S, N]
-        Nodes that each of ``need.shapes`` may use, anti-affinity aside.
-    counted
-        Whether anti-affinity is counted as a resource in ``need`` and in the room.
-    asked
-        What parts of the need ask of regions: room that is too little is refused before it is tried. None: not known.
+    ``allowed`` bool[S, N]: nodes that each of ``need.shapes`` may use, anti-affinity aside. ``counted``: whether
+    anti-affinity is counted as a resource in ``need`` and in the room. ``asked``: what parts of the need ask of
+    regions: room that is too little is refused before it is tried. None: not known.
     """
 
     need: Need
