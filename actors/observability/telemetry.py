@@ -68,7 +68,7 @@ class Telemetry:
         self._tracer = traces.get_tracer("clearway")
         self._propagator = TraceContextTextMapPropagator()
         self.role, self.exposed = role, exposed
-        self.figures = Figures.of(metrics.get_meter("clearway"))
+        self.figures = Figures(metrics.get_meter("clearway"))
 
     @contextmanager
     def span(

@@ -79,7 +79,6 @@ class Outcome:
         result = simulate(document, cycles)
         assert result["error"] is None, result["error"]
         self.cycles = result["cycles"]
-        self.final = result["final"]
         self.fair_share = result["fair_share"]
 
     @property

@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from actors.configuration.settings import TelemetrySettings
-from actors.observability.metrics import Figures
 from actors.observability.telemetry import start
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
@@ -27,8 +26,7 @@ EXPRESSIONS = {
 def names() -> set[str]:
     """Every figure as Prometheus calls it, each recorded once."""
     telemetry = start(TelemetrySettings(), "test")
-    for name in Figures.__dataclass_fields__:
-        instrument = getattr(telemetry.figures, name)
+    for instrument in vars(telemetry.figures).values():
         for record in ("set", "add", "record"):
             if hasattr(instrument, record):
                 getattr(instrument, record)(1)

@@ -27,10 +27,9 @@ class Store:
     gone = False
 
     def __init__(self) -> None:
-        self.published = self.fetched = 0
+        self.fetched = 0
 
     def publish(self, snapshot: Snapshot) -> Any:
-        self.published += 1
         return snapshot
 
     def fetch(self, reference: Snapshot, limit_s: float) -> Snapshot:
