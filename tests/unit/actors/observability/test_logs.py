@@ -24,6 +24,16 @@ def logger() -> Iterator[logging.Logger]:
     made.handlers.clear()
 
 
+@pytest.fixture
+def restored() -> Iterator[None]:
+    """The log of this process is as it was once the test has written one of its own."""
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = before
+    root.setLevel(level)
+
+
 def test_each_line_is_given_once_to_who_asks_in_order(logger: logging.Logger) -> None:
     kept = KeptLines("ingestor")
     logger.addHandler(kept)
@@ -101,23 +111,18 @@ def test_what_is_below_the_level_is_not_written(logger: logging.Logger) -> None:
     assert [line.split(" ", 1)[1] for line in out.getvalue().splitlines()] == ["run ERROR own"]
 
 
+@pytest.mark.usefixtures("restored")
 def test_what_a_rehearsal_logs_is_not_said_and_what_others_log_meanwhile_is() -> None:
-    out = io.StringIO()
-    handler = write_log("run", "demo", "text", "info", out)
-    log = logging.getLogger("actors.commit")
-    try:
-        with unsaid():
-            log.warning("preempt for nothing real")
-            other = threading.Thread(target=log.warning, args=("preempt for the fleet",))
-            other.start()
-            other.join()
-        log.warning("afterwards")
-    finally:
-        logging.getLogger().removeHandler(handler)
-    assert [line.split("WARNING ")[1] for line in out.getvalue().splitlines()] == [
-        "preempt for the fleet",
-        "afterwards",
-    ]
+    out, log = io.StringIO(), logging.getLogger("actors.commit")
+    write_log("run", "demo", "text", "info", out)
+    with unsaid():
+        log.warning("preempt for nothing real")
+        other = threading.Thread(target=log.warning, args=("preempt for the fleet",))
+        other.start()
+        other.join()
+    log.warning("afterwards")
+    said = [line.split("WARNING ")[1] for line in out.getvalue().splitlines()]
+    assert said == ["preempt for the fleet", "afterwards"]
 
 
 def test_what_opentelemetry_complains_of_is_written_once_a_minute() -> None:
@@ -136,19 +141,15 @@ def test_what_opentelemetry_complains_of_is_written_once_a_minute() -> None:
     assert passed(ours, 171.0)
 
 
+@pytest.mark.usefixtures("restored")
 def test_both_ways_to_log_leave_out_what_opentelemetry_repeats() -> None:
-    out, root = io.StringIO(), logging.getLogger()
-    before, level = root.handlers[:], root.level
-    try:
-        write_log("run", "prod", "text", "info", out)
-        for _ in range(3):
-            logging.getLogger("opentelemetry.exporter.test").error("away")
-        kept = keep_log("ingestor", "info")
-        for _ in range(3):
-            logging.getLogger("opentelemetry.exporter.test").error("away")
-    finally:
-        root.handlers[:] = before
-        root.setLevel(level)
+    out = io.StringIO()
+    write_log("run", "prod", "text", "info", out)
+    for _ in range(3):
+        logging.getLogger("opentelemetry.exporter.test").error("away")
+    kept = keep_log("ingestor", "info")
+    for _ in range(3):
+        logging.getLogger("opentelemetry.exporter.test").error("away")
     assert out.getvalue().count("away") == 1
     assert [line.message for line in kept.since(0)[1]] == ["away"]
 
