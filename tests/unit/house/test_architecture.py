@@ -63,12 +63,15 @@ def test_every_path_that_a_page_names_is_there(page: Path) -> None:
     assert [path for path in paths if not any(ROOT.glob(path.rstrip("/")))] == []
 
 
-def test_a_decision_names_the_later_ones_that_replace_change_or_complete_it() -> None:
+def test_a_decision_names_those_that_replace_change_or_complete_it_and_the_list_says_which_are_replaced() -> None:
     heads = {
         int(path.name[:4]): re.sub(r"\(.*?\)", "", path.read_text().partition("\n**")[0])
         for path in (ROOT / "docs" / "decisions").glob("0*.md")
     }
+    index = (ROOT / "docs" / "decisions" / "README.md").read_text()
     for number, head in heads.items():
+        marked = re.search(rf"^\| \[{number}\]\(.*\(replaced by", index, re.MULTILINE) is not None
+        assert marked is ("Replaced" in head), f"{number}: the list of decisions says otherwise"
         for said in re.findall(r"(?:Replaces|replaces|Changes|Completes) ([^.;:]*)", head):
             for earlier in re.findall(r"\d+", said):
                 assert re.search(rf"\b{number}\b", heads[int(earlier)]), f"{earlier} does not name {number}"
