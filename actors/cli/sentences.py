@@ -54,9 +54,9 @@ _OBSTACLES = {
     Cause.TAINTED: "{found:g} {nodes} that could take {task} {are} tainted ({what}): tolerate it, or take it off",
     Cause.UNSELECTED: "{found:g} {nodes} that could take {task} {are} not what it selects: widen its selector",
     Cause.SIZE: "no node is large enough for {task}{amount}: split the task, or add a larger node",
-    Cause.CLUSTER: "all nodes that admit {task} hold {found:g} of its kind even without all other work, and {needed} "
-    "needed: add nodes, or lower the minimum",
-    Cause.WIDTH: "no {what} takes more than {found:g} {tasks} like {task}, and {needed} needed together: "
+    Cause.CLUSTER: "all nodes that admit {task} have room for {found:g} of its kind even without the work of others, "
+    "and {needed} needed: add nodes, or lower the minimum",
+    Cause.WIDTH: "no {what} has room for more than {found:g} {tasks} like {task}, and {needed} needed together: "
     "require a wider level, or lower the minimum",
     Cause.FREE: "all nodes together have {has} of {what} free, and {asks} is needed: moves make no more",
     Cause.SHAPES: "tasks of {found:g} shapes, {task} one of them, want the same room; there is enough for each alone: "
@@ -137,7 +137,9 @@ def condition_lines(condition: Mapping[str, Any], before: str = "  ", after: str
     """Why a podgroup is not scheduled, in numbers, with some words around; and what holds it back before any search."""
     counts = f"{condition['schedulable']} of {condition['tasks']} tasks ready"
     more = "".join(f", {condition[name]} {name}" for name in ("promised", "gated", "ending") if condition[name])
-    lacks = f"; its minimum of {condition['minimum']} lacks {condition['unready']}"
+    of_all = condition["unready"] <= max(condition["minimum"] - condition["schedulable"], 0)
+    whose = f"its minimum of {condition['minimum']} lacks" if of_all else "the minima of its roles or subgroups lack"
+    lacks = f"; {whose} {condition['unready']}"
     again = "" if condition["retried"] or condition["ending"] else "; nothing of it waits any more"
     yield f"{before}{condition['condition']} ({condition['reason']}): {counts}{more}{lacks}{again}{after}"
     yield from _obstacle_lines(condition.get("obstacles", ()))
@@ -160,7 +162,7 @@ def _obstacle_lines(obstacles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def domain_lines(why: Mapping[str, Any]) -> Iterator[str]:
     """What became of the domains."""
     if why.get("domains"):
-        yield "  domains: " + ", ".join(f"{count} {reason}" for reason, count in sorted(why["domains"].items()))
+        yield "  domains: " + ", ".join(f"{reason} ({count})" for reason, count in sorted(why["domains"].items()))
     for one in why.get("tried", ())[:NAMED]:
         yield f"    {one['domain']}: {one['reason']}{_alternative(one)}"
     tried = why.get("tried", ())

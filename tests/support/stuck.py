@@ -69,6 +69,9 @@ def stuck() -> dict[str, Document]:
     labelled = {"of_task": {"labels": {"app": "x"}}}
     parts = [{"name": "s0", "min_available": 2, "topology": {"required": "rack"}}, {"name": "s1", "min_available": 1}]
     of_parts = [task(f"want-{at}", 8 if at < 2 else 1, subgroup=f"s{at // 2}") for at in range(3)]
+    of_shapes = [task(f"want-{at}", 8 - at, subgroup=f"s{at // 2}") for at in range(3)]
+    last = [{"name": "s0", "min_available": 2}, {"name": "s1", "min_available": 1, "topology": {"required": "rack"}}]
+    of_two = [{"name": "s0", "min_available": 4}, {"name": "s1", "min_available": 2}]
     of_roles = [task("want-0", 16, role="ps"), task("want-1", 1, role="w")]
     paced = {"plugins": {"evictionbudget": {"arguments": {"in_window_of_queue": 2, "window_s": 60}}}}
     keepers = [runs(f"k{at}", f"n{at}", gpus=1, priority=99, **labelled) for at in range(2)]
@@ -111,6 +114,20 @@ def stuck() -> dict[str, Document]:
         ),
         "window": cluster(*full(), want(1), policy=paced, recent_evictions=[{"queue": "a", "at": NOW - 9, "count": 2}]),
         "never": cluster(*full(), want(1, preemption_policy="Never")),
+        "never, and a ceiling": cluster(
+            want(2, preemption_policy="Never"), queues=[_queue(capability={GPU: 8}), _queue("b")]
+        ),
+        "delay, and cordons": cluster(
+            want(1, preemption_delay=600), nodes=[node(f"n{at}", unschedulable=True) for at in range(2)]
+        ),
+        "a part that can be spared": cluster(
+            runs("high", "n0", priority=99),
+            want(3, min_available=2, min_subgroups=1, subgroups=last, tasks=of_shapes),
+            topology=RACKS,
+        ),
+        "too few of a subgroup": cluster(
+            want(3, min_available=1, min_subgroups=1, subgroups=of_two, tasks=of_parts), topology=RACKS
+        ),
         "delay": cluster(*full(), want(1, preemption_delay=600)),
         "no breaking": cluster(runs("g", "n0", "n1", min_available=2), want(1), policy={"allow_whole_bundle": False}),
     }

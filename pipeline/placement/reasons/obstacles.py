@@ -60,8 +60,8 @@ def _obstacles(asked: Question) -> Iterator[Obstacle]:
     told = {
         Reason.TOO_FEW_TASKS: lacking_tasks,
         Reason.NO_DOMAIN: _level,
-        Reason.NEVER: _never,
-        Reason.DELAY: _delay,
+        Reason.NEVER: _without_evictions,
+        Reason.DELAY: _without_evictions,
         Reason.TAKEN_AGAIN: entitlement,
     }
     if asked.reason in told:
@@ -98,6 +98,15 @@ def _level(asked: Question) -> Iterator[Obstacle]:
         level = int(groups.required_level[podgroup])
         if 0 <= level < len(levels):
             yield Obstacle(Cause.LEVEL, podgroup=podgroup, what=levels[level])
+
+
+def _without_evictions(asked: Question) -> Iterator[Obstacle]:
+    """Why it may not evict, and what keeps it from starting in room that is free."""
+    yield from _never(asked) if asked.reason is Reason.NEVER else _delay(asked)
+    of_queue = list(limits(asked))
+    yield from of_queue
+    if not of_queue and len(asked.domains):
+        yield from places(asked)
 
 
 def _never(asked: Question) -> Iterator[Obstacle]:

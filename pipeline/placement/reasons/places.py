@@ -227,11 +227,14 @@ def _bindings(asked: Question, allowed: Bools) -> Iterator[tuple[Cause, Obstacle
         wanted = float(snapshot.shapes.on_card[snapshot.tasks.shape[carded]].max())
         yield Cause.CARDS, Obstacle(Cause.CARDS, task=int(carded[0]), wanted=wanted)
     inner = [part for part in need.parts if part.subgroup != NONE or len(need.podgroups) > 1]
-    for part in [one for one in inner if one.required_level != NONE][:1]:
-        level = snapshot.vocabulary.levels[part.required_level]
-        mine = rows[need.part[: need.minimum] == need.parts.index(part)]
-        task = int(mine[0]) if len(mine) else NONE
-        yield Cause.TORN, Obstacle(Cause.TORN, podgroup=part.podgroup, task=task, what=level, wanted=len(mine))
+    for part in [one for one in inner if one.required_level != NONE]:
+        inside = need.inside[need.parts.index(part)]
+        mine = rows[inside[inside < need.minimum]]
+        if len(mine):
+            level = snapshot.vocabulary.levels[part.required_level]
+            first = int(mine[0])
+            yield Cause.TORN, Obstacle(Cause.TORN, podgroup=part.podgroup, task=first, what=level, wanted=len(mine))
+            return
 
 
 def _placed(asked: Question, allowed: Bools, *, loose: Cause | None = None) -> bool:

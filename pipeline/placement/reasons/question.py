@@ -76,6 +76,8 @@ class Question:
     @cached_property
     def may_go(self) -> Bools:
         """bool[T]: tasks of others that may be evicted as far as each can be judged alone."""
+        if self.reason in (Reason.NEVER, Reason.DELAY):
+            return sealed(np.zeros(len(self.snapshot.tasks), np.bool_))
         if not self.by_task:
             return self.host.candidates(self.preemptor)
         snapshot, groups = self.snapshot, self.snapshot.podgroups

@@ -9,7 +9,7 @@ from pipeline.cluster.rules.quota import least_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.obstacle import Cause, Obstacle
-from pipeline.placement.conditions import Condition, ConditionReason, holding
+from pipeline.placement.conditions import Condition, ConditionReason, holding, lacking_in_subgroups
 from pipeline.placement.reasons.question import Question
 from pipeline.placement.reasons.quotas import closed_queues
 from pipeline.plugins.extension_points import AdmitsJobs
@@ -24,7 +24,10 @@ def lacking_tasks(asked: Question) -> Iterator[Obstacle]:
 
 
 def lacking_of(snapshot: Snapshot, podgroup: int) -> Iterator[Obstacle]:
-    """What one podgroup lacks: tasks in all, in a role or in a subgroup; and how many of its tasks are gated."""
+    """What one podgroup lacks: tasks in all, in a role or in subgroups, and how many of its tasks are gated.
+
+    Of subgroups that need not all be whole, those are named that lack least.
+    """
     groups, counts = snapshot.podgroups, snapshot.counts
     wanted, found = int(groups.min_available[podgroup]), int(counts.valid[podgroup])
     if found < wanted:
@@ -35,11 +38,9 @@ def lacking_of(snapshot: Snapshot, podgroup: int) -> Iterator[Obstacle]:
         yield from _parts(
             snapshot, Cause.ROLE, podgroup, [(r, int(least[r]), int(valid[r])) for r in range(first, stop)]
         )
-    first, stop = snapshot.subgroup_start[podgroup : podgroup + 2].tolist()
     least, valid = snapshot.subgroups.min_available, snapshot.subgroup_counts.valid
-    yield from _parts(
-        snapshot, Cause.SUBGROUP, podgroup, [(u, int(least[u]), int(valid[u])) for u in range(first, stop)]
-    )
+    _, _, lacks = lacking_in_subgroups(snapshot, np.arange(*snapshot.subgroup_start[podgroup : podgroup + 2]), valid)
+    yield from _parts(snapshot, Cause.SUBGROUP, podgroup, [(u, int(least[u]), int(valid[u])) for u in lacks.tolist()])
     rows, tasks = snapshot.tasks_of(podgroup), snapshot.tasks
     gated = rows[tasks.gated[rows] & (tasks.status[rows] == PENDING) & (tasks.nominated[rows] == NONE)]
     if len(gated):

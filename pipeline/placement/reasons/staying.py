@@ -26,6 +26,8 @@ _SHIELDS = {
     Protects.PRIORITY: Cause.PRIORITY, Protects.CRITICAL: Cause.CRITICAL, Protects.RUNTIME: Cause.YOUNG,
     Protects.COOL_DOWN: Cause.COOLING, Protects.PACE: Cause.WINDOW,
 }  # fmt: skip
+#: Of plugins that shield tasks, those that come last, in this order: by priority, and then what passes with time.
+_LATER = (Cause.PRIORITY, Cause.YOUNG, Cause.COOLING, Cause.WINDOW)
 _SHARES = (Protects.SHARES, Protects.BRANCHES)
 _QUOTAS = {Protects.MINIMA: Cause.BREAKS, Protects.DOMINANT_SHARES: Cause.POORER}
 #: At most this many queues or budgets are named of each plugin.
@@ -118,31 +120,48 @@ class _Left:
 
 
 def _rules(asked: Question) -> Iterator[tuple[Cause, str, OfPodgroups | Bools]]:
-    """For each rule the tasks, or podgroups whose tasks, may go."""
-    snapshot = asked.snapshot
+    """For each rule the tasks, or podgroups whose tasks, may go.
+
+    What holds whatever the podgroup's priority is comes before that, and that before what passes with time.
+    """
+    snapshot, host = asked.snapshot, asked.host
     tasks, groups = snapshot.tasks, snapshot.podgroups
     same = groups.queue == asked.queue
     if asked.purpose is Purpose.RECLAIM:
         yield Cause.SAME_QUEUE, "", OfPodgroups(~same)
         yield Cause.UNRECLAIMABLE, "", OfPodgroups(snapshot.queues.reclaimable[groups.queue])
-        if not asked.host.compares_queues(asked.preemptor, asked.point):
+        if not host.compares_queues(asked.preemptor, asked.point):
             yield Cause.UNENTITLED, "", OfPodgroups(np.zeros(len(groups), np.bool_))
     elif asked.purpose is Purpose.PREEMPT:
         yield Cause.OTHER_QUEUES, "", OfPodgroups(same)
-        if not asked.by_task:  # else the plugins say
-            highest = groups.priority[list(asked.attempt.podgroups)].min()
-            yield Cause.PRIORITY, "", OfPodgroups(groups.priority < highest)
     yield Cause.UNPREEMPTIBLE, "", tasks.preemptible & groups.preemptible[tasks.podgroup]
-    for name, plugin in asked.host.named(ShieldsTasks, asked.point):
+    shields = [(_shields(plugin), name, plugin) for name, plugin in host.named(ShieldsTasks, asked.point)]
+    shields.sort(key=lambda one: _LATER.index(one[0]) if one[0] in _LATER else -1)
+    first = [one for one in shields if one[0] not in _LATER]
+    yield from _shielded(asked, first)
+    if asked.purpose is Purpose.PREEMPT and not asked.by_task:  # else the plugins say
+        highest = groups.priority[list(asked.attempt.podgroups)].min()
+        yield Cause.PRIORITY, "", OfPodgroups(groups.priority < highest)
+    yield from _shielded(asked, shields[len(first) :])
+    if len(host.context.starting):
+        may = np.ones(len(tasks), np.bool_)
+        may[host.context.starting] = False
+        yield Cause.STARTING, "", may
+
+
+def _shielded(
+    asked: Question, shields: list[tuple[Cause, str, ShieldsTasks]]
+) -> Iterator[tuple[Cause, str, OfPodgroups | Bools]]:
+    """The rules of plugins that shield tasks."""
+    for cause, name, plugin in shields:
         opinion = plugin.evictable(asked.preemptor)
         if opinion is not None and opinion is not True:
-            may = opinion if isinstance(opinion, OfPodgroups) else np.broadcast_to(opinion, len(tasks))
-            yield _SHIELDS.get(_protected(plugin), Cause.SHIELDED), name, may
-    starting = asked.host.context.starting
-    if len(starting):
-        may = np.ones(len(tasks), np.bool_)
-        may[starting] = False
-        yield Cause.STARTING, "", may
+            every = len(asked.snapshot.tasks)
+            yield cause, name, opinion if isinstance(opinion, OfPodgroups) else np.broadcast_to(opinion, every)
+
+
+def _shields(plugin: object) -> Cause:
+    return _SHIELDS.get(_protected(plugin), Cause.SHIELDED)
 
 
 def _protected(plugin: object) -> Protects:

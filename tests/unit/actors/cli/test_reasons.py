@@ -42,6 +42,10 @@ EXPECTED: dict[str, tuple[Cause, dict[str, Any]]] = {
     "not admitted": (Cause.ADMISSION, {"podgroup": "default/want", "queue": "a"}),
     "window": (Cause.WINDOW, {"queue": "a", "wanted": 2.0, "found": 2.0, "until": NOW + 51, "what": "60 s"}),
     "never": (Cause.NEVER, {"task": "default/want-0"}),
+    "never, and a ceiling": (Cause.CEILING, {"queue": "a", "wanted": 16.0, "found": 8.0}),
+    "delay, and cordons": (Cause.CORDONED, {"found": 2.0}),
+    "a part that can be spared": (Cause.SHAPES, {"task": "default/want-0", "wanted": 2.0, "found": 2.0}),
+    "too few of a subgroup": (Cause.SUBGROUP, {"task": "default/want-2", "wanted": 2.0, "found": 1.0}),
     "delay": (Cause.DELAY, {"podgroup": "default/want"}),
     "no breaking": (Cause.BREAKS, {"found": 2.0}),
 }
@@ -104,7 +108,14 @@ def test_everything_that_stands_in_the_way_is_said_as_a_sentence(name: str, prof
     text = in_words(told(name, profile))
     assert "default/want is Unschedulable" in text
     assert "{" not in text
+    assert not re.search(r"\S  |, ,", text)
     assert not re.search(r"(?<!of )\b1 (running )?(tasks|nodes|victims)", text)
+
+
+def test_a_podgroup_is_said_to_lack_what_its_subgroups_lack_at_least() -> None:
+    waits = told("too few of a subgroup", "default")["explain"]["podgroups"]["default/want"]
+    assert (waits["minimum"], waits["schedulable"], waits["unready"], len(waits["obstacles"])) == (1, 0, 2, 1)
+    assert "the minima of its roles or subgroups lack 2" in in_words(told("too few of a subgroup", "default"))
 
 
 def test_that_no_plugin_says_what_queues_are_entitled_to_is_told() -> None:

@@ -8,8 +8,9 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import FAILED, GONE, PHASE_PENDING, SUCCEEDED
 from pipeline.cycle import cycle
-from pipeline.placement.conditions import Condition, ConditionReason, unscheduled_in
+from pipeline.placement.conditions import Condition, ConditionReason, lacking_in_subgroups, unscheduled_in
 from tests.support.builders import Gang, Task, cluster
+from tests.support.clusters import compiled
 from tests.support.task_centric import nominated, policy, with_tasks
 
 
@@ -88,3 +89,17 @@ def test_gated_tasks_are_told_where_the_minimum_needs_them_and_only_there() -> N
     assert (condition(state).reason, condition(state).gated) == (ConditionReason.NO_ROOM, 1)
     state = with_tasks(state, [1], gated=True)
     assert (condition(state).reason, condition(state).gated) == (ConditionReason.GATED, 2)
+
+
+def test_a_tree_of_subgroups_lacks_what_the_fewest_tasks_would_make_whole() -> None:
+    leaves = {"a": 3, "b": 2, "c": 4}
+    inner = [{"name": name, "min_available": least} for name, least in leaves.items()]
+    tree = [{"name": "top", "min_subgroups": 2, "children": inner}, {"name": "d", "min_available": 9}]
+    tasks = [{"name": f"{name}{at}", "subgroup": name, "request": {"cpu": 1}} for name in "abcd" for at in range(4)]
+    gang = {"name": "g", "queue": "q", "min_available": 1, "min_subgroups": 1, "subgroups": tree, "tasks": tasks}
+    file = {"version": 1, "nodes": [{"name": "n", "allocatable": {"cpu": 1}}], "queues": [{"name": "q"}]}
+    state, _ = compiled(file | {"podgroups": [gang]})
+    every = np.arange(len(state.subgroups))
+    podgroups, lacking, where = lacking_in_subgroups(state, every, np.zeros(len(every), np.int64))
+    assert (podgroups.tolist(), lacking.tolist(), where.tolist()) == ([0], [5], [1, 2])
+    assert condition(state).unready == 5

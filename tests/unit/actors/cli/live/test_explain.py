@@ -55,10 +55,10 @@ def test_a_gang_that_waits_is_told_why_action_by_action() -> None:
         "  reclaim: the queue may not take more; its minimum needs 5",
         f"    {over} (plugin capacity)",
         f"  preempt: {few}; its minimum needs 5",
-        f"  domains: 2 {few}",
+        f"  domains: {few} (2)",
         f"    r0: {few} (5 wanted, room for 0, after every legal eviction 4)",
         f"    r1: {few} (5 wanted, room for 0, after every legal eviction 4)",
-        f"    no rack takes more than 4 tasks like default/wide-0, and 5 are needed together: {wider}",
+        f"    no rack has room for more than 4 tasks like default/wide-0, and 5 are needed together: {wider}",
     ]
     assert pending(assembly) == pending(assembly, "default/wide")
     assert pending(assembly, "default/low0") == []
@@ -139,7 +139,7 @@ def test_a_decision_counts_the_domains_that_were_ruled_out_by_their_bounds() -> 
     (made,) = concerning(assembly.bus, "default/big", 5)
     assert made.end is None
     told = "\n".join(decision_lines(plainly(made.body), made.number))
-    assert "1 even all legal evictions would leave too few places" in told
+    assert "even all legal evictions would leave too few places (1)" in told
     assert (
         "r3: even all legal evictions would leave too few places (3 wanted, room for 0, after every legal eviction 0)"
         in told

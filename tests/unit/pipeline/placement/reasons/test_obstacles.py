@@ -147,19 +147,20 @@ def test_a_podgroup_that_drf_keeps_as_rich_is_not_told_of_what_queues_deserve() 
     assert not any("queue" in one for one in found)
 
 
-def test_each_task_that_stays_counts_once_though_rules_are_about_podgroups_and_about_tasks() -> None:
+def test_each_task_that_stays_counts_once_and_not_for_its_priority_if_it_would_stay_with_a_lower_one() -> None:
     mixed = job("mixed", 1, "n0")
     mixed["tasks"] = [
         {"name": f"mixed{at}", "request": {"gpu": 1}, "status": "Running", "node": "n0", "preemptible": at > 0}
         for at in range(3)
     ]
     found = told(
-        mixed, job("firm", 1, "n0", preemptible=False), job("high", 4, "n0", priority=9, preemptible=False),
+        mixed, job("firm", 1, "n0", preemptible=False), job("high", 3, "n0", priority=9, preemptible=False),
+        job("higher", 1, "n0", priority=9),
         job("other", 8, "n1", queue="b", priority=9, preemptible=False), job("want", 8, priority=5),
     )["preempt"]  # fmt: skip
     causes = ("in other queues", "not of lower priority", "not preemptible")
     assert [(one["cause"], one["found"]) for one in found if one["cause"] in causes] == [
-        ("in other queues", 1.0), ("not of lower priority", 1.0), ("not preemptible", 2.0),
+        ("in other queues", 1.0), ("not preemptible", 3.0), ("not of lower priority", 1.0),
     ]  # fmt: skip
 
 
