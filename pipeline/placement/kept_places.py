@@ -132,12 +132,12 @@ def offer_again(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) 
     if len(kept.have) == 0:
         return
     levels, rows, _ = kept.have.shape
-    there = np.zeros((levels, rows), np.int64)
+    there, left = np.zeros((levels, rows), np.int64), room[:, : asked.regions.request.shape[1]]  # without cards
     for i in range(len(nodes)):
         n = nodes[i]
         if i > 0 and n == nodes[i - 1]:
             continue
-        offer(asked.regions, asked.usable, room, n, there)
+        offer(asked.regions, asked.usable, left, n, there)
         for level in range(levels):
             region = kept.column[level, n]
             for row in range(rows if region != NONE else 0):

@@ -53,7 +53,7 @@ def most_on_cards(request: Longs, shape: int, room: Longs, node: int, most: int)
     there are none, nothing is asked of single cards.
     """
     asked = request.shape[1]
-    if room.shape[1] == asked:
+    if room.shape[1] == asked or request[shape, asked - 1] == 0:
         return most
     return min(card_slots(request[shape, asked - 1], room, node, asked), most)
 

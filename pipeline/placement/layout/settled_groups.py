@@ -55,7 +55,7 @@ NO_TREE = GroupTree(
 
 
 class AskedPlaces(NamedTuple):
-    """What a gang asks of a slice of nodes, if nothing but resources, nodes and regions matters to its tasks.
+    """What a gang asks of a slice of nodes, if nothing but resources, cards, nodes and regions matters to its tasks.
 
     Attributes
     ----------

@@ -102,9 +102,9 @@ class Packings:
         return not self.is_new or self._more_than_room
 
     @property
-    def only_nodes(self) -> bool:
-        """Whether only resources, nodes and regions matter, whatever leaves."""
-        return not self._more_than_room and (self.is_new or self.need.plain)
+    def only_room(self) -> bool:
+        """Whether only resources, cards, nodes and regions matter, whatever leaves."""
+        return not self.repels and (self.is_new or self.need.plain)
 
     @property
     def _more_than_room(self) -> bool:
@@ -234,11 +234,11 @@ class Packing:
 
     @cached_property
     def asked_places(self) -> AskedPlaces | None:
-        """What is asked of the slice, if only resources, nodes and regions matter; None if anything else does.
+        """What is asked of the slice, if only resources, cards, nodes and regions matter; None if anything else does.
 
         None as well where counts say where tasks go, or so few tasks that they are tried one by one.
         """
-        if not self.of.only_nodes or few_enough(self.need.minimum, self.stop - self.start):
+        if not self.of.only_room or few_enough(self.need.minimum, self.stop - self.start):
             return None
         outline, regions = self._outline, self.of.asked or NOT_ASKED
         if outline is None or (outline.alike and len(outline.groups) > 1):

@@ -1,9 +1,9 @@
 """Cards as resources of nodes, for a gang whose tasks ask for parts of cards.
 
 What all cards of a node have together is one more resource: nothing fits that asks for more, and it says how much must
-be freed. Where tasks are of one shape each card is a resource as well, which tasks hold and nodes have; the gang asks
-for nothing of a certain one. A node takes as many tasks as its cards do, one by one: see ``most_on_cards``. So slots
-decide, and the same kernels serve.
+be freed. Each card is a resource as well, which tasks hold and nodes have; the gang asks for nothing of a certain one.
+A node takes as many tasks as its cards do, one by one: see ``most_on_cards``. So slots decide where tasks are of one
+shape, and say what each of several can have at most; the same kernels serve.
 """
 
 import numpy as np
@@ -28,16 +28,15 @@ def cards_scarcer(snapshot: Snapshot, need: Need, resource: int) -> bool:
 
 
 def with_cards(columns: RoomColumns, snapshot: Snapshot, need: Need) -> RoomColumns:
-    """The columns, one for what all cards of a node have, and for tasks of one shape one for each card."""
+    """The columns, one for what all cards of a node have, and one for each card."""
     room, on_card, cards = snapshot.card_room, snapshot.shapes.on_card, snapshot.nodes.cards.shape[1]
     some = np.flatnonzero((on_card > 0)[snapshot.placed.shape])
     card = snapshot.tasks.card[snapshot.occupancy.task[some]].astype(np.int64)
     of, card, form = columns.told_apart(some, card - NONE, cards - NONE)
     part = on_card[columns.shape[of]][:, None] * (card[:, None] == np.arange(cards) - NONE)
-    single = slice(cards if len(need.shapes) == 1 else 0)
 
     def with_more(rows: Longs, sums: Longs, each: Longs) -> Longs:
-        return wider(rows, sums[:, None], each[:, single])
+        return wider(rows, sums[:, None], each)
 
     none = np.zeros((len(columns.held), cards), np.int64)
     return columns._replace(
@@ -53,5 +52,5 @@ def with_cards(columns: RoomColumns, snapshot: Snapshot, need: Need) -> RoomColu
         future=with_more(columns.future, np.maximum(room.future, 0).sum(axis=1), room.future),
         capacity=with_more(columns.capacity, room.capacity.sum(axis=1), room.capacity),
         nominated=with_more(columns.nominated, np.zeros(len(room.nominated), np.int64), room.nominated),
-        cards=1 + len(range(cards)[single]),
+        cards=1 + cards,
     )

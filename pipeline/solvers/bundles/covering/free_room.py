@@ -147,8 +147,8 @@ class FreeRoom:
 
     @cached_property
     def _places(self) -> tuple[AskedPlaces, KeptPlaces] | None:
-        """The places of tasks, if only resources, nodes and regions matter to them."""
-        asked = None if self.exact or self._carded else self._packing.asked_places
+        """The places of tasks, if only resources, cards, nodes and regions matter to them."""
+        asked = None if self.exact else self._packing.asked_places
         return None if asked is None else (asked, no_places(asked))
 
     def _nodes(self, leaving: Leaving) -> Rows | None:

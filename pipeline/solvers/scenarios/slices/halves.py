@@ -115,7 +115,7 @@ def begun(ground: CountedSlice, asked: Asked, leaving: Rows) -> Begun:
                 free[r] += max(state.room[at, r], 0)
     places = no_places(asked.places)
     if asked.keeps and len(asked.places.tree.own) > 0:
-        find_places(asked.places, places, state.room)
+        find_places(asked.places, places, _with_cards(ground, state))
     else:
         count_offers(asked.places, places, state.room)
     return Begun(state, free, places)
@@ -186,7 +186,7 @@ def _come_back(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, uni
     """Let units return if the need fits beside them; if not, nothing is changed but its places."""
     if not _slots_hold(ground, asked, start, rows, units, walk):
         return False
-    if walk.many[2] > 0 and _fits(_nodes_of(ground, start, rows, units, walk), asked, walk):
+    if walk.many[2] > 0 and _fits(_nodes_of(ground, start, rows, units, walk), ground, asked, walk):
         return True
     _go_again(ground, asked, start, rows, units, walk)
     return False
@@ -207,14 +207,25 @@ def _slots_hold(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, un
 
 
 @inlined
-def _fits(nodes: Rows, asked: Asked, walk: Halves) -> bool:
+def _fits(nodes: Rows, ground: CountedSlice, asked: Asked, walk: Halves) -> bool:
     """Whether the need fits after some nodes lost room; regions only, if it is not placed here."""
     if len(asked.places.tree.own) == 0:
         offer_again(nodes, asked.places, walk.places, walk.state.room)
         return may_be_held(asked.places, walk.places)
     if not asked.keeps:
         walk.places.found[0] = 0
-    return find_places_without(nodes, asked.places, walk.places, walk.state.room) == FOUND
+    return find_places_without(nodes, asked.places, walk.places, _with_cards(ground, walk.state)) == FOUND
+
+
+@inlined
+def _with_cards(ground: CountedSlice, state: SlotState) -> Longs:
+    """The room of the nodes, and of their cards if the need asks for parts of them; see ``find_places``."""
+    if ground.limits.asks == 0:
+        return state.room
+    nodes, resources = state.room.shape
+    wide = np.zeros((nodes, resources + 1 + state.cards.shape[1]), np.int64)
+    wide[:, :resources], wide[:, resources + 1 :] = state.room, state.cards
+    return wide
 
 
 @inlined

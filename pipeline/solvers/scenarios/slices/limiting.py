@@ -16,11 +16,12 @@ _NO_REPULSION = np.zeros(0, np.uint8), np.zeros(0, np.int64)
 def limits_of(snapshot: Snapshot, need: Need, start: int, stop: int) -> tuple[SlotLimits, bool]:
     """The limits in the slice ``start:stop``, and whether slots within them decide whether a need of one shape fits.
 
-    Where they do not there are no limits.
+    Where they do not there are no limits; room on cards is counted if the need asks for it.
     """
     shapes, tasks = snapshot.shapes, snapshot.tasks
     card_room = snapshot.card_room.future[start:stop]
-    none = SlotLimits(*_NO_REPULSION, tasks.card, shapes.on_card, card_room, 0, np.zeros(0, np.int64), 0)
+    some = -int(shapes.on_card[need.shapes].any())
+    none = SlotLimits(*_NO_REPULSION, tasks.card, shapes.on_card, card_room, some, np.zeros(0, np.int64), 0)
     if len(need.shapes) > 1:
         return none, False
     repulsion, parts = _repulsion(snapshot, need), _parts(snapshot, need, start, stop)

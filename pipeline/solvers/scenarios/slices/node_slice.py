@@ -154,8 +154,7 @@ class NodeSlice:
 
     @cached_property
     def _asked(self) -> Asked:
-        no_cards = not self.snapshot.shapes.on_card[self.need.shapes].any()
-        places = self._packing.asked_places if no_cards and not self.plain else None
+        places = None if self.plain else self._packing.asked_places
         return Asked(self.need.total, places or self._only_regions, self.keeps)
 
     @property

@@ -24,7 +24,7 @@ class SlotLimits(NamedTuple):
     card, on_card, cards: int32[T], int64[H], int64[n, D]
         The card of each task, what one of each shape holds of it, and what the cards of the slice have.
     asks
-        What a task of the need asks of a card; 0: nothing.
+        What a task of the need asks of a card; 0: nothing. Below 0 if only room on cards is counted, not slots.
     region, each: int64[n], int
         The domain of each node, NONE without one, in which whole parts of ``each`` tasks must lie; 0: there are none.
     """
@@ -148,7 +148,7 @@ def let(sign: int, row: int, at: int, ground: CountedSlice, state: SlotState) ->
         state.room[at, r] += sign * ground.held[ground.shape[row], r]
     if len(state.blocked):
         state.blocked[at] -= sign * np.int64(limits.repels[row])
-    if limits.asks > 0 and limits.card[row] != NONE:
+    if limits.asks != 0 and limits.card[row] != NONE:
         state.cards[at, limits.card[row]] += sign * limits.on_card[ground.shape[row]]
 
 
