@@ -69,7 +69,7 @@ class Host(VictimHost):
         """Keys[K] of some tasks in that order, the most significant first; the last one tells all apart."""
         tasks = self._given.snapshot.tasks
         keys = [plugin.task_order(rows) for plugin in self._asked(OrdersTasks)]
-        return (*keys, none_last(tasks.index[rows]), tasks.created[rows], tasks.order[rows])
+        return (*keys, none_last(tasks.index[rows]), tasks.order[rows])
 
     @cached_property
     def queue_rank(self) -> Longs:
@@ -80,7 +80,7 @@ class Host(VictimHost):
         """int64[Q]: the same, with the podgroup that each queue has next (int32[Q], NONE if none)."""
         queues = self._given.snapshot.queues
         keys = [key for plugin in self._asked(OrdersQueues) for key in plugin.queue_order(following)]
-        return total_rank(*keys, queues.created, queues.order)
+        return total_rank(*keys, queues.order)
 
     @cached_property
     def looks_ahead(self) -> bool:

@@ -221,7 +221,7 @@ def _asked_in_turn(snapshot: Snapshot, podgroup: int) -> Longs:
         return np.zeros(snapshot.shapes.request.shape[1], np.int64)
     tasks = snapshot.tasks
     index = none_last(tasks.index[rows])
-    rows = rows[np.lexsort((tasks.order[rows], tasks.created[rows], index, -tasks.priority[rows].astype(np.int64)))]
+    rows = rows[np.lexsort((tasks.order[rows], index, -tasks.priority[rows].astype(np.int64)))]
     asked = _lacking(snapshot, podgroup, rows)
     chosen = asked if len(asked) else rows[:1]
     return np.asarray(snapshot.request_of(chosen).sum(axis=0))

@@ -10,6 +10,7 @@ from pipeline.cluster.fairness.gate import QueueShares, Victims, may_take
 from pipeline.cluster.orders import total_rank
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import Podgroups
 from pipeline.kernels import kernel, linked
 
 
@@ -32,12 +33,16 @@ class _Columns(NamedTuple):
     part_least: Counts
 
 
+def _turn(groups: Podgroups) -> Longs:
+    return total_rank(groups.queue, groups.priority, -groups.order)
+
+
 def columns_of(snapshot: Snapshot) -> Plain:
     """The columns of ``may_take_each``."""
     groups, tasks = snapshot.podgroups, snapshot.tasks
     return tuple(
         _Columns(
-            total_rank(groups.queue, groups.priority, -groups.order), tasks.order, tasks.podgroup, tasks.subgroup,
+            groups.once(_turn), tasks.order, tasks.podgroup, tasks.subgroup,
             groups.queue, tasks.shape, snapshot.shapes.request,
             groups.min_available, snapshot.subgroup_start, snapshot.subgroups.min_available,
         )

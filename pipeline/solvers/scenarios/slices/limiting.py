@@ -19,7 +19,8 @@ def limits_of(snapshot: Snapshot, need: Need, start: int, stop: int) -> tuple[Sl
     Where they do not there are no limits; room on cards is counted if the need asks for it.
     """
     shapes, tasks = snapshot.shapes, snapshot.tasks
-    card_room = snapshot.card_room.future[start:stop]
+    # Where no node has cards there is nothing to work out of them.
+    card_room = (snapshot.card_room.future if snapshot.nodes.cards.shape[1] else snapshot.nodes.cards)[start:stop]
     some = -int(shapes.on_card[need.shapes].any())
     none = SlotLimits(*_NO_REPULSION, tasks.card, shapes.on_card, card_room, some, np.zeros(0, np.int64), 0)
     if len(need.shapes) > 1:

@@ -187,20 +187,22 @@ class NodeSlice:
         return self._placed(self.room(leaving), leaving, emptiest)
 
     def _placed(self, room: Longs, leaving: Rows, emptiest: bool = False) -> Rows | None:
-        found = self._biggest_first(room.copy(), emptiest) if self._loose else None
+        found = self._biggest_first(room, emptiest) if self._loose else None
         if found is None and not (self._loose and self.plain):
             return self._packing.places(room, leaving)
         return found
 
     def _biggest_first(self, room: Longs, emptiest: bool) -> Rows | None:
-        """Shape after shape on the fullest nodes that take it; neighbours in rank share nodes. ``room`` is changed."""
-        need, places = self.need, np.empty(self.need.minimum, np.int64)
-        for shape in self._by_share(room):
+        """Shape after shape on the fullest nodes that take it; neighbours in rank share nodes."""
+        need, places, shapes = self.need, np.empty(self.need.minimum, np.int64), self._by_share(room)
+        room = room if len(shapes) == 1 else room.copy()
+        for shape in shapes:
             nodes = self._fullest(room, shape, int(need.count[shape]), emptiest)
             if nodes is None:
                 return None
             places[need.shape[: need.minimum] == shape] = self.start + nodes
-            np.subtract.at(room, nodes, need.request[shape])
+            if shape != shapes[-1]:  # after which the room is not asked about
+                np.subtract.at(room, nodes, need.request[shape])
         return places
 
     def _by_share(self, room: Longs) -> list[int]:
