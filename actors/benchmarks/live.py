@@ -75,7 +75,7 @@ def live(nodes: int) -> Figure:
             until(lambda: _leads(service), "the service leads", _LIMIT_S)
             until(lambda: not bus.lags(EVENTS)[GROUP].undelivered, "the list is folded", _LIMIT_S)
             ours.send("begin")
-            recorded = _recorded(bus)
+            recorded = _recorded(bus, service)
             waited = [recorded[name] - arrived for name, arrived in _arrivals(ours, recorded)][_WARM_UP:]
             parts = _parts(gathered(bus)[0])
         finally:
@@ -101,16 +101,21 @@ def _await(told: Connection, what: str) -> None:
 
 
 def _leads(service: ServiceProcess) -> bool:
-    if service.process.poll() is not None:
-        raise NotAvailable(f"the service has ended: {service.said()[-500:]}")
+    _check(service)
     return service.leads is True
 
 
-def _recorded(bus: RedisBus) -> dict[str, float]:
+def _check(service: ServiceProcess) -> None:
+    if service.process.poll() is not None:
+        raise NotAvailable(f"the service has ended: {service.said()[-500:]}")
+
+
+def _recorded(bus: RedisBus, service: ServiceProcess) -> dict[str, float]:
     """When the decision for each gang was recorded, in milliseconds, by the broker's clock."""
     found: dict[str, float] = {}
     after, deadline = START, time.monotonic() + _LIMIT_S
     while len(found) < GANGS:
+        _check(service)
         if time.monotonic() > deadline:
             raise NotAvailable(f"{len(found)} of {GANGS} gangs have a decision after {_LIMIT_S:.0f} s")
         entries = bus.follow(DECISIONS, after, block_ms=_POLL_MS)
