@@ -140,7 +140,7 @@ class Batch:
         Domains times tasks: a measure of the work.
     carrier
         Trace context of the cycle.
-    within_podgroup, starting, among, survey
+    within_podgroup, starting, among, equally_fair, survey
         See `pipeline.decision.attempt.Attempt`.
     part
         Whether these are some of the preemptor's domains only: see `pipeline.propose.searched_part`.
@@ -157,6 +157,7 @@ class Batch:
     within_podgroup: bool = False
     starting: Rows = field(default_factory=lambda: NO_ROWS)
     among: Rows | None = None
+    equally_fair: bool = False
     part: bool = False
     survey: Survey | None = None
 

@@ -21,7 +21,8 @@ from pipeline.solvers.registry import DIVISIBLE, solver_of
 
 def host_of(attempt: Attempt) -> Host:
     """The policy's plugins on the attempt's snapshot; attempts on one snapshot can share them."""
-    return Host(Context(attempt.snapshot, attempt.policy, attempt.now, attempt.starting, attempt.among))
+    told = attempt.starting, attempt.among, attempt.equally_fair
+    return Host(Context(attempt.snapshot, attempt.policy, attempt.now, *told))
 
 
 def divides(attempt: Attempt) -> bool:

@@ -88,6 +88,7 @@ class BatchedSearch:
         return Batch(
             preemptor, attempt.podgroups, attempt.action, attempt.purpose, domains, attempt.now, len(domains) * tasks,
             within_podgroup=attempt.within_podgroup, starting=attempt.starting, among=attempt.among,
+            equally_fair=attempt.equally_fair,
         )  # fmt: skip
 
     def _parts(self, whole: Batch) -> list[Batch]:

@@ -43,6 +43,7 @@ class Searcher:
                 within_podgroup=batch.within_podgroup,
                 starting=batch.starting,
                 among=batch.among,
+                equally_fair=batch.equally_fair,
                 survey=batch.survey,
             )
             host = host if host is not None and host.context.now == batch.now else host_of(attempt)

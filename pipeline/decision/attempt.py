@@ -68,6 +68,8 @@ class Attempt:
         Tasks that the same cycle binds; they are not evicted.
     among: int64[K]
         The only tasks that may be evicted; None: all that the policy lets go.
+    equally_fair
+        Whether it is as fair to take from one queue as from another.
     survey
         The survey of all domains, if they were surveyed before; None if they were not.
     """
@@ -82,6 +84,7 @@ class Attempt:
     within_podgroup: bool = False
     starting: Rows = field(default_factory=lambda: NO_ROWS)
     among: Rows | None = None
+    equally_fair: bool = False
     survey: Survey | None = None
 
     @property

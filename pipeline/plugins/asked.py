@@ -32,7 +32,13 @@ class AskedPlugins:
         return replace(self._given, snapshot=self._state.whole) if isinstance(self._state, WhatIf) else self._given
 
     def on(
-        self, state: State, evicted: Rows = NO_ROWS, starting: Rows | None = None, among: Rows | None = None
+        self,
+        state: State,
+        evicted: Rows = NO_ROWS,
+        starting: Rows | None = None,
+        among: Rows | None = None,
+        *,
+        equally_fair: bool = False,
     ) -> Self:
         """The same plugins on another state of the same nodes and queues: some tasks evicted, placed or promised nodes.
 
@@ -45,6 +51,8 @@ class AskedPlugins:
             int64[V]: tasks that were evicted since.
         starting, among
             int64[K]: see `Context`; None: unchanged.
+        equally_fair
+            The same; false: unchanged.
         """
         twin = object.__new__(type(self))
         twin._state, twin._given, twin._found, twin._counting = state, self._given, self._found, self._counting
@@ -54,6 +62,8 @@ class AskedPlugins:
             twin._given = replace(twin._given, starting=starting)
         if among is not None:
             twin._given = replace(twin._given, among=among)
+        if equally_fair:
+            twin._given = replace(twin._given, equally_fair=True)
         twin._plugins = self._plugins.copy()
         twin._current, twin._known = set(), {}
         for at in self._counting:

@@ -89,6 +89,8 @@ class Host(VictimHost):
 
     def victim_queue_rank(self, queue: int) -> Longs:
         """int64[Q]: from which queue to take first for a preemptor of ``queue``; by default the one served last."""
+        if self._given.equally_fair:
+            return np.zeros(len(self.queue_rank), np.int64)
         if queue not in self._victim_ranks:
             keys = [plugin.victim_queue_order(queue) for plugin in self._asked(OrdersVictimQueues)]
             served_last = len(self.queue_rank) - 1 - self.queue_rank
@@ -99,7 +101,7 @@ class Host(VictimHost):
         """What ``victim_queue_rank`` follows from, in columns; None where it has to be asked."""
         told, one = self._asked(TellsLosingOrder), self._answering(TellsLosingOrder)
         alone = len(told) == 1 and self._answering(OrdersQueues) == self._answering(OrdersVictimQueues) == one
-        return told[0].losing_order(queue) if alone else None
+        return told[0].losing_order(queue) if alone and not self._given.equally_fair else None
 
     def price_rank(self, purpose: Purpose, podgroup: int) -> Longs | None:
         """int64[G]: for a price, the rank of each podgroup's queue if ``podgroup`` reclaims; None for other purposes.

@@ -23,7 +23,8 @@ class Context:
     """What a plugin looks at: the snapshot, the policy and the clock (seconds).
 
     ``starting`` (int64[K]) are the tasks that this cycle binds; they do not run yet and are never victims. ``among``
-    (int64[K]) are the only tasks that may be victims; None: all that the plugins let go.
+    (int64[K]) are the only tasks that may be victims; None: all that the plugins let go. Where all queues are
+    ``equally_fair``, no plugin is asked from which to take first.
     """
 
     snapshot: Snapshot
@@ -31,6 +32,7 @@ class Context:
     now: float
     starting: Rows = field(default_factory=lambda: NO_ROWS)
     among: Rows | None = None
+    equally_fair: bool = False
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,9 @@ class Pass:
     def host_of(self, attempt: Attempt) -> Host:
         """What the plugins say of the attempt's snapshot."""
         host = self.host if attempt.snapshot is self.progress.snapshot else self.host.on(attempt.snapshot)
-        return host if attempt.among is None else host.on(attempt.snapshot, among=attempt.among)
+        if attempt.among is None:
+            return host
+        return host.on(attempt.snapshot, among=attempt.among, equally_fair=attempt.equally_fair)
 
     def search(self, attempt: Attempt) -> Outcome:
         """Search where the setup says."""

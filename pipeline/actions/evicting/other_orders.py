@@ -3,7 +3,9 @@
 One after the other, each takes the domain that is cheapest for it. A small gang may take the one domain that would be
 cheap for a large one, and none breaks what would make room for several. So they are tried in other orders, and with
 domains barred to some; then one after the other is planned anew beside the others (ruin and recreate, as in Schrimpf
-et al., "Record Breaking Optimization Results Using the Ruin and Recreate Principle"). What comes of that is dealt out
+et al., "Record Breaking Optimization Results Using the Ruin and Recreate Principle"). In reclaim a queue that loses to
+one of them is less fair to take from for the next, so all of them take from the fairest queues that suffice for all, as
+things stand before the first. What comes of that is dealt out
 in the policy's order: each gang in its turn, in its domain, among the victims that were found. So every plan holds as
 it is after those before it, and the order of policy is kept.
 """
@@ -66,6 +68,7 @@ class OtherOrders:
         self.first: Outcome = None
         self._fresh, self._many, self._left = copy(this), len(some), 0
         self._fresh.narrow(some, at, rigid_apart)
+        self._among: Rows | None = None
         self._first, snapshot = len(this.progress.plans), this.progress.snapshot
         rows, start = snapshot.waiting_of(np.array(some)[:, 0])
         asked = snapshot.request_of(rows)
@@ -105,6 +108,7 @@ class OtherOrders:
         before = best = _Served(list(plans), self._price(plans))
         if best.price.victims == 0:
             return best.plans
+        best = self._from_fairest(best)
         self._left = _ORDERS * min(self._many, _GANGS)
         best = self._over_orders(best)
         self._left = _ANEW * min(self._many, _GANGS)
@@ -113,8 +117,38 @@ class OtherOrders:
 
     def _told(self, plans: Sequence[Plan]) -> list[Plan]:
         """The plans; each says with how many it loses least in sum, and has no lower bound: that is for one alone."""
-        whys = (replace(plan.explanation, bound=None, together=self._many) for plan in plans)
-        return [replace(plan, explanation=why) for plan, why in zip(plans, whys, strict=True)]
+        prices = [plan.price if self._among is None else self._ranked(plan) for plan in plans]
+        whys = [replace(plan.explanation, bound=None, together=self._many) for plan in plans]
+        some = zip(plans, prices, whys, strict=True)
+        return [replace(plan, price=price, explanation=why) for plan, price, why in some]
+
+    # -- queues ----------------------------------------------------------------------------------------------------
+
+    def _from_fairest(self, best: _Served) -> _Served:
+        """The best once all take from the fairest queues that suffice for all, whichever of these that is.
+
+        From then on victims are sought in these queues only.
+        """
+        rank, tasks = self._queue_rank(best.plans[0]), self._fresh.progress.snapshot.tasks
+        if rank is None:
+            return best
+        rows = np.flatnonzero(tasks.node != NONE)
+        of_rows = rank[tasks.podgroup[rows]]
+        for least_fair in distinct(of_rows[of_rows <= best.price.queue_rank]).tolist():
+            self._among, self._after, self._left = rows[of_rows <= least_fair], {(): self._fresh}, self._many
+            found = self._in_order(self._policy, None)
+            if found is not None:
+                return found if found.price < best.price else best
+        return best
+
+    def _queue_rank(self, plan: Plan) -> Longs | None:
+        """int64[G]: the rank of each podgroup's queue before the first of the plans; None where that does not count."""
+        return self._fresh.host.price_rank(plan.statement.purpose, plan.statement.preemptor)
+
+    def _ranked(self, plan: Plan) -> Price:
+        """The price of a plan that was found with all queues equally fair."""
+        rank, owner = self._queue_rank(plan), self._fresh.progress.snapshot.tasks.podgroup[plan.statement.evictions]
+        return plan.price if rank is None else replace(plan.price, queue_rank=int(rank[owner].max(initial=0)))
 
     # -- orders ----------------------------------------------------------------------------------------------------
 
@@ -223,7 +257,8 @@ class OtherOrders:
         domains = np.array([domain]) if domain != NONE else _without(before.host_of(attempt), attempt, barred)
         if domains is not None and len(domains) == 0:
             return None
-        found = before.search(replace(attempt, domains=domains, among=among))
+        fair, among = self._among is not None, self._among if among is None else among
+        found = before.search(replace(attempt, domains=domains, among=among, equally_fair=fair))
         self.lost |= found is None
         self.first = self.first or found
         if not isinstance(found, Plan) or (found.statement.nominated_node == NONE).any():

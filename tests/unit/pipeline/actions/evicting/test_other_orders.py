@@ -15,9 +15,9 @@ def running(name: str, node: str, size: int, hours: float) -> dict[str, Any]:
     return {"name": name, "queue": "q", "phase": "Running", "started": NOW - 3600 * hours, "tasks": [task]}
 
 
-def waiting(name: str, tasks: int, size: int) -> dict[str, Any]:
+def waiting(name: str, tasks: int, size: int, queue: str = "q") -> dict[str, Any]:
     asked = [{"name": f"{name}-{at}", "request": {GPU: size}} for at in range(tasks)]
-    return {"name": name, "queue": "q", "priority": 9, "min_available": tasks, "phase": "Inqueue", "tasks": asked,
+    return {"name": name, "queue": queue, "priority": 9, "min_available": tasks, "phase": "Inqueue", "tasks": asked,
             "topology": {"required": "rack"}}  # fmt: skip
 
 
@@ -81,3 +81,22 @@ def test_the_order_of_arrival_decides_who_is_served_where_there_is_room_for_one(
 def test_policies_that_keep_the_order_of_bundles_serve_one_after_the_other() -> None:
     _, plans = decided(case_of([waiting("small", 2, 1), waiting("large", 4, 2)], dear=8, profile="volcano"))
     assert [node for _, node, _ in plans[:1]] == [0]
+
+
+def test_in_reclaim_all_take_from_the_fairest_queue_that_suffices_for_all_though_it_is_the_fullest_no_more() -> None:
+    """Queue `c` holds 12 devices and `d` 10 at first, and both deserve 1; one gang after the other takes from each."""
+    holds = {"c": 12, "d": 10}
+    nodes = {f"{queue}{at}": (queue, min(4, many - 4 * at)) for queue, many in holds.items() for at in range(3)}
+    work = [running(name, name, many, 1.0) | {"queue": queue} for name, (queue, many) in nodes.items()]
+    case = open_case({
+        "version": 1, "now": NOW, "policy": {"profile": "default", "actions": ["reclaim"]},
+        "nodes": [{"name": name, "allocatable": {GPU: many, "pods": 9}} for name, (_, many) in nodes.items()],
+        "topology": {"levels": ["rack"], "domains": [
+            {"name": f"rack-{name}", "level": "rack", "nodes": [name]} for name in nodes
+        ]},
+        "queues": [{"name": name, "deserved": {GPU: many}} for name, many in (("b", 8), ("c", 1), ("d", 1))],
+        "podgroups": [*work, waiting("first", 4, 1, "b"), waiting("second", 2, 2, "b")],
+    })  # fmt: skip
+    done, plans = decided(case)
+    assert [node for _, node, _ in plans] == [0, 1]
+    assert [plan.price.queue_rank for plan in done.plans] == [1, 1]
