@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -91,10 +92,16 @@ _OBSTACLES = {
 
 def told(made: PlanCommitted) -> dict[str, Any]:
     """A decision as plain data: whose it is, what it costs, and its explanation; ``decision_lines`` reads it."""
+    placed = {one.task for one in made.nominations}
+    moves = Counter(one.podgroup for one in made.evictions if one.task in placed)
     counts = {"evicts": len(made.evictions), "promises": len(made.nominations), "starts": len(made.bindings)}
+    counts |= {"moves": moves.total()}
     said = (
         made.model_dump(include={"action", "purpose", "preemptor", "queue", "domain"}) | counts | {"price": made.cost}
     )
+    if moves:
+        victims = made.explanation.get("victims", ())
+        said["victims"] = [{**one, "moves": moves[one["podgroup"]]} for one in victims]
     return said | {key: value for key, value in made.explanation.items() if key not in said}
 
 
@@ -105,8 +112,9 @@ def decision_lines(
     where = f" in {made['domain']}" if made["domain"] else ""
     whose = f"{made['preemptor'] or 'no podgroup'} (queue {made['queue'] or '-'})"
     yield f"decision {number}: {made['action']} for {whose}{where}"
+    moves = f" ({made['moves']} to another place)" if made.get("moves") else ""
     yield (
-        f"  evicts {made['evicts']}, promises {made['promises']}, starts {made['starts']}; "
+        f"  evicts {made['evicts']}{moves}, promises {made['promises']}, starts {made['starts']}; "
         f"its minimum needed {made.get('minimum', 0)}"
     )
     if made["price"] and made["evicts"]:
@@ -116,8 +124,7 @@ def decision_lines(
     yield from domain_lines(made)
     victims = sorted(made.get("victims", ()), key=lambda one: one["podgroup"] != first)
     for one in victims[:NAMED]:
-        kind = "from its surplus" if one["safe"] else "left of it" if made["purpose"] == _CLEARS else "broken whole"
-        yield f"  victim {one['podgroup']}: {many(one['tasks'], 'task')} {kind}, priority {one['priority']}"
+        yield f"  victim {one['podgroup']}: {_lost(one, made['purpose'])}, priority {one['priority']}"
     if more := made.get("not_shown", {}).get("victims", 0) + max(0, len(victims) - NAMED):
         yield f"  and {many(more, 'more podgroup')} with victims"
     for one in made.get("spared", ())[:NAMED]:
@@ -131,6 +138,15 @@ def decision_lines(
         yield f"  given back: {many(made['given_back'], 'candidate')} not needed after all"
     if end is not None:
         yield f"  {end}"
+
+
+def _lost(victim: Mapping[str, Any], purpose: str) -> str:
+    """What a podgroup loses, and how much of that only moves."""
+    kind = "from its surplus" if victim["safe"] else "left of it" if purpose == _CLEARS else "broken whole"
+    moves, tasks = victim.get("moves", 0), many(victim["tasks"], "task")
+    if moves == victim["tasks"]:
+        return f"{tasks} to another place"
+    return f"{tasks} {kind}" + (f", {moves:g} to another place" if moves else "")
 
 
 def condition_lines(condition: Mapping[str, Any], before: str = "  ", after: str = "") -> Iterator[str]:

@@ -85,7 +85,8 @@ class Made:
         if name is None or name == self.body.preemptor:
             return
         gone = [one for one in self.body.evictions if name in (one.task, one.podgroup)]
-        words = [f"{one.task} on {one.node}" if one.node else one.task for one in gone]
+        to = {one.task: f" (to {one.node})" for one in self.body.nominations}
+        words = [(f"{one.task} on {one.node}" if one.node else one.task) + to.get(one.task, "") for one in gone]
         if gone:
             whose = f" of {gone[0].podgroup}" if gone[0].task == name and gone[0].podgroup else ""
             yield f"  evicts {listed(words)}{whose}"

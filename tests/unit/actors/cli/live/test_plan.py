@@ -216,3 +216,7 @@ def test_a_task_that_only_moves_is_told_with_where_it_goes() -> None:
     lines = list(in_words([told]))
     assert lines[0] == "default/want in queue a at priority 9 starts after 1 move"
     assert lines[1] == f"  moves {moved['task']} from {moved['node']} to {moved['to']}"
+    (made,) = [one for one in told["decisions"] if one["evicts"]]
+    assert (made["moves"], made["victims"][0]["moves"]) == (1, 1)
+    assert f"    victim {made['victims'][0]['podgroup']}: 1 task to another place, priority 1" in lines
+    assert "    evicts 1 (1 to another place), promises 2, starts 0; its minimum needed 1" in lines
