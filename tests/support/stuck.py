@@ -117,6 +117,12 @@ def stuck() -> dict[str, Document]:
         "never, and a ceiling": cluster(
             want(2, preemption_policy="Never"), queues=[_queue(capability={GPU: 8}), _queue("b")]
         ),
+        "law, and a cordon": cluster(
+            *full(of_task={"labels": {"app": "x"}}),
+            want(1),
+            disruption_budgets=[budget],
+            nodes=[node("n0"), node("n1"), node("n2", unschedulable=True)],
+        ),
         "delay, and cordons": cluster(
             want(1, preemption_delay=600), nodes=[node(f"n{at}", unschedulable=True) for at in range(2)]
         ),

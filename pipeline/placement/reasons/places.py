@@ -42,10 +42,14 @@ def places(asked: Question) -> Iterator[Obstacle]:
     yield from single
     after = _Slots.of(asked, allowed, asked.room_after)
     if len(after.enough(asked.domains)):
-        if asked.reason not in _LAWFUL_PLACES:
-            yield from _together(asked, allowed)
+        bound = [] if asked.reason in _LAWFUL_PLACES else list(_together(asked, allowed))
+        yield from bound
+        room = asked.room_after if bound else asked.snapshot.room.future
+        yield from (one for one, enough in _closed_nodes(asked, allowed, room) if bound or enough)
         return
-    yield from _closed_nodes(asked, allowed)
+    closed = list(_closed_nodes(asked, allowed, asked.room_after))
+    sufficient = any(enough for _, enough in closed)
+    yield from (one for one, enough in closed if enough or not sufficient)
     if single:
         return
     empty, root = _Slots.of(asked, allowed, asked.room_at_most), np.array([ROOT], np.int64)
@@ -143,28 +147,25 @@ def _short(asked: Question, cause: Cause, domains: Rows, there: _Slots) -> Itera
 # -- nodes that would help ---------------------------------------------------------------------------------------------
 
 
-def _closed_nodes(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
-    """Nodes with room that are cordoned, tainted or not selected: each cause that suffices, or all that would help."""
+def _closed_nodes(asked: Question, allowed: Bools, room: Longs) -> Iterator[tuple[Obstacle, bool]]:
+    """Nodes with room (int64[N, R]) that are cordoned, tainted or not selected, and whether they would be enough."""
     if allowed.all():
         return
-    found = []
+    # Of a shape that no node admits, whichever node could take it helps.
+    rooms = [room if row.any() else asked.snapshot.nodes.allocatable for row in allowed]
+    fits = [slots(request, there) > 0 for request, there in zip(asked.need.request, rooms, strict=True)]
+    closed: Bools = np.asarray(np.stack(fits) & ~allowed)
+    if not closed.any():
+        return
     for cause, open_to in _relaxed(asked).items():
-        more = open_to & ~allowed
-        if not more.any():
-            continue
-        # Of a shape that no node admits, whichever node could take it helps.
-        rooms = [asked.room_after if row.any() else asked.snapshot.nodes.allocatable for row in allowed]
-        fits = [slots(request, room) > 0 for request, room in zip(asked.need.request, rooms, strict=True)]
-        helps: Bools = np.asarray(np.stack(fits) & more)
+        helps = closed & open_to
         if helps.any():
             shape = int(np.argmax(helps.any(axis=1)))
             node = int(np.argmax(helps[shape]))
             what = _taints(asked.snapshot, node) if cause is Cause.TAINTED else ""
+            enough = _Slots.of(asked, open_to | allowed, room).enough(asked.domains)
             told = Obstacle(cause, task=_first(asked.need, shape), what=what, found=int(helps[shape].sum()))
-            there = _Slots.of(asked, open_to | allowed, asked.room_after)
-            found.append((len(there.enough(asked.domains)) > 0, told))
-    sufficient = any(enough for enough, _ in found)
-    yield from (told for enough, told in found if enough or not sufficient)
+            yield told, len(enough) > 0
 
 
 def _relaxed(asked: Question) -> dict[Cause, Bools]:

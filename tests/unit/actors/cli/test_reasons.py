@@ -43,6 +43,7 @@ EXPECTED: dict[str, tuple[Cause, dict[str, Any]]] = {
     "window": (Cause.WINDOW, {"queue": "a", "wanted": 2.0, "found": 2.0, "until": NOW + 51, "what": "60 s"}),
     "never": (Cause.NEVER, {"task": "default/want-0"}),
     "never, and a ceiling": (Cause.CEILING, {"queue": "a", "wanted": 16.0, "found": 8.0}),
+    "law, and a cordon": (Cause.CORDONED, {"task": "default/want-0", "found": 1.0}),
     "delay, and cordons": (Cause.CORDONED, {"found": 2.0}),
     "a part that can be spared": (Cause.SHAPES, {"task": "default/want-0", "wanted": 2.0, "found": 2.0}),
     "too few of a subgroup": (Cause.SUBGROUP, {"task": "default/want-2", "wanted": 2.0, "found": 1.0}),
@@ -51,7 +52,8 @@ EXPECTED: dict[str, tuple[Cause, dict[str, Any]]] = {
 }
 #: Where a profile's policy lets the podgroup start all the same.
 STARTS = {
-    ("apart from others", "kai"), ("budget", "volcano"), ("budget", "kai"), ("critical", "kai"),
+    ("apart from others", "kai"), ("budget", "volcano"), ("budget", "kai"),
+    ("law, and a cordon", "volcano"), ("law, and a cordon", "kai"), ("critical", "kai"),
     ("minimum runtime", "volcano"), ("minimum runtime", "koordinator"), ("no breaking", "kai"),
     ("no breaking", "koordinator"), ("not admitted", "kai"), ("not admitted", "koordinator"),
 }  # fmt: skip
