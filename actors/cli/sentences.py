@@ -39,10 +39,10 @@ _OBSTACLES = {
     Cause.ADMISSION: "{podgroup} is not admitted: its queue, or the cluster, may not take its min_resources{amount}",
     Cause.LEVEL: "no domain of level {what} is offered for {podgroup}: name another level, or label the nodes",
     Cause.CLOSED: "queue {queue} is {what}: open it, or use another queue",
-    Cause.CEILING: "queue {queue} may take no more than {has} of {what}, and {asks} is asked for: "
-    "raise what it may hold, or ask for less",
-    Cause.LASTING: "queue {queue} may take no more than {has} of {what} for work that can never be evicted, and "
-    "{asks} is asked for: raise what it deserves, or make the podgroup preemptible",
+    Cause.CEILING: "queue {queue} {may_take}, and {asks} is asked for: raise what it may hold by {more}, "
+    "or ask for less",
+    Cause.LASTING: "queue {queue} {may_take} for work that can never be evicted, and {asks} is asked for: "
+    "raise what it deserves by {more}, or make the podgroup preemptible",
     Cause.SHARES: "the shares of other queues leave queue {queue} no more than {has} of {what} to take, and "
     "{asks} is asked for: raise its own share, lower theirs, or ask for less",
     Cause.QUEUE: "queue {queue} would hold more than it deserves{amount}: raise what it deserves, or wait",
@@ -80,7 +80,8 @@ _OBSTACLES = {
     Cause.STARTING: _STAY + ": started in this cycle; wait for the next",
     Cause.SHIELDED: _STAY + ": shielded",
     Cause.BREAKS: _STAY + ": the podgroup would fall below its minimum",
-    Cause.QUOTA: _STAY + ": {kept}; lower what it deserves",
+    Cause.QUOTA: _STAY + ": queue {queue} would hold less than {deserved}; lower what it deserves",
+    Cause.THEIR_SHARE: _STAY + ": {kept}; lower its weight or what it deserves",
     Cause.POORER: _STAY + ": who holds them would have a smaller dominant share than who asks for the room",
     Cause.BUDGET: "disruption budget {budget} covers {wanted:g} {covered} that might go, and lets {found:g} go: "
     "raise what it allows",
@@ -224,6 +225,12 @@ def _obstacle(one: Mapping[str, Any]) -> str:
     said |= {"wanted": 0, "found": 0} | dict(one)
     by = f" (plugin {one['plugin']})" if "plugin" in one else ""
     said["asks"], said["has"] = written(said["what"], said["wanted"], said["found"])
+    over, _ = written(said["what"], -said["found"], 0)
+    lacks = said["wanted"] - said["found"]
+    said["more"], _ = written(said["what"], lacks, lacks + 1)  # so that as much is enough
+    said["may_take"] = f"may take no more than {said['has']} of {one.get('what')}"
+    if said["found"] < 0:
+        said["may_take"] = f"holds {over} of {one.get('what')} more than it may"
     said["amount"] = f": {one['what']} {said['asks']} against {said['has']}" if "what" in one else ""
     said["like"] = f" ({said['task']} is one of it)" if said["task"] else ""
     for key, word, of in (
@@ -232,8 +239,9 @@ def _obstacle(one: Mapping[str, Any]) -> str:
         ("covered", "running task", "wanted"),
     ):
         said[key] = word if said[of] == 1 else f"{word}s"
-    deserved = f"the {said['asks']} of {said['what']} that it deserves" if "what" in one else "it deserves"
-    said["kept"] = f"queue {said['queue']} would hold less than {deserved}"
+    said["deserved"] = f"the {said['asks']} of {said['what']} that it deserves" if "what" in one else "it deserves"
+    share = f" of {said['asks']} of {said['what']}" if "what" in one else ""
+    said["kept"] = f"queue {said['queue']} would hold less than its share{share}"
     said["because"] = f": {said['kept']}" if said["queue"] else ""
     said["needed"] = f"{said['wanted']:g} {'is' if said['wanted'] == 1 else 'are'}"
     said["part"] = f"{many(said['wanted'], 'task')} of {said['podgroup']}, {said['task']} the first"

@@ -22,7 +22,7 @@ CLUSTER = "the cluster"
 #: Obstacles that name a level and not a resource.
 _LEVELS = (Cause.LEVEL, Cause.CLUSTER, Cause.WIDTH, Cause.TORN)
 #: Obstacles that name a resource and count tasks.
-_COUNTED = (Cause.QUOTA, Cause.TOGETHER)
+_COUNTED = (Cause.QUOTA, Cause.THEIR_SHARE, Cause.TOGETHER)
 
 
 def explained(why: Explanation, naming: Directory, shown: int = SHOWN) -> dict[str, Any]:

@@ -50,6 +50,7 @@ class Cause(StrEnum):
     SHIELDED = "shielded"
     BREAKS = "their podgroups would break"
     QUOTA = "their queues may not spare them"
+    THEIR_SHARE = "their queues hold no more than their share"
     POORER = "their holders would have the smaller share"
     BUDGET = "a disruption budget protects them"
     WINDOW = "no more may be evicted in this time"
@@ -71,8 +72,9 @@ class Obstacle:
     what
         A resource, a level, a taint or the state of a queue.
     wanted, found
-        How much is needed, and how much there is; for running tasks that may not be evicted, and for nodes that would
-        help, ``found`` counts them. For a window of time: how many tasks may be evicted in it, and how many were.
+        How much is needed, and how much there is, less than 0 where a limit is exceeded; for running tasks that may not
+        be evicted, and for nodes that would help, ``found`` counts them. For a window of time: how many tasks may be
+        evicted in it, and how many were.
     until
         When that changes by itself, seconds; 0 if it does not.
     """

@@ -85,5 +85,6 @@ def _kept(asked: Question, plugin: str, queue: int, row: int, count: int) -> Obs
     share = asked.host.fair_share()
     if share is None or row == NONE or share[queue, row] >= UNLIMITED:
         return Obstacle(Cause.QUOTA, plugin, queue, found=count)
-    what, deserved = asked.snapshot.vocabulary.resources[row], float(share[queue, row])
-    return Obstacle(Cause.QUOTA, plugin, queue, what=what, wanted=deserved, found=count)
+    what, kept = asked.snapshot.vocabulary.resources[row], float(share[queue, row])
+    cause = Cause.THEIR_SHARE if kept > max(asked.snapshot.queues.deserved[queue, row], 0) else Cause.QUOTA
+    return Obstacle(cause, plugin, queue, what=what, wanted=kept, found=count)

@@ -17,6 +17,7 @@ from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.reasons.question import Question
 from pipeline.plugins.extension_points import AllowsReclaim, FindsOverused, LimitsLastingWork, LimitsQueues
 from pipeline.plugins.host import Host
+from pipeline.records import replace
 
 
 def closed_queues(snapshot: Snapshot, queue: int) -> list[Obstacle]:
@@ -45,11 +46,10 @@ def limits(asked: Question) -> Iterator[Obstacle]:
     for name, room, lasts in _rooms(host, queue, lasts=not snapshot.podgroups.preemptible[asked.attempt.podgroups[0]]):
         binds = room + held[queue] < snapshot.capacity  # else it is the size of the cluster and no limit
         for row in np.flatnonzero((total > room) & (total > 0) & binds).tolist():
-            cause, whose = _limit(snapshot, queue, held, row, int(room[row]), lasts=lasts)
-            if cause is Cause.SHARES and (room[row] + held[line, row] >= snapshot.capacity[row]).any():
-                continue
-            what, wanted = snapshot.vocabulary.resources[row], float(total[row])
-            yield Obstacle(cause, name, whose, what=what, wanted=wanted, found=float(max(room[row], 0)))
+            all_of_it = bool((room[row] + held[line, row] >= snapshot.capacity[row]).any())
+            for one in _exceeded(snapshot, queue, held, row, (int(total[row]), int(room[row])), lasts=lasts):
+                if one.cause is not Cause.SHARES or not all_of_it:
+                    yield replace(one, plugin=name)
 
 
 def _elsewhere(asked: Question) -> Iterator[Obstacle]:
@@ -63,9 +63,9 @@ def _elsewhere(asked: Question) -> Iterator[Obstacle]:
             some = rows[mine & stays] if lasts else rows[mine]
             total = snapshot.request_of(some).sum(axis=0)
             for row in np.flatnonzero((total > room) & (total > 0)).tolist():
-                cause, whose = _limit(snapshot, queue, snapshot.allocated, row, int(room[row]), lasts=lasts)
-                what, found = snapshot.vocabulary.resources[row], float(max(room[row], 0))
-                yield Obstacle(cause, name, whose, what=what, wanted=float(total[row]), found=found)
+                amounts = int(total[row]), int(room[row])
+                for one in _exceeded(snapshot, queue, snapshot.allocated, row, amounts, lasts=lasts):
+                    yield replace(one, plugin=name)
 
 
 def _held_after(asked: Question) -> Longs:
@@ -73,15 +73,29 @@ def _held_after(asked: Question) -> Longs:
     return np.asarray(asked.snapshot.allocated - with_descendants(asked.snapshot.queues.parent, asked.leaving))
 
 
-def _limit(snapshot: Snapshot, queue: int, held: Longs, row: int, room: int, *, lasts: bool) -> tuple[Cause, int]:
-    """Which limit leaves a queue this room of a resource, and the queue of its line whose it is; see ``Cause``."""
-    queues, line = snapshot.queues, chain(snapshot.queues.parent, queue)
+def _exceeded(
+    snapshot: Snapshot, queue: int, held: Longs, row: int, amounts: tuple[int, int], *, lasts: bool
+) -> Iterator[Obstacle]:
+    """The limits of a queue and its ancestors that leave less of a resource than is asked for, those below first.
+
+    Parameters
+    ----------
+    amounts
+        What is asked for, and what a plugin leaves; where no limit leaves as little, it is the shares of others.
+    """
+    queues, line, (total, room) = snapshot.queues, chain(snapshot.queues.parent, queue), amounts
     stated = queues.capability
     if lasts:
         stated, held = np.maximum(queues.deserved, 0), snapshot.once(never_evicted)
-    cause, otherwise = (Cause.LASTING, Cause.LASTING) if lasts else (Cause.CEILING, Cause.SHARES)
-    binding = [one for one in line if stated[one, row] < UNLIMITED and stated[one, row] - held[one, row] == room]
-    return (cause, binding[0]) if binding else (otherwise, queue)
+    limited = [one for one in line if stated[one, row] < UNLIMITED]
+    leaves = {one: int(stated[one, row] - held[one, row]) for one in limited}
+    what, cause = snapshot.vocabulary.resources[row], Cause.LASTING if lasts else Cause.CEILING
+    if room not in leaves.values():
+        otherwise = Cause.LASTING if lasts else Cause.SHARES
+        yield Obstacle(otherwise, queue=queue, what=what, wanted=float(total), found=float(max(room, 0)))
+    for one, left in leaves.items():
+        if left < total:
+            yield Obstacle(cause, queue=one, what=what, wanted=float(total), found=float(left))
 
 
 def _rooms(host: Host, queue: int, *, lasts: bool) -> Iterator[tuple[str, Longs, bool]]:

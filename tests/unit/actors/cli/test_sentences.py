@@ -26,6 +26,12 @@ def test_a_proof_says_how_much_breaks_whichever_way_room_is_made(excess: float, 
         ({"cause": Cause.SIZE, "task": "t", "wanted": 6e9, "found": 3e9}, ": memory 5.59Gi against 2.79Gi:"),
         ({"cause": Cause.SIZE, "task": "t", "wanted": 8e9 + 1, "found": 8e9}, "7.450580598Gi against 7.450580597Gi:"),
         ({"cause": Cause.CEILING, "queue": "q", "wanted": 2 << 30, "found": 0}, "more than 0 of memory, and 2Gi is"),
+        (
+            {"cause": Cause.CEILING, "queue": "q", "wanted": 1 << 30, "found": -(2 << 30)},
+            "raise what it may hold by 3Gi,",
+        ),
+        ({"cause": Cause.CEILING, "queue": "q", "wanted": 1 << 30, "found": -(2 << 30)}, "q holds 2Gi of memory more"),
+        ({"cause": Cause.THEIR_SHARE, "queue": "q", "wanted": 1 << 30, "found": 3.0}, "its share of 1Gi of memory;"),
         ({"cause": Cause.QUOTA, "queue": "q", "wanted": 512 << 20, "found": 3.0}, "the 512Mi of memory that it"),
     ],
 )

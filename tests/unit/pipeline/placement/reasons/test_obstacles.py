@@ -97,6 +97,13 @@ def test_the_queue_whose_ceiling_binds_is_named_and_not_one_below_it(profile: st
     assert (why["what"], why["wanted"], why["found"]) == ("gpu", 12.0, 8.0)
 
 
+def test_every_limit_that_leaves_too_little_is_told_though_one_is_exceeded() -> None:
+    queues = [{"name": "top", "capability": {"gpu": 2}}, {"name": "a", "capability": {"gpu": 7}, "parent": "top"}]
+    found = told(job("mine", 4, "n0", priority=9), job("want", 6, priority=5), queues=queues)["preempt"]
+    limits = [one for one in found if one["cause"] == "the queue may not hold more"]
+    assert [(one["queue"], one["wanted"], one["found"]) for one in limits] == [("a", 6.0, 3.0), ("top", 6.0, -2.0)]
+
+
 def test_a_queue_that_is_kept_from_what_others_are_guaranteed_is_not_told_of_a_ceiling_of_its_own() -> None:
     queues = [{"name": "a"}, {"name": "b", "guarantee": {"gpu": 12}}]
     (why, *_) = told(job("low", 4, "n0"), job("want", 8, priority=5), queues=queues)["preempt"]
