@@ -73,15 +73,15 @@ _OBSTACLES = {
     Cause.UNENTITLED: _STAY + ": no plugin says what queues are entitled to; add one, such as capacity",
     Cause.UNPREEMPTIBLE: _STAY + ": not preemptible",
     Cause.CRITICAL: _STAY + ": critical to the cluster",
-    Cause.YOUNG: _STAY + ": the minimum runtime of the queue is not over; wait",
+    Cause.YOUNG: _STAY + ": the minimum runtime of the queue is {over}: wait",
     Cause.YOUNG_MINIMA: "{found:g} running {tasks} may not all go together: the minimum of a podgroup stays until the "
     "minimum runtime of its queue is over; wait",
-    Cause.COOLING: _STAY + ": the cool-down is not over; wait",
+    Cause.COOLING: _STAY + ": the cool-down is {over}: wait",
     Cause.STARTING: _STAY + ": started in this cycle; wait for the next",
     Cause.SHIELDED: _STAY + ": shielded",
     Cause.BREAKS: _STAY + ": the podgroup would fall below its minimum",
     Cause.QUOTA: _STAY + ": queue {queue} would hold less than {deserved}; lower what it deserves",
-    Cause.THEIR_SHARE: _STAY + ": {kept}; lower its weight or what it deserves",
+    Cause.THEIR_SHARE: _STAY + ": {kept}; lower its guarantee, its weight or what it deserves",
     Cause.POORER: _STAY + ": who holds them would have a smaller dominant share than who asks for the room",
     Cause.BUDGET: "disruption budget {budget} covers {wanted:g} {covered} that might go, and lets {found:g} go: "
     "raise what it allows",
@@ -248,6 +248,8 @@ def _obstacle(one: Mapping[str, Any]) -> str:
     said["count"] = "counts" if said["found"] == 1 else "count"
     said["are"] = "is" if said["found"] == 1 else "are"
     said["closed"] = f", which closes {said['found']:g} {said['nodes']}" if said["found"] else ""
+    of_them = "" if said["found"] == 1 else " for the first of them"
+    said["over"] = f"over{of_them} at {_utc(one['until'])}" if "until" in one else "not over"
     if one["cause"] == Cause.DELAY:
         said |= {"until": _utc(said["wanted"]), "seconds": round(said["wanted"] - said["found"])}
     if one["cause"] == Cause.WINDOW:

@@ -76,7 +76,7 @@ class Obstacle:
         be evicted, and for nodes that would help, ``found`` counts them. For a window of time: how many tasks may be
         evicted in it, and how many were.
     until
-        When that changes by itself, seconds; 0 if it does not.
+        When that changes by itself, for the first of the tasks, in seconds; 0 if it does not.
     """
 
     cause: Cause

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools
+from pipeline.cluster.arrays import Bools, Floats
 from pipeline.cluster.rules.minima_met import begins_late
-from pipeline.plugins.extension_points import ShieldsAnew, ShieldsTasks
+from pipeline.plugins.extension_points import ShieldsAnew, ShieldsTasks, TimesShields
 from pipeline.plugins.plugin import Plugin, Preemptor, Protects
 
 
-class CoolDown(Plugin, ShieldsTasks, ShieldsAnew):
+class CoolDown(Plugin, ShieldsTasks, ShieldsAnew, TimesShields):
     """Shields tasks that started less than their cool-down ago, in every path (upstream: task by task only).
 
     A task has its cool-down as a label, without it none. A cool-down that cannot be read never ends: in doubt a task is
@@ -29,6 +29,10 @@ class CoolDown(Plugin, ShieldsTasks, ShieldsAnew):
         tasks, by_labels = self._snapshot.tasks, self._snapshot.vocabulary.cooldown_s
         if not by_labels.any():
             return True
+        return np.asarray((by_labels[tasks.label_set] == 0) | (self.over_at(preemptor) <= self._now))
+
+    def over_at(self, preemptor: Preemptor) -> Floats:
+        """float64[T]: when the cool-down of each task is over."""
+        tasks = self._snapshot.tasks
         begun = np.fmax(tasks.created, self._snapshot.podgroups.started[tasks.podgroup])
-        cooldown = by_labels[tasks.label_set]
-        return np.asarray((cooldown == 0) | (begun + cooldown <= self._now))
+        return np.asarray(begun + self._snapshot.vocabulary.cooldown_s[tasks.label_set])

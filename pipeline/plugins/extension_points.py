@@ -214,6 +214,14 @@ class ShieldsAnew(Protocol):
         """Whether they may on this state; where no plugin says so, they are asked for once."""
 
 
+@asked_at(ExtensionPoint.EVICTABLE, *_BY_TASK)
+class TimesShields(Protocol):
+    """For plugins that shield tasks for some time only; for reports."""
+
+    def over_at(self, preemptor: Preemptor) -> Floats:
+        """float64[T]: when that is over for each task that is shielded, in seconds; infinite if it never is."""
+
+
 @asked_at(ExtensionPoint.EVICTABLE)
 class FiltersBundles(Protocol):
     """Quotas that are used up along the ordered candidates of a gang-aware action."""

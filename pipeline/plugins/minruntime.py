@@ -18,14 +18,14 @@ from pipeline.cluster.subgroups import wholeness
 from pipeline.cluster.tables import Queues
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import DURATION, SWITCH, choice
-from pipeline.plugins.extension_points import ShieldsAnew, ShieldsTasks, ValidatesSets, ValidatesVictims
+from pipeline.plugins.extension_points import ShieldsAnew, ShieldsTasks, TimesShields, ValidatesSets, ValidatesVictims
 from pipeline.plugins.plugin import Context, OfPodgroups, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting, Purpose
 
 _PARTING, _LEAF = "lca", "queue"
 
 
-class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, ValidatesVictims, ValidatesSets):
+class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, TimesShields, ValidatesVictims, ValidatesSets):
     """Shields podgroups that were first whole less than a minimum runtime ago.
 
     A podgroup that was never whole has no work to protect. With ``elastic`` a podgroup with more tasks than its minimum
@@ -81,13 +81,23 @@ class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, ValidatesVictims, Valida
     def _young(self, preemptor: Preemptor) -> Bools:
         """bool[G]: podgroups that have not run for their minimum time."""
         groups = self._base.podgroups
-        stated = self._stated(preemptor.purpose)
-        if stated is None:
-            return np.zeros(len(groups), bool)
-        granted = stated if preemptor.purpose is Purpose.PREEMPT else stated[self._asked_of(preemptor)]
         ran = np.fmax(0.0, self._now - groups.started)  # the clock that says when it started may be ahead of ours
         ran[np.isnan(groups.started)] = np.inf
-        return np.asarray(ran < granted[groups.queue])
+        return np.asarray(ran < self._granted(preemptor))
+
+    def over_at(self, preemptor: Preemptor) -> Floats:
+        """float64[T]: when the minimum time of the podgroup of each task is over; NaN if it was never whole."""
+        over = self._base.podgroups.started + self._granted(preemptor)
+        return np.asarray(over[self._base.tasks.podgroup])
+
+    def _granted(self, preemptor: Preemptor) -> Floats:
+        """float64[G]: the minimum time of each podgroup."""
+        stated, queue = self._stated(preemptor.purpose), self._base.podgroups.queue
+        if stated is None:
+            return np.zeros(len(queue))
+        if preemptor.purpose is not Purpose.PREEMPT:
+            stated = stated[self._asked_of(preemptor)]
+        return np.asarray(stated[queue])
 
     def _stated(self, purpose: Purpose) -> Floats | None:
         """float64[Q]: the minimum time of each queue in evictions of a purpose; None if none has one."""

@@ -74,6 +74,7 @@ def stuck() -> dict[str, Document]:
     of_two = [{"name": "s0", "min_available": 4}, {"name": "s1", "min_available": 2}]
     of_roles = [task("want-0", 16, role="ps"), task("want-1", 1, role="w")]
     paced = {"plugins": {"evictionbudget": {"arguments": {"in_window_of_queue": 2, "window_s": 60}}}}
+    cooling = {"plugins": {"cdp": {}}}
     keepers = [runs(f"k{at}", f"n{at}", gpus=1, priority=99, **labelled) for at in range(2)]
     return {
         "queue closed": cluster(*full(), want(1), queues=[_queue(state="Closed")]),
@@ -101,6 +102,9 @@ def stuck() -> dict[str, Document]:
         "critical": cluster(*full(of_task={"labels": {"app": "x"}}, namespace="kube-system"), want(1)),
         "minimum runtime": cluster(
             *full(started=NOW - 10), want(1), queues=[_queue(preempt_min_runtime=3600, reclaim_min_runtime=3600)]
+        ),
+        "cool-down": cluster(
+            *full(of_task={"labels": {"volcano.sh/cooldown-time": "10m"}}, started=NOW - 10), want(1), policy=cooling
         ),
         "too large": cluster(*full(), want(1, 9)),
         "too many": cluster(*full(), want(3)),

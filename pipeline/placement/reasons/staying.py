@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Rows
+from pipeline.cluster.arrays import NO_ROWS, Bools, Rows
 from pipeline.cluster.orders import counted_off
 from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
 from pipeline.decision.explanation import Reason
@@ -47,10 +47,16 @@ def staying(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
         Plugins whose objection is told already.
     """
     left = _Left(asked)
+    times = asked.host.timed_shields(asked.point)
     for cause, name, may in _rules(asked):
+        before = left.rows if name in times else NO_ROWS
         kept = left.narrow(may)
         if kept and cause is not Cause.WINDOW:  # those are told by their bounds
-            yield Obstacle(cause, name, found=kept)
+            until = 0.0
+            if name in times:
+                over = float(times[name].over_at(asked.preemptor)[np.setdiff1d(before, left.rows)].min())
+                until = over if over < float("inf") else 0.0
+            yield Obstacle(cause, name, found=kept, until=until)
         if not left:
             break
     quotas = [one for one in _refused(asked) if one.cause is not Cause.TOGETHER or one.plugin not in told]
