@@ -53,9 +53,8 @@ class TaskKinds(NamedTuple):
 class Packings:
     """Places for one need: what is the same in every slice of nodes is worked out once, and so is each slice.
 
-    ``allowed`` bool[S, N]: nodes that each of ``need.shapes`` may use, anti-affinity aside. ``counted``: whether
-    anti-affinity is counted as a resource in ``need`` and in the room. ``asked``: what parts of the need ask of
-    regions: room that is too little is refused before it is tried. None: not known.
+    ``allowed`` bool[S, N]: nodes that each of ``need.shapes`` may use, anti-affinity aside. ``counted``, ``asked``: see
+    ``PackedNeed``.
     """
 
     need: Need
@@ -68,12 +67,30 @@ class Packings:
         """Places on the nodes ``start:stop``."""
         if (start, stop) not in self._known:
             allowed = np.ascontiguousarray(self.allowed[:, start:stop])
-            self._known[start, stop] = Packing(self, self.need, self.snapshot, allowed, start, stop)
+            self._known[start, stop] = Packing(self._of, self.need, self.snapshot, allowed, start, stop)
         return self._known[start, stop]
+
+    @cached_property
+    def _of(self) -> "PackedNeed":
+        return PackedNeed(self.need, self.snapshot, self.counted, self.asked)
 
     @cached_property
     def _known(self) -> "dict[tuple[int, int], Packing]":
         return {}
+
+
+@dataclass(frozen=True)
+class PackedNeed:
+    """What is the same of a need in every slice of nodes.
+
+    ``counted``: whether anti-affinity is counted as a resource in ``need`` and in the room. ``asked``: what parts of
+    the need ask of regions: room that is too little is refused before it is tried. None: not known.
+    """
+
+    need: Need
+    snapshot: Snapshot
+    counted: bool
+    asked: AskedOfRegions | None
 
     def outline(self, groups: list[Group], group_of_part: Rows, within: Slice) -> Outline:
         """The groups of the need in a slice; what is counted of them is the same wherever they ask for the same."""
@@ -153,7 +170,7 @@ class Packing:
         Those nodes of the slice ``start:stop`` that each of ``need.shapes`` may use; n = stop - start.
     """
 
-    of: Packings
+    of: PackedNeed
     need: Need
     snapshot: Snapshot
     allowed: Bools

@@ -1,5 +1,7 @@
 """Whether a gang fits, and where its tasks go."""
 
+from weakref import ref
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,16 @@ def arranged(snapshot, groups=(0,), start=0, stop=None, leaving=NOWHERE):
         room[snapshot.tasks.node[task]] += snapshot.shapes.request[snapshot.tasks.shape[task]]
     found = Packings(need, allowed(snapshot, need.shapes), snapshot).on(start, stop).places(room[start:stop], leaving)
     return None if found is None else found.tolist()
+
+
+def test_places_in_a_slice_go_with_what_keeps_them():
+    snapshot = placed([4], [Work(0)])
+    need = need_of(snapshot, (0,))
+    packings = Packings(need, allowed(snapshot, need.shapes), snapshot)
+    assert packings.on(0, 1).places(snapshot.room.future, NOWHERE) is not None
+    kept = ref(packings.on(0, 1))
+    del packings
+    assert kept() is None  # without waiting for the collection of cycles
 
 
 def test_one_shape_fits_exactly_if_its_slots_add_up():
