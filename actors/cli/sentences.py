@@ -57,7 +57,7 @@ _OBSTACLES = {
     Cause.SIZE: "no node is large enough for {task}{amount}: split the task, or add a larger node",
     Cause.CLUSTER: "all nodes that admit {task} have room for {found:g} of its kind even without the work of others, "
     "and {needed} needed: add nodes, or lower the minimum",
-    Cause.WIDTH: "no {what} has room for more than {found:g} {tasks} like {task}, and {needed} needed together: "
+    Cause.WIDTH: "no {what} has room for {most} like {task}, and {needed} needed together: "
     "require a wider level, or lower the minimum",
     Cause.FREE: "all nodes together have {has} of {what} free, and {asks} is needed: moves make no more",
     Cause.SHAPES: "tasks of {found:g} shapes, {task} one of them, want the same room; there is enough for each alone: "
@@ -239,6 +239,7 @@ def _obstacle(one: Mapping[str, Any]) -> str:
         ("covered", "running task", "wanted"),
     ):
         said[key] = word if said[of] == 1 else f"{word}s"
+    said["most"] = f"more than {said['found']:g} {said['tasks']}" if said["found"] else "a task"
     said["deserved"] = f"the {said['asks']} of {said['what']} that it deserves" if "what" in one else "it deserves"
     share = f" of {said['asks']} of {said['what']}" if "what" in one else ""
     said["kept"] = f"queue {said['queue']} would hold less than its share{share}"

@@ -7,7 +7,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.quota import least_of
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PENDING
+from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.conditions import Condition, ConditionReason, holding, lacking_in_subgroups
 from pipeline.placement.reasons.question import Question
@@ -18,9 +18,11 @@ from pipeline.plugins.plugin import Opinion
 
 
 def lacking_tasks(asked: Question) -> Iterator[Obstacle]:
-    """What the attempt's podgroups lack."""
+    """What the attempt's podgroups lack; of one with tasks that are ending nothing, for others may replace them."""
+    tasks = asked.snapshot.tasks
     for podgroup in asked.attempt.podgroups:
-        yield from lacking_of(asked.snapshot, podgroup)
+        if not (tasks.status[asked.snapshot.tasks_of(podgroup)] == TERMINATING).any():
+            yield from lacking_of(asked.snapshot, podgroup)
 
 
 def lacking_of(snapshot: Snapshot, podgroup: int) -> Iterator[Obstacle]:

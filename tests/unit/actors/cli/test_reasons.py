@@ -9,7 +9,7 @@ import pytest
 from actors.cli.simulate import SimulateOptions, simulated
 from actors.cli.simulated_words import in_words
 from pipeline.decision.obstacle import Cause
-from tests.support.stuck import NOW, cluster, node, runs, stuck, want
+from tests.support.stuck import NOW, cluster, node, runs, stuck, task, want
 
 PROFILES = ("default", "volcano", "kai", "koordinator")
 #: Per cluster what must be told, with the fields that must be told with it.
@@ -169,13 +169,14 @@ def test_a_decision_made_task_by_task_names_them_too() -> None:
     assert len(made["victims"]) == len(made["spared"]) == 1
 
 
-def test_what_was_just_evicted_is_not_asked_for_more_tasks() -> None:
-    document = stuck()["priority"]
-    for podgroup in document["podgroups"][:2]:
-        podgroup["priority"] = 1
-    waits = simulated(document, SimulateOptions(explain=True))["explain"]["podgroups"]
-    assert [name for name, one in waits.items() if one["ending"] and "obstacles" in one] == []
-    assert any(one["ending"] for one in waits.values())
+@pytest.mark.parametrize("profile", PROFILES)
+def test_what_was_just_evicted_is_not_asked_for_more_tasks(profile: str) -> None:
+    document = cluster(runs("low", "n0", min_available=2), want(1), nodes=[node("n0")])
+    document["podgroups"][0]["tasks"].append(task("low-1", 8))
+    result = simulated(document | {"policy": {"profile": profile}}, SimulateOptions(explain=True))
+    waits = result["explain"]["podgroups"]["default/low"]
+    assert waits["ending"] == 1
+    assert "create more" not in in_words(result)
 
 
 @pytest.mark.parametrize(
