@@ -60,8 +60,9 @@ def needing_places(snapshot: Snapshot) -> Snapshot:
     tasks, groups = snapshot.tasks, snapshot.counts.pending_best_effort.nonzero()[0]
     if len(groups) == 0:
         return snapshot
-    waiting, _ = snapshot.waiting_of(groups)
-    rows, best_effort = np.sort(waiting[tasks.best_effort[waiting]]), tasks.best_effort.copy()
+    every, best_effort = snapshot.tasks_of_all(groups)[0], tasks.best_effort.copy()
+    waits = (tasks.status[every] == PENDING) & (tasks.nominated[every] == NONE)
+    rows = np.sort(every[waits & best_effort[every]])
     best_effort[rows] = False
     return replace(snapshot, tasks=replace(tasks, best_effort=sealed(best_effort))).following(snapshot, rows)
 

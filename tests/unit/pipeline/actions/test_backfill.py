@@ -13,11 +13,11 @@ from tests.support.builders import Gang, Task, cluster
 from tests.support.task_centric import with_tasks
 
 
-def bindings(*podgroups: dict[str, Any]) -> list[list[str]]:
-    """The tasks that start, by cycle, on a node with four cores under the profile `koordinator`."""
+def bindings(profile: str, *podgroups: dict[str, Any]) -> list[list[str]]:
+    """The tasks that start, by cycle, on a node with four cores."""
     found = simulate(
         {
-            "version": 1, "now": 1e6, "policy": {"profile": "koordinator"}, "queues": [{"name": "q"}],
+            "version": 1, "now": 1e6, "policy": {"profile": profile}, "queues": [{"name": "q"}],
             "nodes": [{"name": "n", "allocatable": {"cpu": 4, "memory": "64Gi", "pods": 64}}],
             "podgroups": [{"queue": "q", **one} for one in podgroups],
         },
@@ -34,10 +34,11 @@ def gang(name: str, cores: int | None, *, minimum: int, tasks: int) -> dict[str,
     }  # fmt: skip
 
 
-def test_a_task_without_requests_waits_for_the_rest_of_its_gang_group() -> None:
+@pytest.mark.parametrize("profile", ["koordinator", "volcano"])
+def test_a_task_without_requests_waits_for_the_rest_of_its_gang_group(profile: str) -> None:
     free = gang("free", None, minimum=1, tasks=1)
-    assert bindings(free, gang("work", 1, minimum=3, tasks=2)) == [[], []]
-    assert sorted(bindings(free, gang("work", 1, minimum=2, tasks=2))[0]) == ["free-0", "work-0", "work-1"]
+    assert bindings(profile, free, gang("work", 1, minimum=3, tasks=2)) == [[], []]
+    assert sorted(bindings(profile, free, gang("work", 1, minimum=2, tasks=2))[0]) == ["free-0", "work-0", "work-1"]
 
 
 def test_what_is_held_back_does_not_start_by_backfill() -> None:
@@ -47,14 +48,15 @@ def test_what_is_held_back_does_not_start_by_backfill() -> None:
     assert [backfill(one).starting.tolist() for one in (progress, held)] == [[0, 1], [1]]
 
 
+@pytest.mark.parametrize("why", [{"node_selector": {"zone": "elsewhere"}}, {"scheduling_gated": True}])
 @pytest.mark.parametrize(
     ("profile", "started"), [("default", []), ("kai", []), ("koordinator", []), ("volcano", ["g-1"])]
 )
 def test_only_in_volcano_a_gang_starts_without_its_task_that_asks_for_nothing_and_has_no_node(
-    profile: str, started: list[str]
+    profile: str, started: list[str], why: dict[str, Any]
 ) -> None:
     tasks = [
-        {"name": "g-0", "request": {}, "node_selector": {"zone": "elsewhere"}},
+        {"name": "g-0", "request": {}, **why},
         {"name": "g-1", "request": {"cpu": 1}},
     ]
     found = simulate(
