@@ -4,7 +4,7 @@ Volcano forgets what it has pipelined from one session to the next, and kube-sch
 hint. Here a promise is kept, so it must also be able to end. One that cannot be kept any more is given up at once, and
 the gang is placed anew in the same decision: its node does not take the task any more, its room was taken for good, the
 gang would be torn apart, or its queue may not take it. So is one whose room a podgroup would take that may evict its
-tasks (`holding_back`).
+tasks (`holding_back`); a gang that is held back is not placed anew before all others have had their turn.
 """
 
 from itertools import chain
@@ -44,8 +44,8 @@ def redeem(progress: Progress) -> Progress:
         promised[rows] = False
         gives_up = not progress.given_up.isdisjoint(gang_group)
         if broken[rows].any():
-            lost = rows[broken[rows]]
-            progress = _given_up(progress, gang_group, lost) if gives_up else _anew(progress, gang_group, rows, lost)
+            lost, anew = rows[broken[rows]], not gives_up and progress.held.isdisjoint(gang_group)
+            progress = _anew(progress, gang_group, rows, lost) if anew else _given_up(progress, gang_group, lost)
         there = _startable(progress, gang_group, binding=host.binding)
         if len(there):
             progress = (_given_up if gives_up else _started)(progress, gang_group, there)

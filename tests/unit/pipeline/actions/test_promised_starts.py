@@ -58,6 +58,16 @@ def test_a_promise_is_given_up_where_a_more_important_podgroup_would_evict_what_
 
 
 @pytest.mark.parametrize("profile", PROFILES)
+def test_a_podgroup_whose_promise_cannot_be_kept_starts_nothing_that_would_be_evicted_instead(profile: str) -> None:
+    """`low` was placed anew before `high` had its turn, also in the second run of the cycle, and went in the next."""
+    low = job("low", [1, 1], 50) | {"min_available": 1}
+    low["tasks"][1] |= promised("m")  # which has no room for it
+    first, second, third = cycles(world(profile, {"n": 1, "m": 0}, {"q": 4}, low, job("high", [1], 90)))
+    assert first == ([], [], ["high-0"])
+    assert second == third == ([], [], [])
+
+
+@pytest.mark.parametrize("profile", PROFILES)
 def test_a_promise_is_given_up_where_another_queue_would_reclaim_what_starts_on_it(profile: str) -> None:
     gangs = job("runs", [2], 50, "over", **on("n")), job("low", [2], 50, "over", **promised("n"))
     first, second, third = cycles(world(profile, {"n": 4}, {"over": 0, "due": 4}, *gangs, job("high", [4], 50, "due")))
