@@ -1,7 +1,8 @@
 """Decisions on the fleets on which other schedulers were measured, each with the peer's figure beside ours.
 
 The fleets' generator and the judge of decisions are in a folder beside the checkout. The figures of the peers are in
-``peers.csv``: clock times of opening a session and of one action on two cores. Ours are of 1,000 events and a cycle.
+``peers.csv``: clock times of opening a session and of one action on two cores. Ours are of 1,000 events and a cycle,
+without the state after its last plan, which is worked out only where it is asked for.
 """
 
 from __future__ import annotations
