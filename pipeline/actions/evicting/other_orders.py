@@ -80,6 +80,7 @@ class OtherOrders:
         self._kinds = [kind_of(snapshot, one) for one in some]
         self._after: dict[_Order, Pass | None] = {(): self._fresh}
         self._seen = {self._alike(self._policy)}
+        self._outcomes = dict[tuple[object, ...], Outcome]()
 
     def leading(self) -> list[Plan]:
         """Plans for the gangs in the policy's order, each cheapest for it, up to one that gets none."""
@@ -117,25 +118,22 @@ class OtherOrders:
 
     def _told(self, plans: Sequence[Plan]) -> list[Plan]:
         """The plans; each says with how many it loses least in sum, and has no lower bound: that is for one alone."""
-        prices = [plan.price if self._among is None else self._ranked(plan) for plan in plans]
         whys = [replace(plan.explanation, bound=None, together=self._many) for plan in plans]
-        some = zip(plans, prices, whys, strict=True)
+        some = zip(plans, map(self._ranked, plans), whys, strict=True)
         return [replace(plan, price=price, explanation=why) for plan, price, why in some]
 
     # -- queues ----------------------------------------------------------------------------------------------------
 
     def _from_fairest(self, best: _Served) -> _Served:
-        """The best once all take from the fairest queues that suffice for all, whichever of these that is.
-
-        From then on victims are sought in these queues only.
-        """
+        """The best once all take from the fairest queues that suffice for all; from then on only those may lose."""
         rank, tasks = self._queue_rank(best.plans[0]), self._fresh.progress.snapshot.tasks
         if rank is None:
             return best
         rows = np.flatnonzero(tasks.node != NONE)
         of_rows = rank[tasks.podgroup[rows]]
         for least_fair in distinct(of_rows[of_rows <= best.price.queue_rank]).tolist():
-            self._among, self._after, self._left = rows[of_rows <= least_fair], {(): self._fresh}, self._many
+            self._among, self._left = rows[of_rows <= least_fair], self._many
+            self._after, self._outcomes = {(): self._fresh}, {}
             found = self._in_order(self._policy, None)
             if found is not None:
                 return found if found.price < best.price else best
@@ -146,9 +144,11 @@ class OtherOrders:
         return self._fresh.host.price_rank(plan.statement.purpose, plan.statement.preemptor)
 
     def _ranked(self, plan: Plan) -> Price:
-        """The price of a plan that was found with all queues equally fair."""
+        """The price of a plan, with the queues ranked if it was found where all were equally fair."""
         rank, owner = self._queue_rank(plan), self._fresh.progress.snapshot.tasks.podgroup[plan.statement.evictions]
-        return plan.price if rank is None else replace(plan.price, queue_rank=int(rank[owner].max(initial=0)))
+        if rank is None or self._among is None:
+            return plan.price
+        return replace(plan.price, queue_rank=int(rank[owner].max(initial=0)))
 
     # -- orders ----------------------------------------------------------------------------------------------------
 
@@ -253,12 +253,17 @@ class OtherOrders:
         if self._left == 0:
             return None
         self._left -= 1
-        attempt = before.attempt(position)
-        domains = np.array([domain]) if domain != NONE else _without(before.host_of(attempt), attempt, barred)
-        if domains is not None and len(domains) == 0:
-            return None
-        fair, among = self._among is not None, self._among if among is None else among
-        found = before.search(replace(attempt, domains=domains, among=among, equally_fair=fair))
+        told = [plan.statement for plan in self._plans(before)]  # the state is the same in whatever order they came
+        made = frozenset((one.preemptor, one.evictions.tobytes(), one.nominated_node.tobytes()) for one in told)
+        key = made, position, barred, domain, None if among is None else among.tobytes()
+        if key not in self._outcomes:
+            attempt = before.attempt(position)
+            domains = np.array([domain]) if domain != NONE else _without(before.host_of(attempt), attempt, barred)
+            if domains is not None and len(domains) == 0:
+                return None
+            fair, among = self._among is not None, self._among if among is None else among
+            self._outcomes[key] = before.search(replace(attempt, domains=domains, among=among, equally_fair=fair))
+        found = self._outcomes[key]
         self.lost |= found is None
         self.first = self.first or found
         if not isinstance(found, Plan) or (found.statement.nominated_node == NONE).any():
