@@ -6,6 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Bools, Rows
 from pipeline.cluster.orders import counted_off
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
 from pipeline.decision.explanation import Reason
 from pipeline.decision.obstacle import Cause, Obstacle
@@ -140,7 +141,8 @@ def _rules(asked: Question) -> Iterator[tuple[Cause, str, OfPodgroups | Bools]]:
             yield Cause.UNENTITLED, "", OfPodgroups(np.zeros(len(groups), np.bool_))
     elif asked.purpose is Purpose.PREEMPT:
         yield Cause.OTHER_QUEUES, "", OfPodgroups(same)
-    yield Cause.UNPREEMPTIBLE, "", tasks.preemptible & groups.preemptible[tasks.podgroup]
+    may = tasks.preemptible & groups.preemptible[tasks.podgroup]
+    yield Cause.UNPREEMPTIBLE, "", _of_podgroups(snapshot, may)
     shields = [(_shields(plugin), name, plugin) for name, plugin in host.named(ShieldsTasks, asked.point)]
     shields.sort(key=lambda one: _LATER.index(one[0]) if one[0] in _LATER else -1)
     first = [one for one in shields if one[0] not in _LATER]
@@ -162,8 +164,19 @@ def _shielded(
     for cause, name, plugin in shields:
         opinion = plugin.evictable(asked.preemptor)
         if opinion is not None and opinion is not True:
-            every = len(asked.snapshot.tasks)
-            yield cause, name, opinion if isinstance(opinion, OfPodgroups) else np.broadcast_to(opinion, every)
+            if not isinstance(opinion, OfPodgroups):
+                every = np.broadcast_to(opinion, len(asked.snapshot.tasks))
+                opinion = _of_podgroups(asked.snapshot, every)
+            yield cause, name, opinion
+
+
+def _of_podgroups(snapshot: Snapshot, may: Bools) -> OfPodgroups | Bools:
+    """The same said of podgroups, unless one has both tasks that may go and others."""
+    if may.all():
+        return OfPodgroups(np.ones(len(snapshot.podgroups), np.bool_))
+    kept = np.bincount(snapshot.tasks.podgroup[~may], minlength=len(snapshot.podgroups))
+    mixed = (kept > 0) & (kept < np.diff(snapshot.members.start))
+    return may if mixed.any() else OfPodgroups(kept == 0)
 
 
 def _shields(plugin: object) -> Cause:
