@@ -6,12 +6,13 @@ than another way, the other one is the need.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need, need_of, task_order
 
@@ -19,6 +20,8 @@ from pipeline.placement.need import Need, need_of, task_order
 _MOST = 8
 #: Up to this many combinations of kinds and counts are all gone through.
 _ALL = 128
+#: Needs of more shapes are not compared.
+_SHAPES = 6
 
 
 def compositions(snapshot: Snapshot, first: Need, most: Longs | None = None) -> Iterator[Need]:
@@ -62,6 +65,31 @@ def has_choice(snapshot: Snapshot, need: Need) -> bool:
     tasks = snapshot.tasks
     kinds = np.stack([tasks.shape[waiting], tasks.subgroup[waiting], tasks.role[waiting]])
     return bool((kinds != kinds[:, :1]).any())
+
+
+def asks_less(snapshot: Snapshot, one: Need, other: Need, allowed: Callable[[Rows], Bools]) -> bool:
+    """Whether ``one`` asks for less than ``other``: it fits wherever that does. False where that is not known.
+
+    Each of its tasks has one of the other's for itself that asks for no less and may use no other nodes: by Hall's
+    marriage theorem, over the shapes. Only for needs without parts of their own, and without anti-affinity.
+
+    Parameters
+    ----------
+    allowed
+        The nodes that each of some shapes may use, bool[S, N].
+    """
+    (few, many), shapes = (one.shapes, other.shapes), snapshot.shapes
+    apart = any(not need.plain or len(need.parts) > 1 or concerns(snapshot, need.tasks) for need in (one, other))
+    if apart or len(few) > _SHAPES or (one.total >= other.total).all():
+        return False
+    less = (shapes.request[few][:, None] <= shapes.request[many]).all(axis=2)
+    less &= shapes.on_card[few][:, None] <= shapes.on_card[many]
+    less &= (allowed(few)[:, None] >= allowed(many)).all(axis=2)
+    for some in product((False, True), repeat=len(few)):
+        mine = np.array(some)
+        if one.count[mine].sum() > other.count[less[mine].any(axis=0)].sum():
+            return False
+    return True
 
 
 def _kinds(snapshot: Snapshot, need: Need) -> list[Rows]:

@@ -2,9 +2,14 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from actors.cli.simulate import simulate
+from pipeline.placement.compositions import asks_less
+from pipeline.placement.need import all_of, need_of
+from pipeline.policy import Purpose
+from tests.support.brute_force import attempt_of
 
 
 def task(name: str, cpu: int = 1, **more: Any) -> dict[str, Any]:
@@ -82,3 +87,27 @@ def test_tasks_of_equal_shape_leave_no_choice() -> None:
     cluster = world({"x": 2}, victim("v", "x"), victim("w", "x"), gang(1, [task(f"t{at}") for at in range(3)]))
     victims, placed = outcome(cluster)
     assert (len(victims), placed) == (1, ["t0"])
+
+
+@pytest.mark.parametrize(("cpu", "taken"), [(2, (["v-0"], ["a"])), (1, (["v-0"], ["b"]))])
+def test_a_way_that_asks_for_more_is_taken_only_where_it_costs_no_more(cpu: int, taken: tuple[list[str], ...]) -> None:
+    """One task is needed, and the first asks for more; without the victim there is room for neither."""
+    cluster = world({"x": cpu}, victim("v", "x", cpu=cpu), gang(1, [task("a", 2), task("b")]))
+    assert outcome(cluster) == taken
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "less"),
+    [
+        ((1, 1), (2, 1), True), ((2, 1), (1, 1), False), ((1, 1), (1, 1), False), ((1, 1, 1), (3, 1), False),
+        ((2, 2), (3, 1), False), ((2, 1), (3, 2), True), ((1,), (3, 1), True),
+    ],
+)  # fmt: skip
+def test_what_asks_for_less_has_a_task_at_least_as_large_for_each_of_its_own(
+    one: tuple[int, ...], other: tuple[int, ...], less: bool
+) -> None:
+    tasks = [task(f"t{at}", cpu) for at, cpu in enumerate((*one, *other))]
+    snapshot = attempt_of(world({"x": 1}, gang(1, tasks) | {"name": "waits"}), Purpose.PREEMPT).snapshot
+    rows, none = np.arange(len(tasks)), np.ones((9, 1), bool)
+    needs = [all_of(need_of(snapshot, (0,), among=some)) for some in (rows[: len(one)], rows[len(one) :])]
+    assert asks_less(snapshot, *needs, lambda shapes: none[: len(shapes)]) is less
