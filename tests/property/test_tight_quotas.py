@@ -20,7 +20,7 @@ from pipeline.policy import PluginSetting, Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.exact import MOST
-from pipeline.solvers.bundles.covering.out_of_order import out_of_order
+from pipeline.solvers.bundles.covering.put_right.out_of_order import out_of_order
 from pipeline.solvers.bundles.solver import search_of
 from tests.support.asking import DEFAULT, asked, attempt, with_parents, with_quota
 from tests.support.builders import Gang, Task, cluster, gang

@@ -32,8 +32,8 @@ from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles, leas
 from pipeline.solvers.bundles.covering.every_set import of_all_sets, of_few_units
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.ground import Outcome
-from pipeline.solvers.bundles.covering.out_of_order import out_of_order
 from pipeline.solvers.bundles.covering.put_right.kept_minima import minima_kept
+from pipeline.solvers.bundles.covering.put_right.out_of_order import out_of_order
 from pipeline.solvers.bundles.covering.put_right.task_priorities import by_task_priority
 
 

@@ -1,1 +1,1 @@
-"""What is put right in a set of victims once it is chosen: no podgroup breaks needlessly, and task priorities hold."""
+"""What is put right in victims: no podgroup breaks needlessly, task priorities hold, quotas refuse fewer of them."""
