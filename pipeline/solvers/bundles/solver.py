@@ -19,9 +19,8 @@ from pipeline.decision.headroom import limits_of
 from pipeline.decision.law import lawful, passes, still_lawful, victim_point
 from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of
 from pipeline.decision.price import Price, lost_work, price_of
-from pipeline.placement.compositions import asks_less, compositions, has_choice
+from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
-from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import Need, all_of, need_of, without_shapes
 from pipeline.placement.outranked import made_anew, or_breaking, outranked, spares_work, unpromised, withdrawing
 from pipeline.placement.refusal import refusal_of
@@ -36,6 +35,7 @@ from pipeline.solvers.bundles.bundling.records import Rules
 from pipeline.solvers.bundles.covering.chosen import told_bundles
 from pipeline.solvers.bundles.elsewhere import or_elsewhere
 from pipeline.solvers.bundles.lower_bounds import slot_bounds
+from pipeline.solvers.bundles.over_compositions import over_compositions
 from pipeline.solvers.bundles.over_domains import Best, best_of
 from pipeline.solvers.bundles.surveying import slots_decide, survey_of
 
@@ -108,44 +108,12 @@ def _cheapest(attempt: Attempt, host: Host) -> Plan | NoPlan:
     needs = [*_needs(attempt, host)]
     if len(needs) == 1:
         return _for_need(attempt, host, needs[0])
-    found = _of_each(attempt, host, needs)
+    found = over_compositions(attempt, host, needs, _for_need)
     plans = [one for one in found if isinstance(one, Plan)]
     if not plans:
         return _unproved(found[0])
     prices = _comparable([(attempt, plan) for plan in plans], host)
     return _unproved(plans[prices.index(min(prices))])
-
-
-def _of_each(attempt: Attempt, host: Host, needs: list[Need]) -> list[Plan | NoPlan]:
-    """The outcomes of several ways to make up the minimum, less those that cannot be expected to cost less than others.
-
-    What asks for less costs no more. So a way that asks for more than one with a plan, whose leading level no plan can
-    better, is looked at only if the victims of that plan make room for it too.
-    """
-    snapshot, policy, found = attempt.snapshot, attempt.policy, dict[int, Plan | NoPlan]()
-    below = [[at for at, less in enumerate(needs) if asks_less(snapshot, less, need, host.allowed)] for need in needs]
-    for at in sorted(range(len(needs)), key=lambda at: len(below[at])):
-        plans = [one for less in below[at] if isinstance(one := found.get(less), Plan) and _leads(one)]
-        if policy.first_fit or policy.max_domains or all(_makes_room(attempt, host, plan, needs[at]) for plan in plans):
-            found[at] = _for_need(attempt, host, needs[at])
-    return [found[at] for at in sorted(found)]
-
-
-def _leads(plan: Plan) -> bool:
-    """Whether no plan for its need has a lower leading level."""
-    price, bound = plan.price, plan.explanation.bound
-    level, least = ([one for one, _ in broken[:1]] for broken in (price.broken, bound.broken if bound else ()))
-    return bound is not None and (price.queue_rank, level) == (bound.queue_rank, least)
-
-
-def _makes_room(attempt: Attempt, host: Host, plan: Plan, need: Need) -> bool:
-    """Whether the victims of a plan make room for another need in its domain."""
-    snapshot, victims = attempt.snapshot, plan.statement.evictions
-    first, last = snapshot.topology.slice_of(plan.domain)
-    node = snapshot.tasks.node[victims].astype(np.int64) - first
-    here, room = (node >= 0) & (node < last - first), snapshot.room.future[first:last].copy()
-    snapshot.add_requests(victims[here], room, node[here])
-    return Packings(need, host.allowed(need.shapes), snapshot).on(first, last).places(room, victims) is not None
 
 
 def _comparable(plans: Sequence[tuple[Attempt, Plan]], host: Host) -> list[Price]:
