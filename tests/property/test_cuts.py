@@ -21,7 +21,7 @@ from pipeline.plugins import victim_host
 from pipeline.policy import PluginSetting, Purpose
 from pipeline.propose import host_of, propose
 from pipeline.solvers.bundles import lower_bounds, surveying
-from pipeline.solvers.bundles.bundling import terms
+from pipeline.solvers.bundles.bundling import bundle_search
 from tests.support.depth import sampled
 
 DEFAULT = load_profile("default")
@@ -43,7 +43,7 @@ TOO_LONG = {(2, "asked")}
 #: What two threads do, by the number of tasks from which on they do it.
 FOR_TWO = ("_BOUNDS_FOR_TWO", "_OUTCOMES_FOR_TWO")
 #: What they do in halves of all rows, likewise.
-IN_HALVES = ((victim_host, "_TASKS_FOR_TWO"), (terms, "_ENTRIES_FOR_TWO"), (lower_bounds, "_NODES_FOR_TWO"))
+IN_HALVES = ((victim_host, "_TASKS_FOR_TWO"), (bundle_search, "_ENTRIES_FOR_TWO"), (lower_bounds, "_NODES_FOR_TWO"))
 
 
 @cache

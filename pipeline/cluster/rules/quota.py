@@ -175,12 +175,8 @@ def _certain(said: Bools) -> int:
 def never_evicted(snapshot: Snapshot) -> Longs:
     """int64[Q, R]: what tasks hold or were promised that can never be evicted, descendants included."""
     groups, sums = snapshot.podgroups, snapshot.totals.podgroup_sums
-    total, lasting = (
-        np.zeros(snapshot.allocated_here.shape, np.int64),
-        (groups.alive & ~groups.preemptible).nonzero()[0],
-    )
-    if len(lasting) == 0:
-        return total
+    total = np.zeros_like(snapshot.allocated_here)
+    lasting = (groups.alive & ~groups.preemptible).nonzero()[0]
     _add_podgroups(total, groups.queue, lasting, sums.running, sums.waiting)
     return with_descendants(snapshot.queues.parent, total)
 
