@@ -32,8 +32,8 @@ REPEAT_S = 1.0
 #: Seconds between updates while more waits than one turn takes, or while a cycle runs: every other role has work with
 #: each update.
 GATHER_S = 0.1
-#: Seconds for which the end of a cycle is waited for at once, while news waits for it.
-_END_S = 0.002
+#: The same while news waits for the end of a cycle.
+_WAITING_BLOCK_MS = 2
 _LAG_EVERY_S = 2.0
 #: Seconds after which it is logged again that the fleet is not listed.
 _UNLISTED_AGAIN_S = 60.0
@@ -47,7 +47,7 @@ def unlike_any_other() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}"
 
 
-def _never(_: float) -> bool:
+def _never() -> bool:
     return False
 
 
@@ -134,23 +134,16 @@ class IngestLoop:
         for_s = 0.0 if math.isinf(self._unlisted_since) else max(0.0, self._elapsed_s() - self._unlisted_since)
         return Intake(self._started and not self.unlisted, for_s, self._lags.seen)
 
-    def turn(self, block_ms: int = BLOCK_MS, busy: Callable[[float], bool] = _never) -> TurnTold | None:
+    def turn(self, block_ms: int = BLOCK_MS, busy: Callable[[], bool] = _never) -> TurnTold | None:
         """Fold new entries, many for up to `GATHER_S`; an update if the state changed or was not sent lately.
 
         While the dispatcher is ``busy`` with a cycle, news gathers for as long: an update that came in the middle would
         be old at the end. What it lacks comes as soon as it is free; until then updates are for the committer alone
         (`TurnTold.for_cycles`).
-
-        Parameters
-        ----------
-        block_ms
-            How long news is waited for, where none waits to be told.
-        busy
-            Whether the dispatcher is busy; it waits up to as many seconds for it to be free.
         """
         self._begin()
         until, worked = self._elapsed_s() + GATHER_S, time.thread_time()
-        changed = self._ingestor.poll(0 if self._owed or self._untold else block_ms)
+        changed = self._ingestor.poll(min(block_ms, _WAITING_BLOCK_MS) if self._owed or self._untold else block_ms)
         while self._ingestor.behind and self._elapsed_s() < until:
             changed |= self._ingestor.poll()
         now = self._elapsed_s()
@@ -187,12 +180,12 @@ class IngestLoop:
             self._unstarted.look(self._ingestor.state, now)
         self._say_whether_listed(now)
 
-    def _update(self, now: float, busy: Callable[[float], bool]) -> TurnTold | None:
+    def _update(self, now: float, busy: Callable[[], bool]) -> TurnTold | None:
         """What is to be told now, if anything."""
         repeats, late = now >= self._told_at + REPEAT_S, now >= self._told_at + GATHER_S
         if not (self._untold or self._owed or repeats):
             return None
-        free = not busy(_END_S)
+        free = not busy()
         if not (free or repeats or (self._untold and late)):
             return None
         links = self._ingestor.trace_links if free else ()  # they are for the spans of a cycle

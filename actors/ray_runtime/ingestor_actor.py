@@ -75,9 +75,9 @@ class IngestorActor(RoleProcess):
                 self._listed.clear()
                 self._committer.unlisted.remote()
 
-    def _busy(self, limit_s: float = 0.0) -> bool:
-        """Whether the dispatcher does not answer the last call within ``limit_s``: a cycle runs on what it was told."""
-        if self._told is not None and ray.wait([self._told[1]], timeout=limit_s)[0]:
+    def _busy(self) -> bool:
+        """Whether the dispatcher has not answered the last call yet: a cycle runs on what it was told."""
+        if self._told is not None and ray.wait([self._told[1]], timeout=0)[0]:
             (told, call), self._told = self._told, None
             try:
                 self._heard("dispatcher", told, known=bool(ray.get(call)))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pytest
-
 from actors.broker.bus import EVENTS
 from actors.contracts import TurnTold
 from actors.ingestion.loop import GATHER_S, REPEAT_S
@@ -30,7 +28,7 @@ class Told(Assembly):
 
     def turn_once(self) -> TurnTold | None:
         """What one turn of the ingestor tells."""
-        return self.ingest.turn(0, lambda _: self.busy)
+        return self.ingest.turn(0, lambda: self.busy)
 
     def groups(self, news: TurnTold | None) -> int:
         """How many podgroups an update that the dispatcher gets has."""
@@ -55,28 +53,6 @@ def test_news_gathers_while_a_cycle_runs_and_is_told_together_at_its_end() -> No
     told.busy = False
     assert told.groups(told.turn_once()) == 3
     assert told.turn_once() is None
-
-
-def test_while_news_waits_the_end_of_a_cycle_is_waited_for_and_not_further_news(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    told, blocks, limits = Told(), list[int](), list[float]()
-    poll = told.ingest.ingestor.poll
-
-    def polled(block_ms: int = 0) -> bool:
-        blocks.append(block_ms)
-        return poll(0)
-
-    def ends(limit_s: float) -> bool:
-        limits.append(limit_s)
-        return len(limits) == 1
-
-    monkeypatch.setattr(told.ingest.ingestor, "poll", polled)
-    told.arrive()
-    assert told.ingest.turn(20, ends) is None
-    assert told.groups(told.ingest.turn(20, ends)) == 1
-    assert blocks == [20, 0]
-    assert min(limits) > 0.0
 
 
 def test_in_a_long_cycle_the_committer_alone_is_told_and_the_dispatcher_at_its_end() -> None:
