@@ -82,8 +82,10 @@ class BatchedSearch:
         return found
 
     def _batch(self, preemptor: int, attempt: Attempt, host: Host) -> Batch:
-        """All domains of an attempt."""
-        domains = domains_of(host, attempt.podgroups, attempt.purpose)
+        """All domains of an attempt: those that it names, or that the plugins offer."""
+        domains = attempt.domains
+        if domains is None:
+            domains = domains_of(host, attempt.podgroups, attempt.purpose)
         tasks = max(1, int(attempt.snapshot.counts.pending[list(attempt.podgroups)].sum()))
         return Batch(
             preemptor, attempt.podgroups, attempt.action, attempt.purpose, domains, attempt.now, len(domains) * tasks,

@@ -80,6 +80,17 @@ def test_one_batch_or_many_the_outcome_is_the_same_to_the_byte(seed: int, profil
 
 
 @pytest.mark.parametrize("purpose", [Purpose.PREEMPT, Purpose.RECLAIM])
+@pytest.mark.parametrize("cut", CUTS)
+def test_an_attempt_that_names_its_domains_is_searched_for_in_no_other(cut: int, purpose: Purpose) -> None:
+    """As several gangs that need a domain each are: domains are barred to some of them."""
+    attempt = asked(0, "default", purpose)
+    every, cheapest = domains_of(host_of(attempt), attempt.podgroups, purpose), propose(attempt)
+    assert isinstance(cheapest, Plan)
+    barred = replace(attempt, domains=every[every != cheapest.domain])
+    assert told(outcome(barred, cut)) == told(propose(barred)) != told(cheapest)
+
+
+@pytest.mark.parametrize("purpose", [Purpose.PREEMPT, Purpose.RECLAIM])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_one_thread_or_two_the_outcome_is_the_same_to_the_byte(
     monkeypatch: pytest.MonkeyPatch, seed: int, purpose: Purpose
