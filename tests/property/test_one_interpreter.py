@@ -45,9 +45,9 @@ TASKS = replace(
     actions=("enqueue", "allocate", "backfill", "reclaim", "preempt"),
 )
 POLICIES = {"bundles": BUNDLES, "tasks": TASKS, "volcano": VOLCANO}
-SEEDS, TURNS = (0, 9, 6, 7)[: sampled(4, least=2)], 10
+SEEDS, TURNS = (0, 9, 6, 7, 14)[: sampled(5, least=2)], 10
 #: Fleets of many domains, of which only the cheapest are looked at with effort: racks by seed.
-RACKS = {9: 24}
+RACKS = {9: 24, 14: 24}
 #: Number of searchers, and how the search is spread over them; the first is all in this process.
 SPREADS = ((1, Spread()), (2, Spread(1, in_place_cells=0)), (7, Spread(2, in_place_cells=24)))
 
