@@ -97,9 +97,14 @@ class Constraint:
 class Gather:
     """What a podgroup says of how close it wants to be, beside its required and its preferred level.
 
-    ``layers``: names of the levels that are preferred, if not all from the preferred one upwards. ``multiples``: names
-    of levels and numbers: in a domain of that level it places a multiple of that number of tasks. ``near``: it wants to
-    be near the tasks of all podgroups that say the same.
+    Attributes
+    ----------
+    layers
+        Names of the levels that are preferred, if not all from the preferred one upwards.
+    multiples
+        Names of levels and numbers: in a domain of that level it places a multiple of that number of tasks.
+    near
+        It wants to be near the tasks of all podgroups that say the same.
     """
 
     layers: tuple[str, ...] = ()

@@ -29,9 +29,14 @@ def room_of(host: Host, snapshot: Snapshot, podgroup: int) -> Longs:
 class LineLimits(NamedTuple):
     """How much more a queue and its ancestors may take.
 
-    ``common`` int64[Q]: how many of the limits the work of each queue counts against: the last of them. ``room``
-    int64[A, R]: below the limit of the queue itself, then of its ancestors. ``counted``: whether that is known of each,
-    and so what victims make of it; else the queue stands for its ancestors as well.
+    Attributes
+    ----------
+    common: int64[Q]
+        How many of the limits the work of each queue counts against: the last of them.
+    room: int64[A, R]
+        Below the limit of the queue itself, then of its ancestors.
+    counted
+        Whether that is known of each, and so what victims make of it; else the queue stands for its ancestors as well.
     """
 
     common: Longs

@@ -19,9 +19,14 @@ _FASTER = 8
 class PodgroupKind(NamedTuple):
     """What podgroups of one kind have in common.
 
-    ``minimum``, ``waiting``, ``shape``: how many tasks it needs, how many wait, and the shape of those.
-    ``every_may_preempt``, ``every_preemptible``: of its waiting tasks. ``labels``: those of each waiting task, in
-    order.
+    Attributes
+    ----------
+    minimum, waiting, shape
+        How many tasks it needs, how many wait, and the shape of those.
+    every_may_preempt, every_preemptible
+        Of its waiting tasks.
+    labels
+        Those of each waiting task, in order.
     """
 
     queue: int

@@ -240,9 +240,14 @@ def _repelling_of(
 class KindRepulsion(NamedTuple):
     """By term, which tasks keep a kind away by anti-affinity, in either direction.
 
-    ``repels`` uint8[A, T]: whether a task does so from the domain of its node, wherever that is. ``domain``
-    int64[A, N]: domains of the nodes, NONE without one. ``repelled`` int64[N]: how often tasks that run, are bound or
-    are promised nodes keep it away from each node.
+    Attributes
+    ----------
+    repels: uint8[A, T]
+        Whether a task does so from the domain of its node, wherever that is.
+    domain: int64[A, N]
+        Domains of the nodes, NONE without one.
+    repelled: int64[N]
+        How often tasks that run, are bound or are promised nodes keep it away from each node.
     """
 
     repels: Bytes

@@ -16,9 +16,13 @@ from pipeline.cluster.snapshot import Snapshot
 class Together(NamedTuple):
     """The gang groups of a snapshot.
 
-    ``gang_group``: by row, with which podgroups each starts, itself included; only those that name others. First come
-    those that wait for all of them, then the others, each by age and name. ``complete`` bool[G]: false for one that
-    starts only with a podgroup that is not there.
+    Attributes
+    ----------
+    gang_group
+        By row, with which podgroups each starts, itself included; only those that name others. First come those that
+        wait for all of them, then the others, each by age and name.
+    complete: bool[G]
+        False for one that starts only with a podgroup that is not there.
     """
 
     gang_group: dict[int, tuple[int, ...]]

@@ -18,9 +18,14 @@ from pipeline.placement.need import Need, Part
 class Group:
     """Parts that go into one domain together; the first group is the gang in the whole slice.
 
-    ``parent``: index of the group around it, NONE for the first. ``required``, ``preferred``: level rows; NONE without
-    one, or if the slice lies in one domain of that level anyway. ``fixed`` int64[F]: nodes on which tasks of these
-    parts run already, or which are promised to them.
+    Attributes
+    ----------
+    parent
+        Index of the group around it, NONE for the first.
+    required, preferred
+        Level rows; NONE without one, or if the slice lies in one domain of that level anyway.
+    fixed: int64[F]
+        Nodes on which tasks of these parts run already, or which are promised to them.
     """
 
     parent: int

@@ -53,8 +53,12 @@ class TaskKinds(NamedTuple):
 class Packings:
     """Places for one need: what is the same in every slice of nodes is worked out once, and so is each slice.
 
-    ``allowed`` bool[S, N]: nodes that each of ``need.shapes`` may use, anti-affinity aside. ``counted``, ``asked``: see
-    ``PackedNeed``.
+    Attributes
+    ----------
+    allowed: bool[S, N]
+        Nodes that each of ``need.shapes`` may use, anti-affinity aside.
+    counted, asked
+        See ``PackedNeed``.
     """
 
     need: Need

@@ -26,9 +26,13 @@ from pipeline.plugins.host import Host
 class RegionCapacity:
     """The input of the comparison of regions.
 
-    ``slots``: counts how many tasks like this one each node takes now, and after all possible evictions: int64[N] each.
-    Asked only where there are several regions. ``waiting`` int64[K]: the tasks that are still to be placed together,
-    this one included.
+    Attributes
+    ----------
+    slots
+        Counts how many tasks like this one each node takes now, and after all possible evictions: int64[N] each. Asked
+        only where there are several regions.
+    waiting: int64[K]
+        The tasks that are still to be placed together, this one included.
     """
 
     slots: Callable[[], tuple[Longs, Longs]]

@@ -25,9 +25,14 @@ NO_BUDGETS = Budgets(frozen([], np.int32), frozen(np.zeros((0, 1, 1)), np.bool_)
 class Covered(NamedTuple):
     """What P budgets count.
 
-    ``by_kind`` int64[K, P]: of each kind of entries 1 for each budget that covers it; 0 for the others. ``kind``
-    int64[M]: the kind of each entry. ``group`` int64[G, P]: how many of the entries of each podgroup each budget
-    covers.
+    Attributes
+    ----------
+    by_kind: int64[K, P]
+        Of each kind of entries 1 for each budget that covers it; 0 for the others.
+    kind: int64[M]
+        The kind of each entry.
+    group: int64[G, P]
+        How many of the entries of each podgroup each budget covers.
     """
 
     by_kind: Longs

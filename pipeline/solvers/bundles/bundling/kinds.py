@@ -14,9 +14,15 @@ HOPELESS = 1 << 40
 class GroupKinds(NamedTuple):
     """Podgroups by what their candidates free, so that one table says all that a sum over tasks must know.
 
-    ``levels``: levels are below this. ``of`` uint32[G]: 0: its candidates cannot go. Else by level, each kind after the
-    one before: those that go only with the whole podgroup, those that are all surplus, and those with some surplus.
-    ``priority`` int64[levels]: priority of each level where levels are priorities, else 0.
+    Attributes
+    ----------
+    levels
+        Levels are below this.
+    of: uint32[G]
+        0: its candidates cannot go. Else by level, each kind after the one before: those that go only with the whole
+        podgroup, those that are all surplus, and those with some surplus.
+    priority: int64[levels]
+        Priority of each level where levels are priorities, else 0.
     """
 
     levels: int
