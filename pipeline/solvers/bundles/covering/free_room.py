@@ -77,7 +77,6 @@ class FreeRoom:
         columns = search.columns
         #: Resources that are no cards, which are placed apart.
         self._resources, self._carded = columns.without_cards, columns.cards > 0
-        self._simple = interchangeable and not self._carded
         self.exact = interchangeable and len(need.shapes) == 1
         self._only_slots = search.only_slots
         self._request, room = columns.request, columns.future[first:last].copy()
