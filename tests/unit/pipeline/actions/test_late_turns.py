@@ -11,34 +11,23 @@ import pytest
 from actors.cli.simulate import Case, open_case
 from pipeline.cluster.arrays import NONE
 from pipeline.cycle import Cycle, cycle
-
-GPU = "gpu"
+from tests.support import small_clusters
+from tests.support.small_clusters import REST, world
 
 
 def job(
-    name: str, queue: str, sizes: list[int], priority: int, *, least: int, on: str = "", status: str = "Running"
+    name: str, queue: str, sizes: list[int], priority: int, *, least: int, on: str = "", **of_each: Any
 ) -> dict[str, Any]:
-    where = {"status": status, "node": on} if on else {}
-    return {
-        "name": name, "queue": queue, "priority": priority, "min_available": least,
-        "phase": "Running" if on else "Inqueue", **({"started": 1.0} if on else {}),
-        "tasks": [{"name": f"{name}-{at}", "request": {GPU: size}, **where} for at, size in enumerate(sizes)],
-    }  # fmt: skip
+    return small_clusters.job(name, sizes, priority, on or None, queue=queue, min_available=least, of_each=of_each)
 
 
 def twice(
     profile: str, nodes: dict[str, int], deserved: dict[str, int], podgroups: list[dict[str, Any]]
 ) -> tuple[Case, Cycle, Cycle]:
     """A cycle, and another one on the state that it leaves."""
-    all_of_it = {"cpu": "unlimited", "memory": "unlimited"} if profile == "kai" else {}
-    case = open_case(
-        {
-            "version": 1, "now": 1e6, "policy": {"profile": profile},
-            "nodes": [{"name": name, "allocatable": {GPU: many}} for name, many in nodes.items()],
-            "queues": [{"name": name, "deserved": {GPU: many, **all_of_it}} for name, many in deserved.items()],
-            "podgroups": podgroups,
-        }
-    )  # fmt: skip
+    has, rest = {name: {"gpu": many} for name, many in nodes.items()}, REST if profile == "kai" else {}
+    queues = {name: {"deserved": {"gpu": many, **rest}} for name, many in deserved.items()}
+    case = open_case(world(has, queues, podgroups, profile=profile))
     first = cycle(case.snapshot, case.policy, case.now)
     return case, first, cycle(first.snapshot, case.policy, case.now)
 
@@ -79,8 +68,7 @@ def test_a_podgroup_that_is_held_back_has_a_turn_after_all_others() -> None:
 
 def test_a_podgroup_whose_promise_a_plan_takes_has_a_turn_after_that() -> None:
     """`high` takes the promise of `mid` with one task; `mid` then takes another one's room."""
-    ending = job("gone", "q", [1], 1, least=1, on="x", status="Terminating")
-    ending["tasks"][0]["gone_when_evicted"] = True
+    ending = job("gone", "q", [1], 1, least=1, on="x", status="Terminating", gone_when_evicted=True)
     running = [ending, job("low", "q", [1], 0, least=1, on="x"), job("less", "q", [1], 1, least=1, on="y")]
     new = [job("mid", "q", [1], 2, least=1), job("high", "q", [1, 1], 5, least=2)]
     case, first, second = twice("default", {"x": 2, "y": 1}, {"q": 3}, [*running, *new])
@@ -92,7 +80,7 @@ def test_a_podgroup_whose_promise_a_plan_takes_has_a_turn_after_that() -> None:
 def test_what_starts_only_in_the_room_of_a_start_that_is_held_back_is_held_back_too() -> None:
     """`low` would start a task that `high` takes; without it `other` would start there, and `high` find no room."""
     low = job("low", "q", [1, 1], 0, least=1, on="x")
-    low["tasks"][1] = {"name": "low-1", "request": {GPU: 1}}
+    low["tasks"][1] = {"name": "low-1", "request": {"gpu": 1}}
     busy, other = job("busy", "p", [2], 1, least=1, on="y"), job("other", "p", [2], 1, least=1)
     podgroups = [low, busy, other, job("high", "q", [3], 1, least=1)]
     case, first, second = twice("default", {"x": 3, "y": 2}, {"q": 3, "p": 2}, podgroups)
@@ -104,10 +92,8 @@ def test_what_starts_only_in_the_room_of_a_start_that_is_held_back_is_held_back_
 @pytest.mark.parametrize("profile", ["default", "kai", "koordinator"])
 def test_a_podgroup_whose_promise_a_plan_takes_comes_before_less_important_ones(profile: str) -> None:
     """`high` takes the promise of `mid`; `less` then evicted for two nodes, and `mid` took one of them."""
-    ending = job("gone", "q", [3], 1, least=1, on="x", status="Terminating")
-    ending["tasks"][0]["gone_when_evicted"] = True
-    mid = job("mid", "q", [3], 5, least=1)
-    mid["tasks"][0]["nominated_node"] = "x"
+    ending = job("gone", "q", [3], 1, least=1, on="x", status="Terminating", gone_when_evicted=True)
+    mid = job("mid", "q", [3], 5, least=1, nominated_node="x")
     running = [ending, job("low0", "q", [3], 1, least=1, on="y"), job("low1", "q", [1], 1, least=1, on="z")]
     new = [mid, job("less", "q", [3, 1], 2, least=2), job("high", "q", [2], 9, least=1)]
     case, first, second = twice(profile, {"x": 3, "y": 3, "z": 1}, {"q": 7}, [*running, *new])
