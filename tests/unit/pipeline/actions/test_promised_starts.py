@@ -4,20 +4,22 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import open_case, simulate
+from actors.cli.simulate import open_case
 from pipeline.actions.progress import Setup
 from pipeline.cycle import cycle
 from pipeline.decision.plan import Plan
 from pipeline.decision.verdict import Accepted
 from pipeline.judge import judge
+from tests.support import small_clusters
+from tests.support.small_clusters import REST, played, podgroup, told
 
 PROFILES = ("default", "kai", "koordinator")
 
 
-def job(name: str, sizes: list[int], priority: int, queue: str = "q", **of_tasks: Any) -> dict[str, Any]:
-    """A podgroup that needs all its tasks; ``of_tasks`` says where they run or were promised a node."""
-    tasks = [{"name": f"{name}-{at}", "request": {"gpu": size}, **of_tasks} for at, size in enumerate(sizes)]
-    return {"name": name, "queue": queue, "priority": priority, "min_available": len(sizes), "tasks": tasks}
+def job(name: str, sizes: list[int], priority: int, queue: str = "q", **of_each: Any) -> dict[str, Any]:
+    """A podgroup that needs all its tasks; ``of_each`` says where they run or were promised a node."""
+    said = {"queue": queue, "priority": priority, "min_available": len(sizes)}
+    return podgroup(name, [{"gpu": size} for size in sizes], of_each=of_each, **said)
 
 
 def on(node: str) -> dict[str, str]:
@@ -29,22 +31,15 @@ def promised(node: str) -> dict[str, str]:
 
 
 def world(profile: str, nodes: dict[str, int], deserved: dict[str, int], *podgroups: dict[str, Any]) -> dict[str, Any]:
-    rest = {"cpu": "unlimited", "memory": "unlimited"} if profile == "kai" else {}
-    return {
-        "version": 1, "now": 1e6, "policy": {"profile": profile},
-        "nodes": [{"name": name, "allocatable": {"gpu": many, "pods": 9}} for name, many in nodes.items()],
-        "queues": [{"name": name, "deserved": {"gpu": many, **rest}} for name, many in deserved.items()],
-        "podgroups": list(podgroups),
-    }  # fmt: skip
+    rest = REST if profile == "kai" else {}
+    queues = {name: {"deserved": {"gpu": many, **rest}} for name, many in deserved.items()}
+    has = {name: {"gpu": many} for name, many in nodes.items()}
+    return small_clusters.world(has, queues, podgroups, profile=profile)
 
 
-def cycles(document: dict[str, Any], count: int = 3) -> list[tuple[list[str], list[str], list[str]]]:
+def cycles(document: dict[str, Any], count: int = 3) -> list[tuple[list[str], ...]]:
     """By cycle the names of the tasks that were evicted, that hold a promise, and that were bound."""
-    result = simulate(document, cycles=count)
-    assert result["error"] is None
-    keys = ("evictions", "nominations", "bindings")
-    told = [[sorted(one["task"].split("/")[1] for one in made[key]) for key in keys] for made in result["cycles"]]
-    return [(evicted, waits, bound) for evicted, waits, bound in told]
+    return [tuple(told(made).values()) for made in played(document, count)]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -126,11 +121,11 @@ def test_plans_are_told_while_the_cycle_runs_where_no_start_on_promised_room_may
 
 def _told(document: dict[str, Any]) -> list[Plan]:
     """The plans that are told before the cycle is over."""
-    told: list[Plan] = []
+    plans: list[Plan] = []
     case = open_case(document)
-    done = cycle(case.snapshot, case.policy, case.now, Setup(settled=told.append))
+    done = cycle(case.snapshot, case.policy, case.now, Setup(settled=plans.append))
     assert len(done.plans) == 2
-    return told
+    return plans
 
 
 def test_what_is_taken_again_even_after_all_others_waits_for_the_next_cycle() -> None:

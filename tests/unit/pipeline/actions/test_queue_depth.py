@@ -5,31 +5,18 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
-
-GPU = "gpu"
+from tests.support.small_clusters import REST, named, played, podgroup, world
 
 
 def group(name: str, of: str, priority: int, node: str | None = None) -> dict[str, Any]:
-    place = {} if node is None else {"status": "Running", "node": node}
-    task = {"name": f"{name}-0", "request": {"cpu": 1, GPU: 1}, **place}
-    said = {"priority": priority, "preemptible": True, "phase": "Inqueue", "tasks": [task]}
-    return {"name": name, "queue": of, **said}
+    said = {"queue": of, "priority": priority, "preemptible": True, "phase": "Inqueue"}
+    return podgroup(name, [{"cpu": 1, "gpu": 1}], node, **said)
 
 
 def simulated(action: str, depth: int, groups: list[dict[str, Any]], gpus: int) -> dict[str, Any]:
-    free = {"cpu": "unlimited", "memory": "unlimited", GPU: "unlimited"}
-    result = simulate({
-        "version": 1, "now": 100.0,
-        "policy": {
-            "profile": "kai", "actions": [action], "action_arguments": {action: {"queue_depth": depth}},
-        },
-        "nodes": [{"name": "n", "allocatable": {"cpu": 99, GPU: gpus, "pods": 99}}],
-        "queues": [{"name": name, "deserved": free} for name in ("a", "b")], "podgroups": groups,
-    })  # fmt: skip
-    assert result["error"] is None, result["error"]
-    cycle: dict[str, Any] = result["cycles"][0]
-    return cycle
+    queues = {name: {"deserved": {**REST, "gpu": "unlimited"}} for name in "ab"}
+    policy = {"profile": "kai", "actions": [action], "action_arguments": {action: {"queue_depth": depth}}}
+    return played(world({"n": {"cpu": 99, "gpu": gpus}}, queues, groups, **policy))[0]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -37,7 +24,7 @@ def simulated(action: str, depth: int, groups: list[dict[str, Any]], gpus: int) 
 def test_allocate_gives_turns_to_the_first_of_each_queue(seed: int, depth: int) -> None:
     groups = [group(f"{of}{at}", of, 50 + at) for of in "ab" for at in range(3)]
     random.Random(seed).shuffle(groups)
-    bound = {one["task"].removeprefix("default/") for one in simulated("allocate", depth, groups, 9)["bindings"]}
+    bound = set(named(simulated("allocate", depth, groups, 9)["bindings"]))
     turns = range(3 - depth if depth else 0, 3)
     assert bound == {f"{of}{at}-0" for of in "ab" for at in turns}
 
@@ -48,6 +35,5 @@ def test_an_action_that_makes_room_does_so_too(seed: int) -> None:
     groups = [*waiting, *(group(f"{of}-low{at}", of, 10, "n") for of in "ab" for at in range(3))]
     random.Random(seed).shuffle(groups)
     cycle = simulated("preempt", 2, groups, 6)
-    promised = {one["task"].removeprefix("default/") for one in cycle["nominations"]}
-    assert promised == {"a1-0", "a2-0", "b1-0", "b2-0"}
+    assert set(named(cycle["nominations"])) == {"a1-0", "a2-0", "b1-0", "b2-0"}
     assert len(cycle["evictions"]) == 4

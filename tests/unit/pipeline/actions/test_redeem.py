@@ -5,44 +5,38 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
+from tests.support import small_clusters
+from tests.support.small_clusters import named, played, podgroup, racks
 
 ONE = {"cpu": 1}
+REPELS = {"pod_anti_affinity": [{"topology_key": "kubernetes.io/hostname", "match_labels": {"app": "x"}}]}
 
 
 def node(name: str, cpu: int = 4, gpu: int = 0, **more: Any) -> dict[str, Any]:
     return {"name": name, "allocatable": {"cpu": cpu, "gpu": gpu, "pods": 10}, **more}
 
 
-def waiting(*nominated: str, **more: Any) -> dict[str, Any]:
+def waiting(*nominated: str, task: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     """A gang of tasks of one core, each promised a node."""
-    task = more.pop("task", {})
-    return {
-        "name": "hi", "queue": "q", "priority": 10, "min_available": len(nominated), "created": 1.0,
-        "tasks": [
-            {"name": f"hi-{at}", "request": ONE, "status": "Pending", "nominated_node": name, **task}
-            for at, name in enumerate(nominated)
-        ],
-        **more,
-    }  # fmt: skip
+    said = {"priority": 10, "min_available": len(nominated), "created": 1.0, **more}
+    made = podgroup("hi", [ONE] * len(nominated), **said)
+    for one, at in zip(made["tasks"], nominated, strict=True):
+        one |= {"nominated_node": at, **(task or {})}
+    return made
 
 
 def world(nodes: list[dict[str, Any]], *podgroups: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {
-        "version": 1, "now": 1000.0, "policy": {"profile": "default", "actions": ["allocate", "preempt"]},
-        "nodes": nodes, "queues": [{"name": "q", **more.pop("queue", {})}], "podgroups": list(podgroups), **more,
-    }  # fmt: skip
+    queues = {"q": more.pop("queue", {})}
+    return small_clusters.world({}, queues, podgroups, actions=["allocate", "preempt"]) | {"nodes": nodes, **more}
 
 
 def bindings(cluster: dict[str, Any], cycles: int = 1) -> dict[str, str]:
     """Where tasks start within some cycles."""
-    done = simulate(deepcopy(cluster), cycles)
-    return {made["task"]: made["node"] for one in done["cycles"] for made in one["bindings"]}
+    return {made["task"]: made["node"] for one in played(deepcopy(cluster), cycles) for made in one["bindings"]}
 
 
 def runs(name: str, on: str, cpu: int = 1, **more: Any) -> dict[str, Any]:
-    task = {"name": f"{name}-0", "request": {"cpu": cpu}, "status": "Running", "node": on, **more.pop("task", {})}
-    return {"name": name, "queue": "q", "priority": 10, "created": 0.0, "tasks": [task], **more}
+    return podgroup(name, [{"cpu": cpu}], on, more.pop("task", None), priority=10, created=0.0, **more)
 
 
 def test_a_promise_that_still_holds_is_redeemed_where_it_was_made() -> None:
@@ -63,17 +57,17 @@ def test_a_node_that_takes_the_task_no_longer_is_left_for_another(change: dict[s
 
 
 def test_a_promise_beside_a_task_that_repels_it_is_moved() -> None:
-    term = {"pod_anti_affinity": [{"topology_key": "kubernetes.io/hostname", "match_labels": {"app": "x"}}]}
-    cluster = world([node("n0"), node("n1")], waiting("n0", task=term), runs("w", "n0", task={"labels": {"app": "x"}}))
+    cluster = world(
+        [node("n0"), node("n1")], waiting("n0", task=REPELS), runs("w", "n0", task={"labels": {"app": "x"}})
+    )
     assert bindings(cluster) == {"default/hi-0": "n1"}
 
 
 @pytest.mark.parametrize("promised", [True, False])
 @pytest.mark.parametrize("whose", ["newcomer", "ending"])
 def test_a_task_starts_beside_one_that_repels_it_only_once_that_has_ended(promised: bool, whose: str) -> None:
-    term = {"pod_anti_affinity": [{"topology_key": "kubernetes.io/hostname", "match_labels": {"app": "x"}}]}
-    named = {"labels": {"app": "x"}}
-    newcomer, ending = (term, named) if whose == "newcomer" else (named, term)
+    labelled = {"labels": {"app": "x"}}
+    newcomer, ending = (REPELS, labelled) if whose == "newcomer" else (labelled, REPELS)
     hi = waiting("n0", task={**newcomer, **({} if promised else {"nominated_node": None})})
     ends = runs("w", "n0", task={"status": "Terminating", "gone_when_evicted": True, **ending})
     cluster = world([node("n0")], hi, ends)
@@ -83,9 +77,8 @@ def test_a_task_starts_beside_one_that_repels_it_only_once_that_has_ended(promis
 
 
 def test_a_task_that_must_wait_for_another_to_end_leaves_the_room_that_is_there_to_others() -> None:
-    term = {"pod_anti_affinity": [{"topology_key": "kubernetes.io/hostname", "match_labels": {"app": "x"}}]}
     hi = waiting("n0", "n0", min_available=1)
-    hi["tasks"][0].update(term)
+    hi["tasks"][0].update(REPELS)
     ends = runs("w", "n0", task={"status": "Terminating", "labels": {"app": "x"}})
     assert bindings(world([node("n0", 2)], hi, ends)) == {"default/hi-1": "n0"}
 
@@ -107,12 +100,7 @@ def test_the_promises_that_can_be_kept_are_kept() -> None:
     assert bindings(world(nodes, waiting("n1", "n2"))) == {"default/hi-0": "n1", "default/hi-1": "n0"}
 
 
-RACKS: dict[str, Any] = {
-    "levels": ["rack"],
-    "domains": [
-        {"name": "r0", "level": "rack", "nodes": ["n0", "n1"]}, {"name": "r1", "level": "rack", "nodes": ["n2", "n3"]},
-    ],
-}  # fmt: skip
+RACKS = racks([f"n{at}" for at in range(4)], each=2)
 
 
 def test_a_gang_whose_promises_lie_in_two_racks_is_placed_anew_in_one() -> None:
@@ -123,16 +111,16 @@ def test_a_gang_whose_promises_lie_in_two_racks_is_placed_anew_in_one() -> None:
 
 def test_a_torn_gang_that_fits_no_rack_does_not_start_and_is_promised_nothing() -> None:
     nodes = [node("n0", 1, unschedulable=True), node("n1", 1), node("n2", 1), node("n3", 1, unschedulable=True)]
-    done = simulate(world(nodes, waiting("n1", "n2", topology={"required": "rack"}), topology=RACKS), 2)
-    assert [one["bindings"] for one in done["cycles"]] == [[], []]
-    assert done["cycles"][-1]["nominations"] == []
+    done = played(world(nodes, waiting("n1", "n2", topology={"required": "rack"}), topology=RACKS), 2)
+    assert [one["bindings"] for one in done] == [[], []]
+    assert done[-1]["nominations"] == []
 
 
 @pytest.mark.parametrize("queue", [{"state": "Closed"}, {"capability": {"cpu": 1}}])
 def test_a_queue_that_may_not_take_the_task_any_more_ends_the_promise(queue: dict[str, Any]) -> None:
-    done = simulate(world([node("n0"), node("n1")], waiting("n0"), runs("w", "n1"), queue=queue), 2)
-    assert [one["bindings"] for one in done["cycles"]] == [[], []]
-    assert done["cycles"][-1]["nominations"] == []
+    done = played(world([node("n0"), node("n1")], waiting("n0"), runs("w", "n1"), queue=queue), 2)
+    assert [one["bindings"] for one in done] == [[], []]
+    assert done[-1]["nominations"] == []
 
 
 def test_a_surplus_promise_that_breaks_does_not_hold_the_others_up() -> None:
@@ -156,8 +144,7 @@ def test_what_is_promised_to_one_of_two_that_start_together_is_given_up_where_th
     actions: list[str],
 ) -> None:
     together = {"gang_group": ["default/hi", "default/mate"]}
-    mate = {"name": "mate", "queue": "q", "priority": 9, "tasks": [{"name": "mate-0", "request": ONE}], **together}
-    low = {"name": "lo", "queue": "q", "priority": 1, "tasks": [{"name": "lo-0", "request": ONE}]}
+    mate, low = podgroup("mate", [ONE], priority=9, **together), podgroup("lo", [ONE], priority=1)
     cluster = world([node("n1", 1)], waiting("n1", **together), mate, low)
     cluster["policy"]["actions"] = actions
     assert bindings(cluster, 1) == {}
@@ -180,16 +167,10 @@ def test_a_gang_that_is_broken_by_a_later_action_keeps_no_promise_made_before() 
         {"name": "gang-1", "request": {"cpu": 2}, "status": "Terminating", "node": "n1"},
         {"name": "gang-2", "request": {"cpu": 2}},
     ]
-    asks = [{"gpu": 1}, *[{"cpu": 1, "gpu": 1}] * 3]
-    due = [{"name": f"due-{at}", "request": request} for at, request in enumerate(asks)]
-    cluster = world(
-        [node("n0", cpu=1, gpu=1), node("n1", gpu=3)],
-        gang,
-        {"name": "due", "queue": "q", "min_available": 4, "tasks": due},
-        policy={"profile": "volcano"},
-        queue={"deserved": {"cpu": 8}},
-    )
+    due = podgroup("due", [{"gpu": 1}, *[{"cpu": 1, "gpu": 1}] * 3], min_available=4)
+    nodes, policy = [node("n0", cpu=1, gpu=1), node("n1", gpu=3)], {"profile": "volcano"}
+    cluster = world(nodes, gang, due, policy=policy, queue={"deserved": {"cpu": 8}})
     cluster["queues"].append({"name": "other"})
-    (cycle,) = simulate(cluster)["cycles"]
-    assert [made["task"] for made in cycle["evictions"]] == ["default/gang-0"]
-    assert [made["task"] for made in cycle["nominations"]] == [f"default/due-{at}" for at in range(4)]
+    (cycle,) = played(cluster)
+    assert named(cycle["evictions"]) == ["gang-0"]
+    assert named(cycle["nominations"]) == [f"due-{at}" for at in range(4)]

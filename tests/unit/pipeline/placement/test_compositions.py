@@ -5,29 +5,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from actors.cli.simulate import simulate
 from pipeline.placement.compositions import asks_less
 from pipeline.placement.need import all_of, need_of
 from pipeline.policy import Purpose
+from tests.support import small_clusters
 from tests.support.brute_force import attempt_of
+from tests.support.small_clusters import played, podgroup, told
 
 
 def task(name: str, cpu: int = 1, **more: Any) -> dict[str, Any]:
     return {"name": name, "request": {"cpu": cpu}, **more}
 
 
-def world(nodes: dict[str, int], *podgroups: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {
-        "version": 1, "now": 1000.0, "policy": {"profile": "default"}, "queues": [{"name": "q"}],
-        "nodes": [{"name": name, "allocatable": {"cpu": cpu, "pods": 10}, "labels": {"name": name}}
-                  for name, cpu in nodes.items()],
-        "podgroups": list(podgroups), **more,
-    }  # fmt: skip
+def world(nodes: dict[str, int], *podgroups: dict[str, Any]) -> dict[str, Any]:
+    made = small_clusters.world({name: {"cpu": cpu} for name, cpu in nodes.items()}, {"q": {}}, podgroups, now=1000.0)
+    return made | {"nodes": [node | {"labels": {"name": node["name"]}} for node in made["nodes"]]}
 
 
 def victim(name: str, node: str, priority: int = 0, cpu: int = 1) -> dict[str, Any]:
-    running = [task(f"{name}-0", cpu, status="Running", node=node)]
-    return {"name": name, "queue": "q", "priority": priority, "min_available": 1, "tasks": running}
+    return podgroup(name, [{"cpu": cpu}], node, priority=priority, min_available=1)
 
 
 def gang(minimum: int, tasks: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
@@ -36,9 +32,8 @@ def gang(minimum: int, tasks: list[dict[str, Any]], **more: Any) -> dict[str, An
 
 def outcome(cluster: dict[str, Any]) -> tuple[list[str], list[str]]:
     """The victims, and the tasks that were placed, by name."""
-    one = simulate(cluster, 1)["cycles"][0]
-    placed = [made["task"] for made in [*one["bindings"], *one["nominations"]]]
-    return sorted(made["task"][8:] for made in one["evictions"]), sorted(name[8:] for name in placed)
+    one = told(played(cluster)[0])
+    return one["evictions"], sorted([*one["bindings"], *one["nominations"]])
 
 
 def parts(*names: str, of: int) -> dict[str, Any]:

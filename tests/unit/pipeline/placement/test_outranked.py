@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
+from tests.support import small_clusters
+from tests.support.small_clusters import played, racks, world
 
 
 def task(name: str, **more: Any) -> dict[str, Any]:
-    return {"name": name, "request": {"cpu": 2}} | more
+    return small_clusters.task(name, {"cpu": 2}) | more
 
 
 def group(name: str, priority: int, *tasks: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -16,13 +17,9 @@ def group(name: str, priority: int, *tasks: dict[str, Any], **more: Any) -> dict
 
 
 def first_cycle(nodes: int, *podgroups: dict[str, Any], profile: str = "default", **more: Any) -> dict[str, Any]:
-    cluster = {
-        "version": 1, "now": 1000.0, "policy": {"profile": profile, "actions": ["preempt"]},
-        "nodes": [{"name": f"n{at}", "allocatable": {"cpu": 4, "pods": 10}} for at in range(nodes)],
-        "queues": [{"name": "q"}, {"name": "other"}], "podgroups": list(podgroups), **more,
-    }  # fmt: skip
-    done: dict[str, Any] = simulate(cluster, 1)["cycles"][0]
-    return done
+    has = {f"n{at}": {"cpu": 4} for at in range(nodes)}
+    policy = {"profile": profile, "actions": ["preempt"]}
+    return played(world(has, {"q": {}, "other": {}}, podgroups, now=1000.0, **policy) | more)[0]
 
 
 RUNNING = group("v", 50, task("v-0", status="Running", node="n0"))
@@ -53,10 +50,8 @@ def test_a_promise_that_spares_no_running_work_stands(profile: str) -> None:
 @pytest.mark.parametrize("profile", ["default", "kai"])
 def test_a_promise_is_not_taken_for_another_place_at_the_same_loss(profile: str) -> None:
     others = [group(f"w{at}", 50, task(f"w{at}-0", status="Running", node=f"n{at}")) for at in range(2)]
-    regions = [{"name": f"r{at}", "level": "region", "nodes": [f"n{at}"]} for at in range(2)]
-    hi = group("hi", 100, task("hi-0", request={"cpu": 4}), preemptible=True, topology={"required": "region"})
-    topology = {"levels": ["region"], "domains": regions}
-    done = first_cycle(2, *others, PROMISED, hi, profile=profile, topology=topology)
+    hi = group("hi", 100, task("hi-0", request={"cpu": 4}), preemptible=True, topology={"required": "rack"})
+    done = first_cycle(2, *others, PROMISED, hi, profile=profile, topology=racks(["n0", "n1"]))
     assert told(done) == (["default/w1-0"], {"default/hi-0": "n1", "default/lo-0": "n0"})
 
 
