@@ -5,33 +5,23 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
 from pipeline.actions.backfill import backfill
 from pipeline.actions.progress import Progress, StateSoFar
 from tests.support.asking import DEFAULT
 from tests.support.builders import Gang, Task, cluster
+from tests.support.small_clusters import named, played, podgroup, world
 from tests.support.task_centric import with_tasks
 
 
 def bindings(profile: str, *podgroups: dict[str, Any]) -> list[list[str]]:
     """The tasks that start, by cycle, on a node with four cores."""
-    found = simulate(
-        {
-            "version": 1, "now": 1e6, "policy": {"profile": profile}, "queues": [{"name": "q"}],
-            "nodes": [{"name": "n", "allocatable": {"cpu": 4, "memory": "64Gi", "pods": 64}}],
-            "podgroups": [{"queue": "q", **one} for one in podgroups],
-        },
-        cycles=2,
-    )  # fmt: skip
-    assert found["error"] is None
-    return [[one["task"].split("/")[1] for one in cycle["bindings"]] for cycle in found["cycles"]]
+    done = played(world({"n": {"cpu": 4, "memory": "64Gi"}}, {"q": {}}, podgroups, profile=profile), 2)
+    return [named(cycle["bindings"]) for cycle in done]
 
 
 def gang(name: str, cores: int | None, *, minimum: int, tasks: int) -> dict[str, Any]:
-    return {
-        "name": name, "min_available": minimum, "gang_group": ["default/free", "default/work"],
-        "tasks": [{"name": f"{name}-{at}", "request": {"cpu": cores} if cores else {}} for at in range(tasks)],
-    }  # fmt: skip
+    together = ["default/free", "default/work"]
+    return podgroup(name, [{"cpu": cores} if cores else {}] * tasks, min_available=minimum, gang_group=together)
 
 
 @pytest.mark.parametrize("profile", ["koordinator", "volcano"])
@@ -55,44 +45,22 @@ def test_what_is_held_back_does_not_start_by_backfill() -> None:
 def test_only_in_volcano_a_gang_starts_without_its_task_that_asks_for_nothing_and_has_no_node(
     profile: str, started: list[str], why: dict[str, Any]
 ) -> None:
-    tasks = [
-        {"name": "g-0", "request": {}, **why},
-        {"name": "g-1", "request": {"cpu": 1}},
-    ]
-    found = simulate(
-        {
-            "version": 1, "now": 1e6, "policy": {"profile": profile},
-            "queues": [{"name": "q", "deserved": {"cpu": 4}}],
-            "nodes": [{"name": "n", "allocatable": {"cpu": 4, "pods": 9}}],
-            "podgroups": [{"name": "g", "queue": "q", "min_available": 2, "tasks": tasks}],
-        },
-        cycles=2,
-    )  # fmt: skip
-    assert [one["task"].split("/")[1] for cycle in found["cycles"] for one in cycle["bindings"]] == started
+    group = podgroup("g", [{}, {"cpu": 1}], min_available=2)
+    group["tasks"][0] |= why
+    done = played(world({"n": {"cpu": 4}}, {"q": {"deserved": {"cpu": 4}}}, [group], profile=profile), 2)
+    assert [name for cycle in done for name in named(cycle["bindings"])] == started
 
 
 def test_tasks_of_a_podgroup_with_a_level_stay_in_one_domain_and_others_go_anywhere() -> None:
-    racks = [("a", 2), ("b", 1), ("b", 1)]
-    nodes = [
-        {"name": f"n{at}", "labels": {"rack": rack}, "allocatable": {"cpu": 4, "pods": pods}}
-        for at, (rack, pods) in enumerate(racks)
-    ]
-    groups = [
-        {"name": name, "queue": "q", "min_available": 0, "tasks": [{"name": name, "count": 3, "request": {}}], **said}
-        for name, said in (("together", {"topology": {"required": "rack"}, "priority": 1}), ("anywhere", {}))
-    ]
-    found = simulate(
-        {
-            "version": 1, "now": 1e6, "policy": {"actions": ["backfill"]}, "queues": [{"name": "q"}], "nodes": nodes,
-            "topology": {"levels": ["rack"], "labels": {"rack": "rack"}}, "podgroups": groups,
-        }
-    )  # fmt: skip
-    assert found["error"] is None
-    rack_of = {f"n{at}": rack for at, (rack, _) in enumerate(racks)}
-    racks_of = {
-        name: [rack_of[one["node"]] for one in found["cycles"][0]["bindings"] if name in one["task"]]
-        for name in ("together", "anywhere")
-    }
+    racks = {"n0": ("a", 2), "n1": ("b", 1), "n2": ("b", 1)}
+    said = {"together": {"topology": {"required": "rack"}, "priority": 1}, "anywhere": {}}
+    groups = [podgroup(name, [{}] * 3, min_available=0, **more) for name, more in said.items()]
+    made = world({name: {"cpu": 4, "pods": pods} for name, (_, pods) in racks.items()}, {"q": {}}, groups)
+    made |= {"policy": {"actions": ["backfill"]}, "topology": {"levels": ["rack"], "labels": {"rack": "rack"}}}
+    for node in made["nodes"]:
+        node["labels"] = {"rack": racks[node["name"]][0]}
+    (cycle,) = played(made)
+    racks_of = {name: [racks[one["node"]][0] for one in cycle["bindings"] if name in one["task"]] for name in said}
     assert len(racks_of["together"]) == len(racks_of["anywhere"]) == 2
     assert len(set(racks_of["together"])) == 1
 
@@ -116,12 +84,6 @@ def started(profile: str, podgroups: tuple[int, int], queues: tuple[int, int]) -
         }
         for name, priority, tasks in zip("ab", podgroups, ((8, 9), (1, 2, 3)), strict=True)
     ]  # fmt: skip
-    found = simulate(
-        {
-            "version": 1, "now": 1e6, "policy": {"profile": profile, "actions": ["backfill"]}, "podgroups": groups,
-            "queues": [{"name": name, "priority": of} for name, of in zip("ab", queues, strict=True)],
-            "nodes": [{"name": "n", "allocatable": {"cpu": 4, "pods": 4}}],
-        }
-    )  # fmt: skip
-    assert found["error"] is None
-    return sorted(one["task"].removeprefix("default/") for one in found["cycles"][0]["bindings"])
+    made = {name: {"priority": of} for name, of in zip("ab", queues, strict=True)}
+    (cycle,) = played(world({"n": {"cpu": 4, "pods": 4}}, made, groups, profile=profile, actions=["backfill"]))
+    return sorted(named(cycle["bindings"]))

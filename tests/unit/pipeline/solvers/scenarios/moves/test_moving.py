@@ -4,40 +4,29 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
+from tests.support.small_clusters import REST, named, played, podgroup, world
 
 GPU = "nvidia.com/gpu"
 RACKS = {"n0": "r0", "n1": "r0", "n2": "r1", "n3": "r1", "n4": "r2", "n5": "r2"}
+NODE = {"cpu": 99, "memory": "99G", GPU: 2}
 
 
 def group(name: str, places: list[str | None], gpus: int = 1, **more: Any) -> dict[str, Any]:
-    tasks = [
-        {"name": f"{name}-{at}", "request": {"cpu": 1, "memory": "1G", GPU: gpus}, "labels": {"app": name}}
-        for at in range(len(places))
-    ]
-    for task, node in zip(tasks, places, strict=True):
-        task.update({} if node is None else {"status": "Running", "node": node})
-    said = {"queue": "q", "min_available": len(places), "phase": "Running", "created": 1.0, "started": 2.0, **more}
-    return {"name": name, "tasks": tasks, **said}
+    said = {"min_available": len(places), "phase": "Running", "created": 1.0, "started": 2.0, **more}
+    asked = [{"cpu": 1, "memory": "1G", GPU: gpus}] * len(places)
+    return podgroup(name, asked, places, {"labels": {"app": name}}, **said)
 
 
 def moves(groups: list[dict[str, Any]], nodes: int = 4, **policy: Any) -> tuple[dict[str, str], list[str]]:
     """By task the node that each is promised, and who was evicted."""
-    free = {"cpu": "unlimited", "memory": "unlimited", GPU: "unlimited"}
-    result = simulate({
-        "version": 1, "now": 1000.0,
-        "policy": {"profile": "kai", "actions": ["consolidation"], "consolidation_max_victims": -1, **policy},
-        "nodes": [
-            {"name": name, "allocatable": {"cpu": 99, "memory": "99G", GPU: 2, "pods": 99}, "labels": {"rack": rack}}
-            for name, rack in list(RACKS.items())[:nodes]
-        ],
-        "topology": {"levels": ["rack"], "labels": {"rack": "rack"}},
-        "queues": [{"name": "q", "deserved": free}], "podgroups": groups,
-    })  # fmt: skip
-    assert result["error"] is None, result["error"]
-    cycle = result["cycles"][0]
-    plain = {one["task"].removeprefix("default/"): one["node"] for one in cycle["nominations"]}
-    return plain, sorted(one["task"].removeprefix("default/") for one in cycle["evictions"])
+    said = {"profile": "kai", "actions": ["consolidation"], "consolidation_max_victims": -1, **policy}
+    queues = {"q": {"deserved": {**REST, GPU: "unlimited"}}}
+    made = world(dict.fromkeys(list(RACKS)[:nodes], NODE), queues, groups, now=1000.0, **said)
+    for node in made["nodes"]:
+        node["labels"] = {"rack": RACKS[node["name"]]}
+    (cycle,) = played(made | {"topology": {"levels": ["rack"], "labels": {"rack": "rack"}}})
+    places = [one["node"] for one in cycle["nominations"]]
+    return dict(zip(named(cycle["nominations"]), places, strict=True)), sorted(named(cycle["evictions"]))
 
 
 RACK: dict[str, Any] = {"topology": {"required": "rack"}}
@@ -141,25 +130,13 @@ def test_moves_count_against_what_may_be_evicted_in_a_time() -> None:
 
 
 def test_moves_of_a_reclaim_count_too_though_they_take_nothing() -> None:
-    free = {"cpu": "unlimited", "memory": "unlimited"}
-    document = {
-        "version": 1, "now": 1000.0,
-        "nodes": [
-            {"name": f"n{at}", "allocatable": {"cpu": 99, "memory": "99G", GPU: 2, "pods": 99}} for at in range(2)
-        ],
-        "queues": [{"name": name, "deserved": free | {GPU: many}} for name, many in (("a", 2), ("b", 2))],
-        "podgroups": [
-            group("b0", ["n0"], queue="b"), group("b1", ["n1"], queue="b"), group("new", [None], 2, queue="a"),
-        ],
-    }  # fmt: skip
-    for most, evicted in ((1, 1), (0, 0)):
-        budget = {"evictionbudget": {"arguments": {"in_window": most}}}
-        policy = {"profile": "kai", "actions": ["reclaim"], "plugins": budget}
-        result = simulate(document | {"policy": policy})
-        assert result["error"] is None, result["error"]
-        assert len(result["cycles"][0]["evictions"]) == evicted
-        moved = {one["task"] for one in result["cycles"][0]["nominations"]} & {"default/b0-0", "default/b1-0"}
-        assert len(moved) == evicted
+    groups = [group("b0", ["n0"], queue="b"), group("b1", ["n1"], queue="b"), group("new", [None], 2, queue="a")]
+    queues = {name: {"deserved": {**REST, GPU: 2}} for name in "ab"}
+    for most in (1, 0):
+        policy = {"actions": ["reclaim"], "plugins": {"evictionbudget": {"arguments": {"in_window": most}}}}
+        (cycle,) = played(world({"n0": NODE, "n1": NODE}, queues, groups, now=1000.0, profile="kai", **policy))
+        assert len(cycle["evictions"]) == most
+        assert len({"b0-0", "b1-0"} & set(named(cycle["nominations"]))) == most
 
 
 def test_no_task_moves_where_tasks_of_two_sizes_have_room_already() -> None:
@@ -170,31 +147,18 @@ def test_no_task_moves_where_tasks_of_two_sizes_have_room_already() -> None:
     assert sorted(promised) == ["new-0", "new-1"]
 
 
-def small(profile: str, other: int) -> dict[str, Any]:
-    """Two nodes of four cores; a task of two runs on one, another task on the other, and one of four waits."""
-    sizes = {"two": (2, "n0"), "other": (other, "n1"), "new": (4, None)}
-    groups = [
-        {
-            "name": name, "queue": "new" if node is None else "old", "priority": int(node is None),
-            "tasks": [
-                {"name": name, "request": {"cpu": cpu}, **({"status": "Running", "node": node} if node else {})}
-            ],
-        }
-        for name, (cpu, node) in sizes.items()
-    ]  # fmt: skip
-    return {
-        "version": 1, "now": 1e6, "policy": {"profile": profile, "actions": ["allocate", "consolidation"]},
-        "queues": [{"name": name, "deserved": {"cpu": 8}} for name in ("new", "old")],
-        "nodes": [{"name": name, "allocatable": {"cpu": 4, "pods": 9}} for name in ("n0", "n1")],
-        "podgroups": groups,
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize("profile", ["default", "volcano", "kai", "koordinator"])
 def test_under_every_profile_consolidation_evicts_only_what_has_another_place(profile: str) -> None:
-    """Where a profile names no solver for it, it once took the one that takes gangs, and no law was asked."""
+    """Where a profile names no solver for it, it once took the one that takes gangs, and no law was asked.
+
+    A task of two cores runs on one node of four, another task on the other, and one of four waits.
+    """
+    nodes, queues = {"n0": {"cpu": 4}, "n1": {"cpu": 4}}, {name: {"deserved": {"cpu": 8}} for name in ("new", "old")}
+    two, new = podgroup("two", [{"cpu": 2}], "n0", queue="old"), podgroup("new", [{"cpu": 4}], queue="new", priority=1)
+    policy = {"profile": profile, "actions": ["allocate", "consolidation"]}
     for other, evicted in ((3, 0), (2, 1)):
-        cycle = simulate(small(profile, other))["cycles"][0]
-        victims = {one["task"] for one in cycle["evictions"]}
+        groups = [two, podgroup("other", [{"cpu": other}], "n1", queue="old"), new]
+        (cycle,) = played(world(nodes, queues, groups, **policy))
+        victims = set(named(cycle["evictions"]))
         assert len(victims) == evicted
-        assert {one["task"] for one in cycle["nominations"]} == (victims | {"default/new"} if victims else set())
+        assert set(named(cycle["nominations"])) == (victims | {"new-0"} if victims else set())
