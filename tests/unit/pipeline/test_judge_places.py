@@ -20,11 +20,13 @@ from pipeline.judge import judge
 from pipeline.policy import Purpose
 from tests.support.asking import DEFAULT, plan, victims
 from tests.support.builders import cluster, gang
+from tests.support.small_clusters import podgroup, world
 from tests.support.task_centric import nominated, with_queues, with_tasks
 
 REPELLED = Conflict("the room was promised to another")
 MISPLACED = Stale("a task may not be where it was placed any more")
 NODE = {"gpu": 2}
+PROMISED = {"nominated_node": "n"}
 
 
 def repelling(state: Snapshot, rows: list[int]) -> Snapshot:
@@ -143,51 +145,39 @@ def test_a_promise_is_not_redeemed_over_a_closed_queue() -> None:
 def test_promises_of_a_gang_group_are_redeemed_though_one_of_them_takes_what_the_other_queue_would_share() -> None:
     """Under `koordinator` what a queue without a quota is promised is not shared: `bound` would have 2 of 8, not 4."""
     list_of = {"gang_group": ["default/first", "default/second"], "priority": 5}
-    document = {
-        "version": 1, "now": 1000.0, "policy": {"profile": "koordinator"},
-        "nodes": [{"name": "n", "allocatable": {"cpu": 8, "pods": 9}}],
-        "queues": [{"name": "free"}, {"name": "bound", "deserved": {"cpu": 0}, "weight": 1}],
-        "podgroups": [
-            {"name": "runs", "queue": "bound", "tasks": [cpus("runs", 3, status="Running", node="n")]},
-            {"name": "first", "queue": "bound", "tasks": [cpus("first", 1, nominated_node="n")], **list_of},
-            {"name": "second", "queue": "free", "tasks": [cpus("second", 4, nominated_node="n")], **list_of},
-            {"name": "more", "queue": "free", "tasks": [cpus("more", 4)]},
-        ],
-    }  # fmt: skip
+    groups = [
+        podgroup("runs", [{"cpu": 3}], "n", queue="bound"),
+        podgroup("first", [{"cpu": 1}], of_each=PROMISED, queue="bound", **list_of),
+        podgroup("second", [{"cpu": 4}], of_each=PROMISED, queue="free", **list_of),
+        podgroup("more", [{"cpu": 4}], queue="free"),
+    ]
+    queues = {"free": {}, "bound": {"deserved": {"cpu": 0}, "weight": 1}}
+    assert len(_redeemed(world({"n": {"cpu": 8}}, queues, groups, profile="koordinator")).bound) == 2
+
+
+def _redeemed(document: dict[str, Any]) -> Statement:
+    """The first plan of a cycle, which is accepted."""
     case = open_case(document)
-    (made,) = cycle(case.snapshot, case.policy, case.now).plans
-    assert len(made.statement.bound) == 2
+    made, *_ = cycle(case.snapshot, case.policy, case.now).plans
     assert isinstance(judge(made, case.snapshot, case.policy, case.now), Accepted)
+    return made.statement
 
 
 QUOTAS = {
-    "the limit of the queue": [{"name": "a", "capability": {"cpu": 3}}],
-    "what a queue without a quota leaves to share": [{"name": "a", "deserved": {"cpu": 0}}, {"name": "b"}],
-    "the node": [{"name": "a"}],
+    "the limit of the queue": {"a": {"capability": {"cpu": 3}}},
+    "what a queue without a quota leaves to share": {"a": {"deserved": {"cpu": 0}}, "b": {}},
+    "the node": {"a": {}},
 }
 
 
 @pytest.mark.parametrize("short", QUOTAS)
 def test_a_promise_is_redeemed_though_later_ones_take_more_than_is_left_of_what_is_short(short: str) -> None:
     queues, cpu = QUOTAS[short], 3 if short == "the node" else 5
-    document = {
-        "version": 1, "now": 1000.0, "policy": {"profile": "koordinator"},
-        "nodes": [{"name": "n", "allocatable": {"cpu": cpu, "pods": 9}}], "queues": queues,
-        "podgroups": [
-            {"name": "first", "queue": "a", "priority": 5, "tasks": [cpus("first", 2, nominated_node="n")]},
-            {"name": "last", "queue": queues[-1]["name"], "tasks": [cpus("last", 2, nominated_node="n")]},
-            {"name": "more", "queue": queues[-1]["name"], "tasks": [cpus("more", 2, nominated_node="n")]},
-        ],
-    }  # fmt: skip
-    case = open_case(document)
-    made = cycle(case.snapshot, case.policy, case.now).plans[0]
-    assert made.statement.preemptor == 0
-    assert len(made.statement.bound) == 1
-    assert isinstance(judge(made, case.snapshot, case.policy, case.now), Accepted)
-
-
-def cpus(name: str, cpu: int, **more: str) -> dict[str, Any]:
-    return {"name": name, "request": {"cpu": cpu}, **more}
+    last = list(queues)[-1]
+    whose = {"first": {"queue": "a", "priority": 5}, "last": {"queue": last}, "more": {"queue": last}}
+    groups = [podgroup(name, [{"cpu": 2}], of_each=PROMISED, **said) for name, said in whose.items()]
+    made = _redeemed(world({"n": {"cpu": cpu}}, queues, groups, profile="koordinator"))
+    assert (made.preemptor, len(made.bound)) == (0, 1)
 
 
 def test_a_victim_that_repels_the_preemptor_does_not_return() -> None:

@@ -6,7 +6,9 @@ import pytest
 
 from actors.cli.simulate import open_case, simulate
 from pipeline.cycle import next_due
+from tests.support import small_clusters
 from tests.support.clusters import compiled
+from tests.support.small_clusters import named, played
 
 NOW = 1000.0
 ACTIONS = ["allocate", "stalegangeviction"]
@@ -20,31 +22,19 @@ def task(name: str, status: str = "Running", **more: Any) -> dict[str, Any]:
 def gang(*statuses: str, **more: Any) -> dict[str, Any]:
     """Tasks of one core with these statuses; the minimum is two, and it has been below that for a hundred seconds."""
     tasks = [task(f"g-{at}", status) for at, status in enumerate(statuses)]
-    return {
-        "name": "g",
-        "queue": "q",
-        "min_available": 2,
-        "phase": "Running",
-        "stale_since": 900.0,
-        "tasks": tasks,
-        **more,
-    }
+    said = {"min_available": 2, "phase": "Running", "stale_since": 900.0}
+    return {"name": "g", "queue": "q", "tasks": tasks, **said, **more}
 
 
 def world(*podgroups: dict[str, Any], cpu: int = 8, **more: Any) -> dict[str, Any]:
-    return {
-        "version": 1, "now": NOW, "policy": {"actions": ACTIONS, **more.pop("policy", {})},
-        "nodes": [{"name": "n0", "allocatable": {"cpu": cpu, "pods": 110}}], "queues": [{"name": "q"}],
-        "podgroups": list(podgroups), **more,
-    }  # fmt: skip
+    policy = {"actions": ACTIONS, **more.pop("policy", {})}
+    return small_clusters.world({"n0": {"cpu": cpu}}, {"q": {}}, podgroups, now=NOW, **policy) | more
 
 
 def cleared(*podgroups: dict[str, Any], cycles: int = 1, **more: Any) -> list[str]:
-    said = simulate(world(*podgroups, **more), cycles)
-    assert said["error"] is None, said["error"]
-    made = [one for decided in said["cycles"] for one in decided["evictions"]]
+    made = [one for decided in played(world(*podgroups, **more), cycles) for one in decided["evictions"]]
     assert {(one["action"], one["preemptor"]) for one in made} <= {("stalegangeviction", None)}
-    return sorted(one["task"].removeprefix("default/") for one in made)
+    return sorted(named(made))
 
 
 def test_what_is_left_of_a_gang_is_evicted_as_a_whole() -> None:

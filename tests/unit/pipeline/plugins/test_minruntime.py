@@ -1,6 +1,5 @@
 """Minimum runtime down a tree of queues, and what elastic podgroups may lose."""
 
-import copy
 from dataclasses import replace
 
 import numpy as np
@@ -10,29 +9,20 @@ from actors.cli.simulate import open_case
 from pipeline.plugins.minruntime import MinimumRuntime
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import PluginSetting, Purpose
+from tests.support.small_clusters import podgroup, world
 
 NOW = 1000.0
-TASK = {"request": {"cpu": 1}, "status": "Running", "node": "n0"}
 #: Two top queues; under the first two leaves, under the second one.
 TREE = {"top": None, "mine": "top", "cousin": "top", "far": None, "far-leaf": "far"}
 
 
 def case(granted=None, tasks=2, minimum=2, victim="cousin", key="reclaim_min_runtime"):
     """One podgroup that started a minute ago in ``victim``, and one that waits in the queue mine."""
-    granted = granted or {}
-    queues = [
-        {"name": name, "parent": parent, **({key: granted[name]} if name in granted else {})}
-        for name, parent in TREE.items()
-    ]
-    running = [{"name": f"v-{at}", **copy.deepcopy(TASK)} for at in range(tasks)]
-    document = {
-        "version": 1, "now": NOW, "nodes": [{"name": "n0", "allocatable": {"cpu": 64, "pods": 99}}], "queues": queues,
-        "podgroups": [
-            {"name": "v", "queue": victim, "min_available": minimum, "started": NOW - 60, "tasks": running},
-            {"name": "w", "queue": "mine", "priority": 1, "tasks": [{"name": "w-0", "request": {"cpu": 1}}]},
-        ],
-    }  # fmt: skip
-    return open_case(document).snapshot
+    times = {name: {key: seconds} for name, seconds in (granted or {}).items()}
+    said = {name: {"parent": above, **times.get(name, {})} for name, above in TREE.items()}
+    runs = podgroup("v", [{"cpu": 1}] * tasks, "n0", queue=victim, min_available=minimum, started=NOW - 60)
+    waits = podgroup("w", [{"cpu": 1}], queue="mine", priority=1)
+    return open_case(world({"n0": {"cpu": 64}}, said, [runs, waits], now=NOW)).snapshot
 
 
 def plugin(snapshot, **arguments):
@@ -107,16 +97,12 @@ PAIR = [{"name": name, "min_available": 1} for name in "xy"]
     ],
 )
 def test_a_podgroup_that_can_spare_a_subgroup_is_elastic(said, elastic):
-    running = [{"name": f"v-{name}", "subgroup": name, **copy.deepcopy(TASK)} for name in "xy"]
-    document = {
-        "version": 1, "now": NOW, "nodes": [{"name": "n0", "allocatable": {"cpu": 64, "pods": 99}}],
-        "queues": [{"name": name, "reclaim_min_runtime": 61} for name in ("mine", "other")],
-        "podgroups": [
-            {"name": "v", "queue": "other", "started": NOW - 60, "tasks": running, **said},
-            {"name": "w", "queue": "mine", "tasks": [{"name": "w-0", "request": {"cpu": 1}}]},
-        ],
-    }  # fmt: skip
-    state = open_case(document).snapshot
+    runs = podgroup("v", [{"cpu": 1}] * 2, "n0", queue="other", started=NOW - 60, **said)
+    for one, name in zip(runs["tasks"], "xy", strict=True):
+        one["subgroup"] = name
+    queues = {name: {"reclaim_min_runtime": 61} for name in ("mine", "other")}
+    groups = [runs, podgroup("w", [{"cpu": 1}], queue="mine")]
+    state = open_case(world({"n0": {"cpu": 64}}, queues, groups, now=NOW)).snapshot
     assert spared(state, elastic=True) is not elastic
     young, held = plugin(state, elastic=True), np.flatnonzero(state.tasks.node >= 0)
     assert young.validate_set(asking(state), held[:1]) is elastic

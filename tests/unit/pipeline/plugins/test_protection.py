@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
 from actors.documents.durations import seconds_of
+from tests.support.small_clusters import played, podgroup, world
 
 NOW = 10_000.0
 COOLDOWN = {"volcano.sh/cooldown-time": "10m"}
@@ -21,31 +21,15 @@ def evicted(
 ) -> bool:
     """Whether the one task that runs is evicted for a more important one, in its queue or from another."""
     profile, action = path
-    own, other = {"name": "own", "deserved": {"cpu": 1}}, {"name": "other", "deserved": {"cpu": 0}, **(queue or {})}
+    queues = {"own": {"deserved": {"cpu": 1}}, "other": {"deserved": {"cpu": 0}, **(queue or {})}}
     task = {"name": "v", "request": {"cpu": 1}, "status": "Running", "node": "n", "labels": labels or {}}
     task["created"] = victim.pop("task_created", 0.0)
     plugins = {"cdp": {}, "minruntime": {}, "gang": {"enabled": {"preemptable": False}}}
-    result = simulate(
-        {
-            "version": 1,
-            "now": NOW,
-            "policy": {"profile": profile, "actions": [action], "plugins": plugins},
-            "nodes": [{"name": "n", "allocatable": {"cpu": 1, "pods": 9}}],
-            "queues": [own, other],
-            "podgroups": [
-                {"name": "victim", "queue": "other", "min_available": 0, "phase": "Running", "tasks": [task], **victim},
-                {
-                    "name": "preemptor",
-                    "queue": "own" if "reclaim" in action else "other",
-                    "priority": 1,
-                    "phase": "Inqueue",
-                    "tasks": [{"name": "p", "request": {"cpu": 1}}],
-                },
-            ],
-        }
-    )
-    assert result["error"] is None
-    return bool(result["cycles"][0]["evictions"])
+    held = {"name": "victim", "queue": "other", "min_available": 0, "phase": "Running", "tasks": [task], **victim}
+    asker = "own" if "reclaim" in action else "other"
+    wants = podgroup("preemptor", [{"cpu": 1}], queue=asker, priority=1, phase="Inqueue")
+    policy = {"profile": profile, "actions": [action], "plugins": plugins}
+    return bool(played(world({"n": {"cpu": 1}}, queues, [held, wants], now=NOW, **policy))[0]["evictions"])
 
 
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)

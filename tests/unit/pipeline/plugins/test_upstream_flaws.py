@@ -14,6 +14,7 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 from tests.support.builders import cluster, gang
+from tests.support.small_clusters import played, racks, world
 from tests.support.task_centric import policy, with_budget, with_tasks
 
 GPU = "nvidia.com/gpu"
@@ -36,29 +37,18 @@ def running(name: str, count: int, node: str = "n0", **said: Any) -> list[dict[s
 def document(path: tuple[str, str], victim: dict[str, Any], preemptor: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Two nodes of four devices. The victim's queue deserves nothing, the preemptor's all there is."""
     profile, action = path
-    return {
-        "version": 1,
-        "policy": {"profile": profile, "actions": [action], **more.pop("policy", {})},
-        "nodes": [{"name": f"n{at}", "allocatable": {GPU: 4, "pods": 99}} for at in range(2)],
-        "queues": [{"name": "rich", "deserved": {GPU: 0}}, {"name": "poor", "deserved": {GPU: 8}}],
-        "podgroups": [
-            {"name": "victim", "queue": "rich", "min_available": 0, "phase": "Running", **victim},
-            {
-                "name": "preemptor",
-                "queue": "poor" if "reclaim" in action else "rich",
-                "priority": 9,
-                "phase": "Inqueue",
-                **preemptor,
-            },
-        ],
-        **more,
-    }
+    policy = {"profile": profile, "actions": [action], **more.pop("policy", {})}
+    nodes, due = {"n0": {GPU: 4}, "n1": {GPU: 4}}, {"rich": 0, "poor": 8}
+    groups = [
+        {"name": "victim", "queue": "rich", "min_available": 0, "phase": "Running", **victim},
+        {"name": "preemptor", "queue": "poor" if "reclaim" in action else "rich", "priority": 9, "phase": "Inqueue",
+         **preemptor},
+    ]  # fmt: skip
+    return world(nodes, {name: {"deserved": {GPU: gpus}} for name, gpus in due.items()}, groups, **policy) | more
 
 
 def cycle_of(cluster_file: dict[str, Any]) -> dict[str, Any]:
-    result = simulate(cluster_file)
-    assert result["error"] is None
-    return result["cycles"][0]
+    return played(cluster_file)[0]
 
 
 def evicted(cluster_file: dict[str, Any]) -> int:
@@ -131,23 +121,14 @@ def test_no_queue_takes_from_another_where_no_plugin_says_what_queues_are_entitl
     """Else two queues would take the same node from each other in turn, without end."""
     asked: dict[str, Any] = {"*": True, **({} if plugin == "proportion" else {"hierarchy": switch})}
     tier = [{"name": name, "enabled": {"*": True}} for name in ("priority", "conformance", "predicates")]
-    told = {
-        "version": 1,
-        "policy": {
-            "profile": "volcano",
-            "actions": ["allocate", action],
-            "tiers": [[*tier, {"name": plugin, "enabled": asked}]],
-        },
-        "nodes": [{"name": "n0", "allocatable": {GPU: 3, "pods": 99}}],
-        "queues": [{"name": "a", "deserved": {GPU: 2}}, {"name": "b", "deserved": {GPU: 1}}],
-        "podgroups": [
-            {"name": "a", "queue": "a", "min_available": 0, "phase": "Running", "tasks": running("a", 3)},
-            {"name": "b", "queue": "b", "phase": "Inqueue", "tasks": tasks("b", 1)},
-        ],
-    }
-    result = simulate(told, cycles=4)
-    assert result["error"] is None
-    assert sum(len(cycle["evictions"]) for cycle in result["cycles"]) == taken.get(action, 0)
+    groups = [
+        {"name": "a", "queue": "a", "min_available": 0, "phase": "Running", "tasks": running("a", 3)},
+        {"name": "b", "queue": "b", "phase": "Inqueue", "tasks": tasks("b", 1)},
+    ]
+    queues = {"a": {"deserved": {GPU: 2}}, "b": {"deserved": {GPU: 1}}}
+    policy = {"actions": ["allocate", action], "tiers": [[*tier, {"name": plugin, "enabled": asked}]]}
+    done = played(world({"n0": {GPU: 3}}, queues, groups, profile="volcano", **policy), 4)
+    assert sum(len(cycle["evictions"]) for cycle in done) == taken.get(action, 0)
 
 
 @every_path
@@ -210,7 +191,7 @@ def test_an_unknown_level_is_refused_instead_of_dropping_a_hard_constraint(where
     if where == "subgroup":
         gang_ |= {"subgroups": [{"name": "s", "min_available": 1, **wanted}]}
     file = document(PATHS[0], {"tasks": []}, gang_)
-    file["topology"] = {"levels": ["rack"], "domains": [{"name": "r", "level": "rack", "nodes": ["n0", "n1"]}]}
+    file["topology"] = racks(["n0", "n1"], each=2)
     error = simulate(file)["error"]
     assert error is not None
     assert "topology.required: expected the name of a level (rack)" in error

@@ -6,19 +6,25 @@ import pytest
 
 from actors.cli.simulate import Case, open_case
 from pipeline.cycle import Cycle, cycle
+from tests.support.small_clusters import podgroup, racks, world
 
 GPU, NOW = "nvidia.com/gpu", 1_000_000.0
 
 
 def running(name: str, node: str, size: int, hours: float) -> dict[str, Any]:
-    task = {"name": name, "request": {GPU: size}, "status": "Running", "node": node}
-    return {"name": name, "queue": "q", "phase": "Running", "started": NOW - 3600 * hours, "tasks": [task]}
+    return podgroup(name, [{GPU: size}], node, phase="Running", started=NOW - 3600 * hours)
 
 
 def waiting(name: str, tasks: int, size: int, queue: str = "q") -> dict[str, Any]:
-    asked = [{"name": f"{name}-{at}", "request": {GPU: size}} for at in range(tasks)]
-    return {"name": name, "queue": queue, "priority": 9, "min_available": tasks, "phase": "Inqueue", "tasks": asked,
-            "topology": {"required": "rack"}}  # fmt: skip
+    said = {"queue": queue, "priority": 9, "min_available": tasks, "phase": "Inqueue"}
+    return podgroup(name, [{GPU: size}] * tasks, topology={"required": "rack"}, **said)
+
+
+def opened(nodes: dict[str, int], queues: dict[str, int], groups: list[dict[str, Any]], **policy: Any) -> Case:
+    """Nodes with their devices, each in a rack of its own, and queues with what they deserve."""
+    has = {name: {GPU: many} for name, many in nodes.items()}
+    due = {name: {"deserved": {GPU: many}} for name, many in queues.items()}
+    return open_case(world(has, due, groups, now=NOW, **policy) | {"topology": racks(nodes)})
 
 
 def case_of(gangs: list[dict[str, Any]], *, dear: int, profile: str = "default") -> Case:
@@ -30,14 +36,7 @@ def case_of(gangs: list[dict[str, Any]], *, dear: int, profile: str = "default")
     work = [running(f"c{at}", "cheap", 1, 1.0) for at in range(8)]
     work += [running(f"d{at}", "dear", 2, 10.0) for at in range(dear // 2)]
     nodes = {"cheap": 8, "dear": dear}
-    return open_case({
-        "version": 1, "now": NOW, "policy": {"profile": profile, "actions": ["preempt"]},
-        "nodes": [{"name": name, "allocatable": {GPU: many, "pods": 99}} for name, many in nodes.items()],
-        "topology": {"levels": ["rack"], "domains": [
-            {"name": f"rack-{name}", "level": "rack", "nodes": [name]} for name in nodes
-        ]},
-        "queues": [{"name": "q", "deserved": {GPU: 8 + dear}}], "podgroups": [*work, *gangs],
-    })  # fmt: skip
+    return opened(nodes, {"q": 8 + dear}, [*work, *gangs], profile=profile, actions=["preempt"])
 
 
 def decided(case: Case) -> tuple[Cycle, list[tuple[int, int, int]]]:
@@ -88,15 +87,9 @@ def test_in_reclaim_all_take_from_the_fairest_queue_that_suffices_for_all_though
     holds = {"c": 12, "d": 10}
     nodes = {f"{queue}{at}": (queue, min(4, many - 4 * at)) for queue, many in holds.items() for at in range(3)}
     work = [running(name, name, many, 1.0) | {"queue": queue} for name, (queue, many) in nodes.items()]
-    case = open_case({
-        "version": 1, "now": NOW, "policy": {"profile": "default", "actions": ["reclaim"]},
-        "nodes": [{"name": name, "allocatable": {GPU: many, "pods": 9}} for name, (_, many) in nodes.items()],
-        "topology": {"levels": ["rack"], "domains": [
-            {"name": f"rack-{name}", "level": "rack", "nodes": [name]} for name in nodes
-        ]},
-        "queues": [{"name": name, "deserved": {GPU: many}} for name, many in (("b", 8), ("c", 1), ("d", 1))],
-        "podgroups": [*work, waiting("first", 4, 1, "b"), waiting("second", 2, 2, "b")],
-    })  # fmt: skip
+    groups = [*work, waiting("first", 4, 1, "b"), waiting("second", 2, 2, "b")]
+    gpus = {name: many for name, (_, many) in nodes.items()}
+    case = opened(gpus, {"b": 8, "c": 1, "d": 1}, groups, actions=["reclaim"])
     done, plans = decided(case)
     assert [node for _, node, _ in plans] == [0, 1]
     assert [plan.price.queue_rank for plan in done.plans] == [1, 1]

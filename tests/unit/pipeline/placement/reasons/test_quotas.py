@@ -4,24 +4,17 @@ from typing import Any
 
 from actors.cli.simulate import SimulateOptions, simulated
 from pipeline.decision.obstacle import Cause
+from tests.support.small_clusters import podgroup, world
 
 GANG_GROUP = ["default/want", "default/with"]
 
 
 def obstacles(second: dict[str, Any], *running: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """What keeps ``want`` of queue a waiting by action; it starts with a podgroup of the ``second`` queue b."""
-    document = {
-        "version": 1, "now": 1000, "policy": {"profile": "koordinator"},
-        "nodes": [{"name": name, "allocatable": {"cpu": 8, "pods": 9}} for name in ("n0", "n1")],
-        "queues": [{"name": "a", "deserved": {"cpu": 16}}, {"name": "b"} | second],
-        "podgroups": [*running, *(
-            {
-                "name": name, "queue": queue, "priority": 5, "gang_group": GANG_GROUP,
-                "tasks": [{"name": name, "request": {"cpu": 4}}],
-            }
-            for name, queue in (("want", "a"), ("with", "b"))
-        )],
-    }  # fmt: skip
+    asks = [podgroup(name, [{"cpu": 4}], queue=queue, priority=5, gang_group=GANG_GROUP)
+            for name, queue in (("want", "a"), ("with", "b"))]  # fmt: skip
+    queues, nodes = {"a": {"deserved": {"cpu": 16}}, "b": second}, {"n0": {"cpu": 8}, "n1": {"cpu": 8}}
+    document = world(nodes, queues, [*running, *asks], profile="koordinator")
     found = simulated(document, SimulateOptions(explain=True))
     assert found["cycles"][0]["bindings"] == []
     return {one["action"]: one["obstacles"] for one in found["explain"]["podgroups"]["default/want"]["attempts"]}

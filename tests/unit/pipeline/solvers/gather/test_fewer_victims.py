@@ -1,40 +1,24 @@
 """Which candidates stay where the tasks of a gang differ, so that slots do not decide; and where none is sought."""
 
-from typing import Any
-
 import pytest
 
-from actors.cli.simulate import open_case, simulate
+from actors.cli.simulate import open_case
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.decision.plan import NoPlan
 from pipeline.policy import Purpose
 from pipeline.propose import propose
 from tests.support.gathering import Outcome, cluster_file, running, waiting
-
-
-def runs(name: str, cores: int) -> dict[str, Any]:
-    task = {"name": name, "request": {"cpu": cores}, "status": "Running", "node": "n"}
-    return {"name": name, "queue": "q", "min_available": 0, "tasks": [task]}
+from tests.support.small_clusters import named, played, podgroup, world
 
 
 def test_a_candidate_stays_although_the_one_before_it_has_to_go() -> None:
     """The gang asks for four cores and two of eight: the middle task is enough, the smallest returns after it."""
-    found = simulate(
-        {
-            "version": 1, "now": 1e6, "policy": {"profile": "koordinator"}, "queues": [{"name": "q"}],
-            "nodes": [{"name": "n", "allocatable": {"cpu": 8, "memory": "8Gi", "pods": 110}}],
-            "podgroups": [
-                runs("small", 1), runs("middle", 4),
-                {
-                    "name": "gang", "queue": "q", "priority": 1, "min_available": 2,
-                    "tasks": [{"name": f"gang-{cores}", "request": {"cpu": cores}} for cores in (4, 2)],
-                },
-            ],
-        }
-    )  # fmt: skip
-    assert [one["task"] for one in found["cycles"][0]["evictions"]] == ["default/middle"]
-    assert len(found["cycles"][0]["nominations"]) == 2
+    gang = podgroup("gang", [{"cpu": 4}, {"cpu": 2}], priority=1, min_available=2)
+    groups = [podgroup(name, [{"cpu": cpu}], "n", min_available=0) for name, cpu in (("small", 1), ("middle", 4))]
+    (cycle,) = played(world({"n": {"cpu": 8, "memory": "8Gi"}}, {"q": {}}, [*groups, gang], profile="koordinator"))
+    assert named(cycle["evictions"]) == ["middle-0"]
+    assert len(cycle["nominations"]) == 2
 
 
 @pytest.mark.parametrize("sizes", [[4, 4, 2, 2], [4, 3, 3]])
