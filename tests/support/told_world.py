@@ -4,14 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from opentelemetry.sdk.metrics.export import MetricReader
+
 from actors.broker.bus import DEAD, DECISIONS, EVENTS
 from actors.broker.ledger import Lease, Record
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
+from actors.configuration.settings import Settings, TelemetrySettings
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.ingestion.checkpointing import Packs, at_once
 from actors.ingestion.ingestor import Ingestor
+from actors.ingestion.loop import IngestLoop
 from actors.ingestion.pace import Pace
+from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack, pack_decision
 from actors.protocol.full_list import cut
@@ -105,6 +110,10 @@ class World:
         made = Ingestor(self.bus, consumer=name, now_s=lambda: self.now, pace=Pace(**pace), most=most, packs=packs)
         made.start()
         return made
+
+    def loop(self, reader: MetricReader | None = None, **more: Any) -> IngestLoop:
+        telemetry = start_telemetry(TelemetrySettings(spans_kept=0), "test", reader=reader)
+        return IngestLoop(Settings(fleet="memory"), self.bus, telemetry, now_s=lambda: self.now, **more)
 
     def letters(self) -> list[str]:
         return [entry.fields["reason"].decode() for entry in self.bus.follow(DEAD, "0-0")]

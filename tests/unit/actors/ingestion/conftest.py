@@ -2,6 +2,7 @@
 
 import pytest
 
+from actors.ingestion.ingestor import Ingestor
 from tests.support.told_world import World
 
 
@@ -11,3 +12,9 @@ def world() -> World:
     made = World()
     made.list_fleet()
     return made
+
+
+@pytest.fixture
+def ingestor(world: World) -> Ingestor:
+    """One that has read the list."""
+    return world.ingestor()

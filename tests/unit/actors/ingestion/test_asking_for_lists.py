@@ -6,11 +6,8 @@ import pytest
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from actors.broker.bus import EVENTS, SNAPSHOTS
-from actors.configuration.settings import Settings, TelemetrySettings
 from actors.ingestion.ingestor import Ingestor
 from actors.ingestion.list_requests import LIST_WITHIN_S
-from actors.ingestion.loop import IngestLoop
-from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.envelopes import Outgoing
 from actors.protocol.full_list import cut
 from tests.support.measured import figure
@@ -37,8 +34,7 @@ def test_a_state_that_no_list_has_completed_is_said_to_be_unlisted(
     world.tell("task_started", task="default/train-0", node="n1")
     world.bus._log(EVENTS).drop(2)
     reader = InMemoryMetricReader()
-    telemetry = start_telemetry(TelemetrySettings(), "test", reader=reader)
-    loop = IngestLoop(Settings(fleet="told"), world.bus, telemetry, now_s=lambda: world.now)
+    loop = world.loop(reader)
     assert loop.turn(0) is None
     world.now += 5.0
     assert loop.turn(0) is None
@@ -78,16 +74,14 @@ def test_a_list_that_does_not_come_is_asked_for_again() -> None:
     assert len(world.asked()) == 2
 
 
-def test_a_hole_in_the_fleets_own_count_asks_for_a_list_once(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_hole_in_the_fleets_own_count_asks_for_a_list_once(world: World, ingestor: Ingestor) -> None:
     for sequence in (b"1", b"2", b"2", b"5", b"9"):
         world.say(world.outgoing("task_started", {"task": "default/train-0", "node": "n0"}), sequence=sequence)
     drained(ingestor)
     assert world.asked() == ["entries 3 to 4 of the fleet never came"]
 
 
-def test_a_stream_that_begins_behind_a_checkpoint_asks_for_a_list(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_stream_that_begins_behind_a_checkpoint_asks_for_a_list(world: World, ingestor: Ingestor) -> None:
     ingestor.checkpoint()
     lost = World()
     for entry in world.bus.follow(SNAPSHOTS, "0-0"):
@@ -227,8 +221,7 @@ def test_revisions_that_begin_anew_are_refused_and_do_not_pass_for_old_news(rest
     assert len(world.letters()) == len(found) + 3
 
 
-def test_an_entry_that_is_sent_again_begins_no_count(world: World) -> None:
-    ingestor = world.ingestor()
+def test_an_entry_that_is_sent_again_begins_no_count(world: World, ingestor: Ingestor) -> None:
     for sequence in (1, 1, 2, 3, 4, 3, 2, 4, 5):
         numbered(world, sequence, "queue_upserted", {"name": f"q{sequence}"}, 100 + sequence)
     drained(ingestor)

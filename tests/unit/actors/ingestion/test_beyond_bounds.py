@@ -9,6 +9,7 @@ import pytest
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_cluster
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
+from actors.ingestion.ingestor import Ingestor
 from actors.protocol.full_list import cut
 from tests.support.told_world import CLUSTER, World, drained, task
 
@@ -16,8 +17,9 @@ from tests.support.told_world import CLUSTER, World, drained, task
 _BYTES = 60_000
 
 
-def test_a_task_that_stands_ten_million_times_is_refused_before_it_is_expanded(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_task_that_stands_ten_million_times_is_refused_before_it_is_expanded(
+    world: World, ingestor: Ingestor
+) -> None:
     world.tell("podgroup_upserted", name="huge", queue="dev", tasks=[{"name": "t", "count": 10_000_000}])
     world.tell("task_started", task="default/train-0", node="n1")
     drained(ingestor)
@@ -79,8 +81,7 @@ def test_what_takes_too_many_bytes_is_refused_and_the_rest_goes_on(
     assert task(ingestor, "train-0")["node"] == "n1"
 
 
-def test_a_node_may_be_described_again_and_again_in_a_state_that_is_full(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_node_may_be_described_again_and_again_in_a_state_that_is_full(world: World, ingestor: Ingestor) -> None:
     most = ingestor.state.size.bytes
     full = world.ingestor(most=StateLimits(state_bytes=most + 1_000))
     for cpu in range(1, 20):
@@ -103,8 +104,7 @@ def test_labels_that_change_for_ever_do_not_fill_the_memory(world: World) -> Non
     assert "bytes of state" in world.letters()[0]
 
 
-def test_what_is_held_is_the_same_after_a_restart(world: World) -> None:
-    ingestor = world.ingestor()
+def test_what_is_held_is_the_same_after_a_restart(world: World, ingestor: Ingestor) -> None:
     for at in range(3):
         world.tell(
             "podgroup_upserted", name=f"g{at}", queue="dev", tasks=[{"name": f"g{at}", "labels": {"a": str(at)}}]
@@ -114,8 +114,7 @@ def test_what_is_held_is_the_same_after_a_restart(world: World) -> None:
     assert world.ingestor().state.size == ingestor.state.size
 
 
-def test_bytes_are_no_less_than_those_of_all_columns(world: World) -> None:
-    ingestor = world.ingestor()
+def test_bytes_are_no_less_than_those_of_all_columns(world: World, ingestor: Ingestor) -> None:
     world.tell("podgroup_upserted", name="many", queue="dev", tasks=[{"name": "t", "count": 20_000}])
     drained(ingestor)
     snapshot = ingestor.snapshot
@@ -124,8 +123,7 @@ def test_bytes_are_no_less_than_those_of_all_columns(world: World) -> None:
     assert columns < ingestor.state.size.bytes < 10 * columns
 
 
-def test_a_list_and_a_cluster_file_have_the_same_bounds(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_list_and_a_cluster_file_have_the_same_bounds(world: World, ingestor: Ingestor) -> None:
     before = ingestor.snapshot.epoch
     huge = {"name": "huge", "queue": "dev", "tasks": [{"name": "t", "count": 10_000_000}]}
     cluster = {**CLUSTER, "podgroups": [huge]}

@@ -11,6 +11,7 @@ from actors.columns.card_names import card_names
 from actors.columns.compile import compile_cluster
 from actors.configuration.profiles import load_profile
 from actors.ingestion.exported import cluster_document
+from actors.ingestion.ingestor import Ingestor
 from actors.protocol.bodies import FleetListed, Nomination, PlanCommitted
 from actors.protocol.envelopes import Message, decode_decisions
 from actors.verification.audit import Audit
@@ -99,8 +100,7 @@ def test_a_start_on_a_card_that_cannot_be_meant_goes_to_the_dead_letters(
     assert world.letters() == [letter]
 
 
-def test_a_task_that_starts_on_a_card_holds_it_until_it_ends(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_task_that_starts_on_a_card_holds_it_until_it_ends(world: World, ingestor: Ingestor) -> None:
     world.tell("task_ended", task="default/a", outcome="Evicted", replaced=True)
     world.tell("task_started", task="default/c-0", node="n0", card="gpu-0")
     drained(ingestor)
@@ -113,8 +113,7 @@ def test_a_task_that_starts_on_a_card_holds_it_until_it_ends(world: World) -> No
     assert ingestor.snapshot.card_room.idle.tolist() == [[8 << 30, 4 << 30]]
 
 
-def test_podgroups_and_tasks_that_come_later_name_their_cards(world: World) -> None:
-    ingestor = world.ingestor()
+def test_podgroups_and_tasks_that_come_later_name_their_cards(world: World, ingestor: Ingestor) -> None:
     task = {"request": {"cpu": 1}, "card_request": "2Gi", "status": "Running", "node": "n0"}
     world.tell("podgroup_upserted", name="late", queue="q", tasks=[{**task, "name": "l", "card": "gpu-1"}])
     world.tell("task_upserted", podgroup="default/late", task={**task, "name": "m", "card": "gpu-0"})
@@ -126,8 +125,9 @@ def test_podgroups_and_tasks_that_come_later_name_their_cards(world: World) -> N
     assert ingestor.snapshot.card_room.idle.tolist() == [[0, 4 << 30]]
 
 
-def test_cards_among_which_there_is_another_are_held_by_the_same_tasks_as_before(world: World) -> None:
-    ingestor = world.ingestor()
+def test_cards_among_which_there_is_another_are_held_by_the_same_tasks_as_before(
+    world: World, ingestor: Ingestor
+) -> None:
     world.decide("p", nominations=(Nomination(task="default/c-0", node="n0", card="gpu-1"),))
     drained(ingestor)
     world.tell("node_upserted", **node(cards=("gpu-1", "another", "gpu-0")))
@@ -137,8 +137,7 @@ def test_cards_among_which_there_is_another_are_held_by_the_same_tasks_as_before
     assert ingestor.snapshot.card_room.future.tolist() == [[8 << 30, 4 << 30, -(4 << 30)]]
 
 
-def test_a_card_that_is_held_is_not_taken_away_and_a_promise_of_one_ends(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_card_that_is_held_is_not_taken_away_and_a_promise_of_one_ends(world: World, ingestor: Ingestor) -> None:
     world.tell("node_upserted", **node(cards=("gpu-1",)))
     drained(ingestor)
     (letter,) = world.letters()
@@ -155,8 +154,7 @@ def test_a_card_that_is_held_is_not_taken_away_and_a_promise_of_one_ends(world: 
     assert card(ingestor, "b") == "gpu-1"
 
 
-def test_a_promised_card_outlives_a_full_list_and_a_checkpoint(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_promised_card_outlives_a_full_list_and_a_checkpoint(world: World, ingestor: Ingestor) -> None:
     world.decide("p", nominations=(Nomination(task="default/c-0", node="n0", card="gpu-1"),))
     drained(ingestor)
     world.list_fleet({**listed(APART), "nodes": [node(cards=("gpu-1", "gpu-0"))]}, "another")
@@ -167,8 +165,7 @@ def test_a_promised_card_outlives_a_full_list_and_a_checkpoint(world: World) -> 
     assert card(ingestor, "c-0") is None
 
 
-def test_a_promise_of_a_card_that_a_list_leaves_out_ends(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_promise_of_a_card_that_a_list_leaves_out_ends(world: World, ingestor: Ingestor) -> None:
     world.decide("p", nominations=(Nomination(task="default/c-0", node="n0", card="gpu-1"),))
     drained(ingestor)
     cluster = listed(carded([("a", "4Gi", "gpu-0", 0)], waiting("c", "8Gi"), nodes=[node(cards=("gpu-0",))]))
@@ -178,8 +175,7 @@ def test_a_promise_of_a_card_that_a_list_leaves_out_ends(world: World) -> None:
     assert ingestor.snapshot.tasks.promised(np.array([row])) == ([NONE], [NONE])
 
 
-def test_a_binding_by_decision_is_on_its_card_at_once(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_binding_by_decision_is_on_its_card_at_once(world: World, ingestor: Ingestor) -> None:
     world.decide("p", bindings=({"task": "default/c-0", "node": "n0", "card": "gpu-1"},))
     world.decide("q", bindings=({"task": "default/c-0", "node": "n0", "card": "gpu-9"},))
     drained(ingestor)

@@ -14,8 +14,7 @@ from tests.support.encoded import encoded
 from tests.support.told_world import CLUSTER, World, drained, state_of, task
 
 
-def test_our_own_decisions_are_folded(world: World) -> None:
-    ingestor = world.ingestor()
+def test_our_own_decisions_are_folded(world: World, ingestor: Ingestor) -> None:
     world.decide(
         "p", evictions=[{"task": "default/web-0", "incarnation": 0}],
         nominations=[{"task": "default/train-0", "node": "n3"}], bindings=[{"task": "default/train-1", "node": "n0"}],
@@ -32,8 +31,7 @@ def test_our_own_decisions_are_folded(world: World) -> None:
     assert task(ingestor, "train-0")["nominated"] is None
 
 
-def test_a_withdrawal_takes_back_what_no_later_decision_promised(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_withdrawal_takes_back_what_no_later_decision_promised(world: World, ingestor: Ingestor) -> None:
     world.decide("old", nominations=[{"task": f"default/train-{at}", "node": "n0"} for at in range(3)])
     world.tell("node_removed", node="n0")
     world.decide("new", nominations=[{"task": "default/train-1", "node": "n2"}])
@@ -47,8 +45,9 @@ def test_a_withdrawal_takes_back_what_no_later_decision_promised(world: World) -
     assert [task(drained(one), "train-1")["nominated"] for one in (ingestor, recovered)] == [None, None]
 
 
-def test_what_was_decided_for_tasks_that_were_lost_is_promised_once_a_list_has_them(world: World) -> None:
-    ingestor = world.ingestor()
+def test_what_was_decided_for_tasks_that_were_lost_is_promised_once_a_list_has_them(
+    world: World, ingestor: Ingestor
+) -> None:
     world.decide(
         "p", evictions=[{"task": "default/old-0", "incarnation": 2}],
         nominations=[{"task": "default/late-0", "node": "n0"}, {"task": "default/gone-0", "node": "n0"}],
@@ -77,8 +76,7 @@ def test_what_was_decided_for_tasks_that_were_lost_is_promised_once_a_list_has_t
     assert task(ingestor, "old-0")["status"] == RUNNING
 
 
-def test_a_repeated_entry_changes_nothing(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_repeated_entry_changes_nothing(world: World, ingestor: Ingestor) -> None:
     said = [
         world.outgoing("podgroup_upserted", {"name": "late", "queue": "dev", "tasks": [{"name": "late-0"}]}),
         world.outgoing("task_started", {"task": "default/train-0", "node": "n1"}),
@@ -96,8 +94,7 @@ def test_a_repeated_entry_changes_nothing(world: World) -> None:
     assert world.letters() == []
 
 
-def test_a_second_full_list_begins_an_epoch_and_keeps_our_promises(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_second_full_list_begins_an_epoch_and_keeps_our_promises(world: World, ingestor: Ingestor) -> None:
     world.tell("task_started", task="default/train-2", node="n0")
     world.tell("task_ended", task="default/train-2", outcome="Failed", replaced=True)
     world.decide(
@@ -117,8 +114,7 @@ def test_a_second_full_list_begins_an_epoch_and_keeps_our_promises(world: World)
     assert task(drained(ingestor), "web-0")["status"] == RUNNING
 
 
-def test_what_is_said_while_a_list_is_told_is_newer_than_the_list(world: World) -> None:
-    ingestor = world.ingestor()
+def test_what_is_said_while_a_list_is_told_is_newer_than_the_list(world: World, ingestor: Ingestor) -> None:
     world.revision += 1
     parts = [Outgoing("fleet_listed", "fleet", world.revision, part) for part in cut(CLUSTER, "second", 200)]
     assert len(parts) > 3
@@ -136,8 +132,7 @@ def test_what_is_said_while_a_list_is_told_is_newer_than_the_list(world: World) 
     assert ingestor.snapshot.decided == 1
 
 
-def test_a_list_that_is_wrong_is_refused_and_the_state_stays(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_list_that_is_wrong_is_refused_and_the_state_stays(world: World, ingestor: Ingestor) -> None:
     before = ingestor.snapshot
     world.list_fleet({**CLUSTER, "queues": []}, "wrong")
     drained(ingestor)
@@ -145,8 +140,7 @@ def test_a_list_that_is_wrong_is_refused_and_the_state_stays(world: World) -> No
     assert world.letters()[0].startswith("body.cluster: podgroups[0].queue")
 
 
-def test_a_decision_that_comes_again_after_it_was_withdrawn_stands_no_more(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_decision_that_comes_again_after_it_was_withdrawn_stands_no_more(world: World, ingestor: Ingestor) -> None:
     world.decide("p", nominations=[{"task": "default/train-0", "node": "n0"}])
     world.withdraw("p")
     drained(ingestor)
@@ -160,8 +154,7 @@ def test_a_decision_that_comes_again_after_it_was_withdrawn_stands_no_more(world
     assert state_of(ingestor) == before
 
 
-def test_a_later_decision_does_not_open_the_node_of_a_victim_that_did_not_end(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_later_decision_does_not_open_the_node_of_a_victim_that_did_not_end(world: World, ingestor: Ingestor) -> None:
     world.decide("p", evictions=[{"task": "default/web-0", "incarnation": 0}])
     until = world.now + 60.0
     late = Overdue(task="default/web-0", incarnation=0, avoided_until=until)
@@ -194,8 +187,8 @@ def test_what_a_decision_does_counts_from_its_verdict_however_late_it_was_record
 
 def test_a_late_victim_stays_avoided_by_the_clock_of_the_committer_though_the_brokers_is_far_ahead(
     world: World,
+    ingestor: Ingestor,
 ) -> None:
-    ingestor = world.ingestor()
     by_committer, minutes = world.now, 600.0
     late = Overdue(task="default/web-0", incarnation=0, avoided_until=by_committer + 60.0)
     world.record("p:withdrawn", "plan_withdrawn", PlanWithdrawn(plan_id="p", reason="it did not end", overdue=(late,)))
@@ -246,9 +239,8 @@ def test_what_was_decided_about_an_unknown_task_outlasts_a_checkpoint() -> None:
 
 @pytest.mark.parametrize(("life", "promised"), [(1, "n0"), (2, None)])
 def test_a_task_that_moves_keeps_its_promise_where_only_a_list_tells_of_its_next_life(
-    world: World, life: int, promised: str | None
+    world: World, ingestor: Ingestor, life: int, promised: str | None
 ) -> None:
-    ingestor = world.ingestor()
     web = {"task": "default/web-0"}
     world.decide("p", evictions=[{**web, "incarnation": 0}], nominations=[{**web, "node": "n0"}])
     drained(ingestor)
@@ -266,8 +258,8 @@ def waiting_web(life: int) -> dict[str, object]:
 
 def test_the_promise_of_a_task_that_moves_is_taken_back_with_its_decision_though_the_task_has_ended(
     world: World,
+    ingestor: Ingestor,
 ) -> None:
-    ingestor = world.ingestor()
     web = {"task": "default/web-0"}
     world.decide("p", evictions=[{**web, "incarnation": 0}], nominations=[{**web, "node": "n0"}])
     world.tell("task_ended", task="default/web-0", outcome="Evicted", incarnation=0, replaced=True)
@@ -280,9 +272,8 @@ def test_the_promise_of_a_task_that_moves_is_taken_back_with_its_decision_though
 
 @pytest.mark.parametrize("told_to_end", [False, True])
 def test_a_promise_to_the_next_life_of_a_task_whose_end_was_lost_comes_with_the_list(
-    world: World, told_to_end: bool
+    world: World, ingestor: Ingestor, told_to_end: bool
 ) -> None:
-    ingestor = world.ingestor()
     if told_to_end:
         world.decide("first", evictions=[{"task": "default/web-0", "incarnation": 0}])
     world.decide("p", nominations=[{"task": "default/web-0", "node": "n0"}])
@@ -294,8 +285,7 @@ def test_a_promise_to_the_next_life_of_a_task_whose_end_was_lost_comes_with_the_
     assert task(drained(ingestor), "web-0")["nominated"] is None
 
 
-def test_an_eviction_in_a_life_that_was_lost_holds_once_a_list_has_it(world: World) -> None:
-    ingestor = world.ingestor()
+def test_an_eviction_in_a_life_that_was_lost_holds_once_a_list_has_it(world: World, ingestor: Ingestor) -> None:
     world.decide("p", evictions=[{"task": "default/web-0", "incarnation": 1}])
     drained(ingestor)
     assert task(ingestor, "web-0")["status"] == RUNNING
@@ -312,8 +302,7 @@ def evicted(ingestor: Ingestor) -> list[tuple[str | None, int, int]]:
     return [(None if queue < 0 else names[queue], at, count) for queue, at, count in rows]
 
 
-def test_evictions_count_at_the_time_of_their_verdict_by_the_queue_that_loses(world: World) -> None:
-    ingestor = world.ingestor()
+def test_evictions_count_at_the_time_of_their_verdict_by_the_queue_that_loses(world: World, ingestor: Ingestor) -> None:
     victims = [("web-0", "web"), ("train-9", "train"), ("far-0", "far")]
     made = [{"task": f"default/{one}", "incarnation": 0, "podgroup": f"default/{of}"} for one, of in victims]
     world.decide("p", evictions=made, judged_on={"epoch": 1, "revision": 1, "at": 990.25})
@@ -328,8 +317,7 @@ def test_evictions_count_at_the_time_of_their_verdict_by_the_queue_that_loses(wo
     assert evicted(drained(world.ingestor("second"))) == evicted(ingestor)
 
 
-def test_evictions_of_a_queue_that_goes_still_count_in_all(world: World) -> None:
-    ingestor = world.ingestor()
+def test_evictions_of_a_queue_that_goes_still_count_in_all(world: World, ingestor: Ingestor) -> None:
     made = {"task": "default/web-0", "incarnation": 0, "podgroup": "default/web"}
     world.decide("p", evictions=[made], judged_on={"epoch": 1, "revision": 1, "at": 990.0})
     world.tell("podgroup_removed", podgroup="default/web")
@@ -362,8 +350,9 @@ def test_a_move_of_an_unknown_task_comes_with_the_list(told: dict[str, object], 
     assert task(drained(ingestor), "web-0")["nominated"] is None
 
 
-def test_a_task_that_was_ending_already_is_promised_the_node_to_which_it_moves(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_task_that_was_ending_already_is_promised_the_node_to_which_it_moves(
+    world: World, ingestor: Ingestor
+) -> None:
     web = {"task": "default/web-0"}
     world.tell("task_terminating", **web, incarnation=0)
     drained(ingestor)
@@ -372,8 +361,9 @@ def test_a_task_that_was_ending_already_is_promised_the_node_to_which_it_moves(w
 
 
 @pytest.mark.parametrize("left", [CLUSTER["podgroups"][1:], []])
-def test_a_domain_is_not_kept_once_a_list_leaves_its_podgroup_out(world: World, left: list[object]) -> None:
-    ingestor = world.ingestor()
+def test_a_domain_is_not_kept_once_a_list_leaves_its_podgroup_out(
+    world: World, ingestor: Ingestor, left: list[object]
+) -> None:
     kept = DomainReserved(podgroup="default/train", domain="r0", epoch=1, refusals=3, reason="test", expires_at=2000.0)
     sent = pack_decision(Outgoing("domain_reserved", kept.podgroup, 0, kept))
     world.ledger.commit(world.lease, [Record("kept", b"", sent)])

@@ -22,8 +22,7 @@ def running(name: str, nodes: list[str], **more: Any) -> dict[str, Any]:
     return {"name": name, "queue": "ml", "min_available": 2, "tasks": tasks, **more}
 
 
-def test_a_podgroup_that_runs_when_it_is_first_heard_of_is_whole_at_once(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_podgroup_that_runs_when_it_is_first_heard_of_is_whole_at_once(world: World, ingestor: Ingestor) -> None:
     world.tell("podgroup_upserted", **running("x", ["n0", "n1"]))
     world.tell("podgroup_upserted", **running("y", ["n0", "n1"], started=7.0))
     world.tell("podgroup_upserted", **running("half", ["n2"]))
@@ -33,16 +32,14 @@ def test_a_podgroup_that_runs_when_it_is_first_heard_of_is_whole_at_once(world: 
     assert history(ingestor, "half") == ("Inqueue", None, world.now)
 
 
-def test_a_task_that_runs_when_it_is_first_heard_of_completes_its_podgroup(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_task_that_runs_when_it_is_first_heard_of_completes_its_podgroup(world: World, ingestor: Ingestor) -> None:
     world.tell("podgroup_upserted", **running("x", ["n0"]))
     world.now += 3.0
     world.tell("task_upserted", podgroup="default/x", task={"name": "x-1", "status": "Running", "node": "n1"})
     assert history(drained(ingestor), "x") == ("Running", world.now, None)
 
 
-def test_what_ended_before_it_was_heard_of_counts_as_it_does_later(world: World) -> None:
-    ingestor = world.ingestor()
+def test_what_ended_before_it_was_heard_of_counts_as_it_does_later(world: World, ingestor: Ingestor) -> None:
     tasks = [{"name": "x-0", "status": "Succeeded"}, {"name": "x-1", "status": "Failed"}]
     world.tell("podgroup_upserted", name="x", queue="ml", tasks=tasks)
     assert history(drained(ingestor), "x") == ("Running", world.now, None)
@@ -62,8 +59,7 @@ def test_a_podgroup_that_runs_in_a_list_was_whole_when_its_tasks_are_lost() -> N
     assert [bool(free[ingestor.names.row("podgroups", f"default/{name}")]) for name in ("x", "never")] == [True, False]
 
 
-def test_a_list_does_not_take_back_that_a_podgroup_was_whole(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_list_does_not_take_back_that_a_podgroup_was_whole(world: World, ingestor: Ingestor) -> None:
     for at in range(2):
         world.tell("task_started", task=f"default/train-{at}", node="n0", at=5.0)
     world.tell("node_removed", node="n0")

@@ -2,12 +2,12 @@
 
 import pytest
 
+from actors.ingestion.ingestor import Ingestor
 from pipeline.cluster.tables import TERMINATING
 from tests.support.told_world import World, drained, state_of, task
 
 
-def test_an_event_that_overtook_a_decision_is_folded_before_it(world: World) -> None:
-    ingestor = world.ingestor()
+def test_an_event_that_overtook_a_decision_is_folded_before_it(world: World, ingestor: Ingestor) -> None:
     world.now += 1
     world.tell("task_started", task="default/train-0", node="n0")
     world.now += 1

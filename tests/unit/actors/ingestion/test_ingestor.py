@@ -8,14 +8,14 @@ import pytest
 
 from actors.broker.bus import DEAD, DECISIONS, EVENTS, SNAPSHOTS, Entry
 from actors.ingestion.group_notes import GROUP
+from actors.ingestion.ingestor import Ingestor
 from actors.protocol.envelopes import Outgoing
 from actors.protocol.full_list import cut
 from pipeline.cluster.tables import RUNNING, TERMINATING
 from tests.support.told_world import CLUSTER, World, drained, state_of, task
 
 
-def test_a_full_list_becomes_the_state(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_full_list_becomes_the_state(world: World, ingestor: Ingestor) -> None:
     assert ingestor.state.listed
     assert len(ingestor.snapshot.nodes) == 4
     assert task(ingestor, "web-0") == {"status": RUNNING, "node": "n3", "nominated": None, "life": 0}
@@ -31,8 +31,7 @@ def test_a_start_reads_to_the_end_whatever_it_reads() -> None:
     assert world.asked() == []
 
 
-def test_unknown_names_are_dead_letters_and_everything_else_is_folded(world: World) -> None:
-    ingestor = world.ingestor()
+def test_unknown_names_are_dead_letters_and_everything_else_is_folded(world: World, ingestor: Ingestor) -> None:
     world.say(
         world.outgoing("task_started", {"task": "default/nobody", "node": "n1"}),
         world.outgoing("task_started", {"task": "default/train-0", "node": "nowhere"}),
@@ -58,8 +57,7 @@ def test_unknown_names_are_dead_letters_and_everything_else_is_folded(world: Wor
     assert len(world.letters()) == 7
 
 
-def test_poison_is_a_dead_letter_with_what_it_was(world: World) -> None:
-    ingestor = world.ingestor()
+def test_poison_is_a_dead_letter_with_what_it_was(world: World, ingestor: Ingestor) -> None:
     world.bus.publish(EVENTS, {"batch": b"\xc1 not msgpack"})
     world.bus.publish(EVENTS, {"other": b"field"})
     world.tell("task_started", task="default/train-0", node="n1")
@@ -69,8 +67,7 @@ def test_poison_is_a_dead_letter_with_what_it_was(world: World) -> None:
     assert len(letters) == 2
 
 
-def test_what_the_dead_letter_holds_is_the_message(world: World) -> None:
-    ingestor = world.ingestor()
+def test_what_the_dead_letter_holds_is_the_message(world: World, ingestor: Ingestor) -> None:
     world.tell("task_started", task="default/nobody", node="n1")
     drained(ingestor)
     (letter,) = world.bus.follow(DEAD, "0-0")
@@ -96,8 +93,7 @@ HISTORY = (
 
 
 @pytest.mark.parametrize("cut_at", range(len(HISTORY) + 1))
-def test_recovery_from_any_checkpoint_rebuilds_the_same_bytes(world: World, cut_at: int) -> None:
-    ingestor = world.ingestor()
+def test_recovery_from_any_checkpoint_rebuilds_the_same_bytes(world: World, ingestor: Ingestor, cut_at: int) -> None:
     for at, happen in enumerate(HISTORY):
         if at == cut_at:
             ingestor.checkpoint()
@@ -113,8 +109,7 @@ def test_recovery_from_any_checkpoint_rebuilds_the_same_bytes(world: World, cut_
     assert len(world.letters()) == 1
 
 
-def test_no_checkpoint_is_written_while_a_list_is_told(world: World) -> None:
-    ingestor = world.ingestor()
+def test_no_checkpoint_is_written_while_a_list_is_told(world: World, ingestor: Ingestor) -> None:
     world.revision += 1
     parts = [Outgoing("fleet_listed", "fleet", world.revision, part) for part in cut(CLUSTER, "second", 200)]
     world.say(parts[0])
@@ -127,8 +122,7 @@ def test_no_checkpoint_is_written_while_a_list_is_told(world: World) -> None:
     assert state_of(world.ingestor("second")) == state_of(ingestor)
 
 
-def test_entries_are_acknowledged_and_trimmed_once_a_checkpoint_covers_them(world: World) -> None:
-    ingestor = world.ingestor()
+def test_entries_are_acknowledged_and_trimmed_once_a_checkpoint_covers_them(world: World, ingestor: Ingestor) -> None:
     for at in range(5):
         world.now += 1
         world.tell("task_started", task="default/train-0", node=f"n{at % 4}")
@@ -142,8 +136,7 @@ def test_entries_are_acknowledged_and_trimmed_once_a_checkpoint_covers_them(worl
     assert world.bus.bounds(EVENTS).length == 2
 
 
-def test_a_decision_that_still_promises_something_is_not_trimmed(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_decision_that_still_promises_something_is_not_trimmed(world: World, ingestor: Ingestor) -> None:
     for plan, node in (("p", "n0"), ("q", "n1")):
         world.now += 1
         world.decide(plan, nominations=[{"task": f"default/train-{'pq'.index(plan)}", "node": node}])
@@ -170,8 +163,7 @@ def test_checkpoints_are_written_by_entries_and_by_time(world: World) -> None:
     assert world.bus.bounds(SNAPSHOTS).added > before
 
 
-def test_trace_contexts_of_events_are_handed_on_once(world: World) -> None:
-    ingestor = world.ingestor()
+def test_trace_contexts_of_events_are_handed_on_once(world: World, ingestor: Ingestor) -> None:
     world.say(
         world.outgoing("task_started", {"task": "default/train-0", "node": "n0"}),
         traceparent=b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
@@ -181,8 +173,7 @@ def test_trace_contexts_of_events_are_handed_on_once(world: World) -> None:
     assert ingestor.trace_links == ()
 
 
-def test_the_checkpoint_before_a_harmed_one_leads_to_the_same_state(world: World) -> None:
-    ingestor = world.ingestor()
+def test_the_checkpoint_before_a_harmed_one_leads_to_the_same_state(world: World, ingestor: Ingestor) -> None:
     for at, happen in enumerate(HISTORY):
         world.now += 1
         happen(world)

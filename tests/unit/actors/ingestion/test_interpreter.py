@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from actors.ingestion.ingestor import Ingestor
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import GONE, PENDING, RUNNING
 from tests.support.told_world import CLUSTER, WRITTEN_OUT, World, drained, state_of, task
 
 
-def test_news_of_tasks_is_folded(world: World) -> None:
-    ingestor = world.ingestor()
+def test_news_of_tasks_is_folded(world: World, ingestor: Ingestor) -> None:
     world.tell("task_started", task="default/train-0", node="n1", at=7.0)
     world.tell("task_started", task="default/train-1", node="n1", at=8.0)
     assert ingestor.poll()
@@ -21,8 +21,7 @@ def test_news_of_tasks_is_folded(world: World) -> None:
     assert task(drained(ingestor), "train-0") == {"status": PENDING, "node": None, "nominated": None, "life": 1}
 
 
-def test_a_new_podgroup_is_appended_and_keeps_the_epoch(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_new_podgroup_is_appended_and_keeps_the_epoch(world: World, ingestor: Ingestor) -> None:
     before = ingestor.snapshot
     world.tell(
         "podgroup_upserted",
@@ -50,8 +49,7 @@ def test_a_new_podgroup_is_appended_and_keeps_the_epoch(world: World) -> None:
     assert snapshot.budgets.covering(np.array([0]), snapshot.tasks.label_set[5:]).all()
 
 
-def test_what_came_bit_by_bit_is_what_a_list_would_have_said(world: World) -> None:
-    ingestor = world.ingestor()
+def test_what_came_bit_by_bit_is_what_a_list_would_have_said(world: World, ingestor: Ingestor) -> None:
     extra = {"name": "late", "queue": "dev", "min_available": 1, "created": 9.0,
              "tasks": [{"name": "late-0", "request": {"cpu": 3}}]}  # fmt: skip
     world.tell("podgroup_upserted", **extra)
@@ -75,8 +73,7 @@ def test_what_came_bit_by_bit_is_what_a_list_would_have_said(world: World) -> No
     assert at_once.snapshot.vocabulary == bit_by_bit.vocabulary
 
 
-def test_a_podgroup_described_anew_keeps_its_tasks_and_their_roles(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_podgroup_described_anew_keeps_its_tasks_and_their_roles(world: World, ingestor: Ingestor) -> None:
     world.tell("task_started", task="default/train-0", node="n1")
     world.tell(
         "podgroup_upserted", name="train", queue="dev", min_available=3, created=5.0,
@@ -95,8 +92,7 @@ def test_a_podgroup_described_anew_keeps_its_tasks_and_their_roles(world: World)
     assert task(drained(ingestor), "train-0")["life"] == 1
 
 
-def test_a_task_described_anew_keeps_its_row(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_task_described_anew_keeps_its_row(world: World, ingestor: Ingestor) -> None:
     world.tell(
         "task_upserted",
         podgroup="default/train",
@@ -111,8 +107,7 @@ def test_a_task_described_anew_keeps_its_row(world: World) -> None:
     assert len(snapshot.podgroups) == 2
 
 
-def test_of_what_is_described_together_only_what_is_wrong_is_refused(world: World) -> None:
-    ingestor = world.ingestor()
+def test_of_what_is_described_together_only_what_is_wrong_is_refused(world: World, ingestor: Ingestor) -> None:
     world.say(
         world.outgoing("podgroup_upserted", {"name": "a", "queue": "ml"}),
         world.outgoing("podgroup_upserted", {"name": "b", "queue": "nowhere"}),
@@ -126,8 +121,7 @@ def test_of_what_is_described_together_only_what_is_wrong_is_refused(world: Worl
     assert "galaxy" in world.letters()[1]
 
 
-def test_a_cool_down_that_a_described_task_states_is_known(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_cool_down_that_a_described_task_states_is_known(world: World, ingestor: Ingestor) -> None:
     calm = {"name": "calm-0", "labels": {"volcano.sh/cooldown-time": "10m"}}
     world.tell("podgroup_upserted", name="calm", queue="ml", tasks=[calm])
     snapshot = drained(ingestor).snapshot
@@ -135,8 +129,7 @@ def test_a_cool_down_that_a_described_task_states_is_known(world: World) -> None
     assert snapshot.vocabulary.cooldown_s[snapshot.tasks.label_set[row]] == 600.0
 
 
-def test_a_node_with_other_figures_stays_where_it_is(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_node_with_other_figures_stays_where_it_is(world: World, ingestor: Ingestor) -> None:
     epoch = ingestor.snapshot.epoch
     world.tell(
         "node_upserted",
@@ -152,8 +145,7 @@ def test_a_node_with_other_figures_stays_where_it_is(world: World) -> None:
     )  # fmt: skip
 
 
-def test_a_node_that_comes_or_moves_numbers_the_nodes_anew(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_node_that_comes_or_moves_numbers_the_nodes_anew(world: World, ingestor: Ingestor) -> None:
     epoch, old = ingestor.snapshot.epoch, ingestor.names
     world.tell("node_upserted", name="n00", allocatable={"cpu": "2", "pods": 1}, labels={"rack": "r0"})
     drained(ingestor)
@@ -167,8 +159,7 @@ def test_a_node_that_comes_or_moves_numbers_the_nodes_anew(world: World) -> None
     assert task(ingestor, "web-0")["node"] == "n3"
 
 
-def test_a_task_may_select_a_node_by_its_name(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_task_may_select_a_node_by_its_name(world: World, ingestor: Ingestor) -> None:
     chosen = {"name": "pin-0", "node_selector": {"kubernetes.io/hostname": "n2"}}
     world.tell("podgroup_upserted", name="pin", queue="ml", tasks=[chosen])
     snapshot = drained(ingestor).snapshot
@@ -179,8 +170,7 @@ def test_a_task_may_select_a_node_by_its_name(world: World) -> None:
     assert "kubernetes.io/hostname" in drained(ingestor).snapshot.vocabulary.label_keys
 
 
-def test_a_node_that_leaves_takes_its_tasks_with_it(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_node_that_leaves_takes_its_tasks_with_it(world: World, ingestor: Ingestor) -> None:
     world.tell("node_removed", node="n3")
     world.tell("task_ended", task="default/web-0", outcome="Failed", replaced=True)
     assert task(drained(ingestor), "web-0") == {"status": PENDING, "node": None, "nominated": None, "life": 1}
@@ -190,8 +180,9 @@ def test_a_node_that_leaves_takes_its_tasks_with_it(world: World) -> None:
 
 
 @pytest.mark.parametrize("wanted", [{"required": "rack"}, {"layers": ["rack"]}, {"multiples": {"rack": 2}}])
-def test_a_topology_that_drops_a_wanted_level_is_refused(world: World, wanted: dict[str, object]) -> None:
-    ingestor = world.ingestor()
+def test_a_topology_that_drops_a_wanted_level_is_refused(
+    world: World, ingestor: Ingestor, wanted: dict[str, object]
+) -> None:
     world.tell("podgroup_upserted", name="near", queue="ml", topology=wanted)
     world.tell("topology_changed", topology=None)
     drained(ingestor)
@@ -199,8 +190,7 @@ def test_a_topology_that_drops_a_wanted_level_is_refused(world: World, wanted: d
     assert ingestor.snapshot.vocabulary.levels == ("rack",)
 
 
-def test_queues_and_budgets_are_described_anew(world: World) -> None:
-    ingestor = world.ingestor()
+def test_queues_and_budgets_are_described_anew(world: World, ingestor: Ingestor) -> None:
     world.tell("queue_upserted", name="dev", priority=7, parent="ml")
     world.tell("budget_upserted", name="a", disruptions_allowed=5)
     world.tell("queue_upserted", name="ml", parent="dev")
@@ -214,8 +204,7 @@ def test_queues_and_budgets_are_described_anew(world: World) -> None:
     assert len(world.letters()) == 1
 
 
-def test_a_queue_goes_when_it_is_empty(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_queue_goes_when_it_is_empty(world: World, ingestor: Ingestor) -> None:
     world.tell("queue_upserted", name="sub", parent="dev")
     for queue in ("nowhere", "ml", "dev", "sub"):
         world.tell("queue_removed", queue=queue)
@@ -235,8 +224,7 @@ def test_a_queue_goes_when_it_is_empty(world: World) -> None:
     assert state_of(world.ingestor("second")) == state_of(ingestor)
 
 
-def test_a_queue_with_queues_below_it_stays(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_queue_with_queues_below_it_stays(world: World, ingestor: Ingestor) -> None:
     world.tell("podgroup_removed", podgroup="default/web")
     world.tell("queue_upserted", name="sub", parent="dev")
     world.tell("queue_removed", queue="dev")
@@ -244,8 +232,7 @@ def test_a_queue_with_queues_below_it_stays(world: World) -> None:
     assert len(world.letters()) == 1
 
 
-def test_a_budget_that_goes_covers_no_task(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_budget_that_goes_covers_no_task(world: World, ingestor: Ingestor) -> None:
     world.tell("budget_removed", budget="default/none")
     old = world.outgoing("budget_upserted", {"name": "b", "match_labels": {"app": "x"}, "disruptions_allowed": 3})
     world.tell("budget_removed", budget="default/b")
@@ -255,8 +242,9 @@ def test_a_budget_that_goes_covers_no_task(world: World) -> None:
     assert world.letters() == ["body.budget: expected the name of a budget that is there, found 'default/none'"]
 
 
-def test_a_podgroup_that_was_removed_takes_its_tasks_with_it_and_may_come_again(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_podgroup_that_was_removed_takes_its_tasks_with_it_and_may_come_again(
+    world: World, ingestor: Ingestor
+) -> None:
     world.tell("podgroup_removed", podgroup="default/web")
     assert task(drained(ingestor), "web-0")["status"] == GONE
     world.tell("podgroup_upserted", name="web", queue="dev", tasks=[{"name": "web-0"}])
@@ -279,8 +267,7 @@ def test_a_task_may_select_by_the_name_of_a_node_after_one_has_left_that_the_top
     assert ingestor.names.nodes[snapshot.topology.start[home] : snapshot.topology.stop[home]] == ["n0", "n1"]
 
 
-def test_a_start_in_milliseconds_is_refused_as_every_other_time_is(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_start_in_milliseconds_is_refused_as_every_other_time_is(world: World, ingestor: Ingestor) -> None:
     world.tell("task_started", task="default/train-0", node="n1", at=1_700_000_000_000.0)
     assert task(drained(ingestor), "train-0")["status"] == PENDING
     assert world.letters() == [
@@ -288,8 +275,9 @@ def test_a_start_in_milliseconds_is_refused_as_every_other_time_is(world: World)
     ]
 
 
-def test_a_life_that_a_list_cannot_state_or_after_which_no_other_could_come_is_refused(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_life_that_a_list_cannot_state_or_after_which_no_other_could_come_is_refused(
+    world: World, ingestor: Ingestor
+) -> None:
     last = 2**62 - 1
     world.tell("task_started", task="default/train-0", node="n1", incarnation=last + 1)
     world.tell("task_started", task="default/train-1", node="n1", incarnation=last)
@@ -302,8 +290,7 @@ def test_a_life_that_a_list_cannot_state_or_after_which_no_other_could_come_is_r
     assert task(drained(ingestor), "web-0")["life"] == last
 
 
-def test_a_task_that_waits_or_runs_in_another_podgroup_is_refused(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_task_that_waits_or_runs_in_another_podgroup_is_refused(world: World, ingestor: Ingestor) -> None:
     world.tell("task_upserted", podgroup="default/train", task={"name": "web-0"})
     world.tell("podgroup_upserted", name="new", queue="ml", tasks=[{"name": "train-0"}])
     assert len(drained(ingestor).names.tasks) == 4

@@ -3,10 +3,8 @@
 import pytest
 
 from actors.broker.bus import DECISIONS, EVENTS, SNAPSHOTS, START
-from actors.configuration.settings import Settings, TelemetrySettings
 from actors.ingestion.group_notes import GROUP, NOTE_EVERY_S
 from actors.ingestion.loop import REPEAT_S, IngestLoop
-from actors.observability.telemetry import start as start_telemetry
 from pipeline.cluster.tables import RUNNING
 from tests.support.told_world import CLUSTER, World, drained, state_of, task
 
@@ -81,10 +79,7 @@ def test_all_that_was_read_before_one_led_is_noted_if_more_than_is_remembered(
 
 
 def test_a_fleet_that_waits_to_be_read_goes_on_once_the_one_that_read_its_list_leads(world: World) -> None:
-    one = IngestLoop(
-        Settings(fleet="memory"), world.bus, start_telemetry(TelemetrySettings(spans_kept=0), "test"),
-        now_s=lambda: world.now,
-    )  # fmt: skip
+    one = world.loop()
     one.leads_until(0.0)  # as an actor begins: the lease comes later
     assert one.turn(block_ms=0) is not None
     assert world.bus.reached(EVENTS, GROUP) == START
@@ -95,10 +90,7 @@ def test_a_fleet_that_waits_to_be_read_goes_on_once_the_one_that_read_its_list_l
 
 def test_a_leader_whose_clock_is_put_back_leads_no_longer_for_that_and_tells_its_state_as_before(world: World) -> None:
     elapsed = [0.0]
-    one = IngestLoop(
-        Settings(fleet="memory"), world.bus, start_telemetry(TelemetrySettings(spans_kept=0), "test"),
-        now_s=lambda: world.now, elapsed_s=lambda: elapsed[0],
-    )  # fmt: skip
+    one = world.loop(elapsed_s=lambda: elapsed[0])
     one.leads_until(10.0)
     assert one.turn(block_ms=0) is not None
     assert one.ingestor.leads
@@ -125,8 +117,7 @@ def test_who_is_overtaken_by_the_leaders_trimming_folds_nothing_behind_the_hole(
 
 
 def test_one_that_is_overtaken_begins_anew_with_the_leaders_checkpoint(world: World) -> None:
-    settings, telemetry = Settings(fleet="memory"), start_telemetry(TelemetrySettings(spans_kept=0), "test")
-    standby = IngestLoop(settings, world.bus, telemetry, now_s=lambda: world.now)
+    standby = world.loop()
     standby.leads_until(0.0)
     leader = world.ingestor()
     assert standby.turn(block_ms=0) is not None
@@ -161,8 +152,7 @@ def test_a_list_is_asked_for_once_when_rows_of_what_is_gone_outnumber_the_others
 
 
 def test_a_leader_whose_broker_begins_with_an_empty_memory_asks_for_a_list(world: World) -> None:
-    settings, telemetry = Settings(fleet="memory"), start_telemetry(TelemetrySettings(spans_kept=0), "test")
-    leader = IngestLoop(settings, world.bus, telemetry, now_s=lambda: world.now)
+    leader = world.loop()
     leader.leads_until(world.now + 1_000)
     for at in range(2):
         world.decide(f"p{at}", nominations=[{"task": f"default/train-{at}", "node": f"n{at}"}])
@@ -187,8 +177,7 @@ def test_a_leader_whose_broker_begins_with_an_empty_memory_asks_for_a_list(world
 
 def leading(world: World) -> IngestLoop:
     """The loop of a service that leads, which has read everything and looked at the streams."""
-    settings, telemetry = Settings(fleet="memory"), start_telemetry(TelemetrySettings(spans_kept=0), "test")
-    made = IngestLoop(settings, world.bus, telemetry, now_s=lambda: world.now)
+    made = world.loop()
     made.leads_until(world.now + 1_000)
     while made.turn(block_ms=0) is not None:
         pass

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from actors.ingestion.ingestor import Ingestor
 from pipeline.cluster.tables import GONE, PENDING, RUNNING
 from tests.support.told_world import World, drained, state_of, task
 
 
-def test_a_queue_that_was_refused_is_taken_when_it_is_said_again(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_queue_that_was_refused_is_taken_when_it_is_said_again(world: World, ingestor: Ingestor) -> None:
     child = world.outgoing("queue_upserted", {"name": "child", "parent": "late"})
     world.say(child)
     assert "child" not in drained(ingestor).names.queues
@@ -34,8 +34,9 @@ def test_a_queue_before_its_parent_is_refused_however_they_are_read(world: World
     [("budget_removed", {"budget": "default/b"}), ("node_removed", {"node": "n0"}), ("queue_removed", {"queue": "q"}),
      ("podgroup_removed", {"podgroup": "default/web"})],
 )  # fmt: skip
-def test_a_removal_that_comes_twice_is_no_dead_letter(world: World, kind: str, body: dict[str, str]) -> None:
-    ingestor = world.ingestor()
+def test_a_removal_that_comes_twice_is_no_dead_letter(
+    world: World, ingestor: Ingestor, kind: str, body: dict[str, str]
+) -> None:
     world.tell("queue_upserted", name="q")
     removal = world.outgoing(kind, body)
     for _ in range(2):
@@ -44,8 +45,9 @@ def test_a_removal_that_comes_twice_is_no_dead_letter(world: World, kind: str, b
     assert world.letters() == []
 
 
-def test_news_of_a_task_that_comes_again_after_its_node_has_left_is_no_dead_letter(world: World) -> None:
-    ingestor = world.ingestor()
+def test_news_of_a_task_that_comes_again_after_its_node_has_left_is_no_dead_letter(
+    world: World, ingestor: Ingestor
+) -> None:
     started = world.outgoing("task_started", {"task": "default/train-0", "node": "n0"})
     described = world.outgoing(
         "task_upserted",
@@ -90,8 +92,7 @@ def test_a_podgroup_is_whole_since_its_own_description_said_so_however_they_are_
     assert drained(at_once).snapshot.podgroups.started[row] == world.now - 7.0
 
 
-def test_old_news_is_no_dead_letter_in_the_turn_that_brings_the_newer(world: World) -> None:
-    ingestor = world.ingestor()
+def test_old_news_is_no_dead_letter_in_the_turn_that_brings_the_newer(world: World, ingestor: Ingestor) -> None:
     newer = world.outgoing("task_started", {"task": "default/train-0", "node": "n0"}, 9)
     world.say(newer, world.outgoing("task_started", {"task": "default/train-0", "node": "gone"}, 8))
     drained(ingestor)
@@ -105,9 +106,8 @@ def test_old_news_is_no_dead_letter_in_the_turn_that_brings_the_newer(world: Wor
      ("task_upserted", {"podgroup": "default/web", "task": {"name": "web-0", "request": {"cpu": 2}}})],
 )  # fmt: skip
 def test_a_task_whose_node_was_lost_waits_once_it_is_described_again(
-    world: World, kind: str, body: dict[str, Any], one_turn: bool
+    world: World, ingestor: Ingestor, kind: str, body: dict[str, Any], one_turn: bool
 ) -> None:
-    ingestor = world.ingestor()
     world.tell("node_removed", node="n3")
     if not one_turn:
         assert task(drained(ingestor), "web-0")["status"] == GONE
@@ -118,8 +118,7 @@ def test_a_task_whose_node_was_lost_waits_once_it_is_described_again(
     assert world.letters() == []
 
 
-def test_a_task_whose_node_was_lost_runs_once_it_is_said_to(world: World) -> None:
-    ingestor = world.ingestor()
+def test_a_task_whose_node_was_lost_runs_once_it_is_said_to(world: World, ingestor: Ingestor) -> None:
     world.tell("node_removed", node="n3")
     drained(ingestor)
     world.tell("task_upserted", podgroup="default/web", task={"name": "web-0", "status": "Running", "node": "n1"})

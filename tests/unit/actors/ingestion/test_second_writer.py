@@ -5,10 +5,7 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from actors.configuration.settings import Settings, TelemetrySettings
 from actors.ingestion.list_requests import LIST_WITHIN_S
-from actors.ingestion.loop import IngestLoop
-from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.envelopes import Outgoing
 from actors.protocol.full_list import cut
 from tests.support.measured import figure
@@ -165,8 +162,7 @@ def test_a_second_writer_is_a_figure() -> None:
     first, second = Copy(world, "first"), Copy(world, "second", revision=200)
     first.list_fleet()
     reader = InMemoryMetricReader()
-    telemetry = start_telemetry(TelemetrySettings(), "test", reader=reader)
-    loop = IngestLoop(Settings(fleet="told"), world.bus, telemetry, now_s=lambda: world.now)
+    loop = world.loop(reader)
     loop.turn(0)
     assert figure(reader, "clearway.fleet.writers") == 1
     second.list_fleet()
