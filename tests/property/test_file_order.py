@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from actors.cli.simulate import simulate
 from tests.support.depth import sampled
+from tests.support.small_clusters import podgroup, world
 from tests.support.strategies import documents
 
 PROFILES = ("default", "volcano", "kai", "koordinator")
@@ -56,36 +57,24 @@ def test_the_order_of_a_file_decides_nothing(profile: str) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_of_equal_nodes_the_first_in_the_network_is_taken_and_not_the_first_by_name(profile: str) -> None:
-    racks = {"z": ["n1"], "a": ["n8", "n9"]}
-    document = {
-        "version": 1, "policy": {"profile": profile, "actions": ["allocate"]}, "queues": [{"name": "q"}],
-        "nodes": [{"name": name, "allocatable": {"cpu": 4, "pods": 9}} for nodes in racks.values() for name in nodes],
-        "topology": {
-            "levels": ["rack"],
-            "domains": [{"name": rack, "level": "rack", "nodes": nodes} for rack, nodes in racks.items()],
-        },
-        "podgroups": [
-            {"name": "g", "queue": "q", "phase": "Inqueue", "tasks": [{"name": "t", "request": {"cpu": 1}}]}
-        ],
-    }  # fmt: skip
-    assert decided(document)[0]["bindings"] == [{"task": "default/t", "node": "n8"}]
+    lie = {"z": ["n1"], "a": ["n8", "n9"]}
+    nodes = {name: {"cpu": 4} for names in lie.values() for name in names}
+    group = podgroup("g", [{"cpu": 1}], phase="Inqueue")
+    document = world(nodes, {"q": {}}, [group], profile=profile, actions=["allocate"])
+    domains = [{"name": rack, "level": "rack", "nodes": names} for rack, names in lie.items()]
+    made = decided(document | {"topology": {"levels": ["rack"], "domains": domains}})
+    assert made[0]["bindings"] == [{"task": "default/g-0", "node": "n8"}]
 
 
 def test_of_tasks_that_hold_the_same_the_same_goes_whichever_the_file_says_first() -> None:
     """What is wasted on a preemptor ranks requests; that of equal requests was once the order of first mention."""
-    on = {"status": "Running", "node": "n", "request": {"cpu": 2}}
-    sizes = [("a", "1"), ("b", "2"), ("c", "2")]
-    three = [{"name": name, **on, "card": "c", "card_request": size} for name, size in sizes]
-    document = {
-        "version": 1, "now": 1e4, "policy": {"profile": "default"}, "queues": [{"name": "q"}],
-        "nodes": [{"name": "n", "allocatable": {"cpu": 8}, "cards": [{"name": "c", "capacity": "8"}]}],
-        "topology": {"levels": ["rack"], "domains": []},
-        "podgroups": [
-            {"name": "one", "queue": "q", "tasks": [{"name": "one", **on}]},
-            {"name": "three", "queue": "q", "min_available": 2, "tasks": three},
-            {"name": "asks", "queue": "q", "priority": 7, "tasks": [{"name": "asks", "request": {"cpu": 1}}]},
-        ],
-    }  # fmt: skip
+    three = podgroup("three", [{"cpu": 2}] * 3, "n", {"card": "c"}, min_available=2)
+    for task, size in zip(three["tasks"], ("1", "2", "2"), strict=True):
+        task["card_request"] = size
+    groups = [podgroup("one", [{"cpu": 2}], "n"), three, podgroup("asks", [{"cpu": 1}], priority=7)]
+    document = world({"n": {"cpu": 8}}, {"q": {}}, groups, profile="default")
+    document["nodes"][0]["cards"] = [{"name": "c", "capacity": "8"}]
+    document["topology"] = {"levels": ["rack"], "domains": []}
     made = [decided(shuffled(document, seed)) for seed in range(12)]
     assert all(one == made[0] for one in made)
     assert len(made[0][0]["evictions"]) == 1
@@ -93,38 +82,20 @@ def test_of_tasks_that_hold_the_same_the_same_goes_whichever_the_file_says_first
 
 @pytest.mark.parametrize("cards", ["abc", "cba", "bca"])
 def test_of_equal_cards_the_first_by_name_is_taken_and_not_the_first_of_the_file(cards: str) -> None:
-    document = {
-        "version": 1, "policy": {"profile": "default"}, "queues": [{"name": "q"}],
-        "nodes": [
-            {
-                "name": "n", "allocatable": {"cpu": 4, "pods": 9},
-                "cards": [{"name": name, "capacity": "2" if name == "a" else "8"} for name in cards],
-            }
-        ],
-        "podgroups": [
-            {"name": "g", "queue": "q", "tasks": [{"name": "t", "request": {"cpu": 1}, "card_request": "4"}]}
-        ],
-    }  # fmt: skip
-    assert decided(document)[0]["bindings"] == [{"task": "default/t", "node": "n", "card": "b"}]
+    document = world({"n": {"cpu": 4}}, {"q": {}}, [podgroup("g", [{"cpu": 1}], of_each={"card_request": "4"})])
+    document["nodes"][0]["cards"] = [{"name": name, "capacity": "2" if name == "a" else "8"} for name in cards]
+    assert decided(document)[0]["bindings"] == [{"task": "default/g-0", "node": "n", "card": "b"}]
 
 
 @pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "b", "a"), ("b", "c", "a")])
 def test_of_equal_subgroups_the_first_by_name_start_and_not_the_first_of_the_file(order: tuple[str, ...]) -> None:
     parts = [{"name": name, "min_available": 2} for name in order]
     tasks = [{"name": f"{name}-{at}", "subgroup": name, "request": {"cpu": 1}} for name in order for at in range(2)]
-    document = {
-        "version": 1, "policy": {"profile": "default"}, "queues": [{"name": "q"}],
-        "nodes": [{"name": "n", "allocatable": {"cpu": 4, "pods": 9}}],
-        "podgroups": [
-            {
-                "name": "wide", "queue": "q", "min_available": 4, "min_subgroups": 2,
-                "subgroups": [
-                    {"name": "y", "min_subgroups": 2, "children": parts},
-                    {"name": "x", "min_subgroups": 1, "children": [{"name": "z", "min_available": 0}]},
-                ],
-                "tasks": tasks,
-            }
-        ],
-    }  # fmt: skip
+    tree = [
+        {"name": "y", "min_subgroups": 2, "children": parts},
+        {"name": "x", "min_subgroups": 1, "children": [{"name": "z", "min_available": 0}]},
+    ]
+    wide = {"name": "wide", "queue": "q", "min_available": 4, "min_subgroups": 2, "subgroups": tree, "tasks": tasks}
+    document = world({"n": {"cpu": 4}}, {"q": {}}, [wide])
     bound = [one["task"] for one in decided(document)[0]["bindings"]]
     assert bound == ["default/a-0", "default/a-1", "default/b-0", "default/b-1"]

@@ -14,10 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.cli.simulate import open_case, simulate
+from actors.cli.simulate import open_case
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import Cycle, cycle
+from tests.support import small_clusters
 from tests.support.depth import sampled
+from tests.support.small_clusters import REST, played, world
 from tests.support.strategies import documents
 
 SETTLED, QUIET = 2, 5
@@ -41,31 +43,18 @@ def small_cluster(draw: random.Random) -> dict[str, Any]:
     ]
     share = draw.randint(0, whole)
     deserved = {"a": share, "b": whole - share}
-    return {
-        "version": 1, "now": 1_700_000_000.0, "policy": {"profile": "kai"},
-        "nodes": [
-            {"name": name, "allocatable": {"cpu": 64, "memory": "64Gi", "gpu": many, "pods": 64}}
-            for name, many in nodes.items()
-        ],
-        "queues": [{"name": "root", "deserved": {"gpu": whole}}] + [
-            {"name": name, "parent": "root", "deserved": {"cpu": "unlimited", "memory": "unlimited", "gpu": many}}
-            for name, many in deserved.items()
-        ],
-        "podgroups": groups,
-    }  # fmt: skip
+    has = {name: {"cpu": 64, "memory": "64Gi", "gpu": many} for name, many in nodes.items()}
+    queues = {name: {"parent": "root", "deserved": {**REST, "gpu": many}} for name, many in deserved.items()}
+    return world(has, {"root": {"deserved": {"gpu": whole}}, **queues}, groups, now=1_700_000_000.0, profile="kai")
 
 
 def podgroup(
     name: str, draw: random.Random, many: int, each: int, places: list[str] | None, priority: int
 ) -> dict[str, Any]:
-    tasks = [{"name": f"{name}-{at}", "request": {"gpu": each}} for at in range(many)]
-    for task, place in zip(tasks, places or [], strict=False):
-        task |= {"status": "Running", "node": place}
-    return {
-        "name": name, "queue": draw.choice("ab"), "priority": priority, "min_available": draw.randint(1, many),
-        "phase": "Running" if places else "Inqueue", "created": float(draw.randint(0, 9)), "tasks": tasks,
-        **({"started": 1_699_990_000.0} if places else {}),
-    }  # fmt: skip
+    said = {"queue": draw.choice("ab"), "priority": priority, "min_available": draw.randint(1, many)}
+    age = {"phase": "Running", "started": 1_699_990_000.0} if places else {"phase": "Inqueue"}
+    created = float(draw.randint(0, 9))
+    return small_clusters.podgroup(name, [{"gpu": each}] * many, places, **said, **age, created=created)
 
 
 #: Here a gang was once promised room that it lost again: to a promise of lower priority, or to a victim's queue.
@@ -74,13 +63,10 @@ TAKEN_AGAIN = (197, 198, 551, 674, 839)
 
 @pytest.mark.parametrize("seed", [*range(sampled(60)), *TAKEN_AGAIN])
 def test_a_cluster_settles_and_nothing_is_taken_after_that(seed: int) -> None:
-    result = simulate(small_cluster(random.Random(seed)), cycles=SETTLED + QUIET)
-    assert result["error"] is None
-    late = result["cycles"][SETTLED:]
-    assert [cycle["evictions"] for cycle in late] == [[]] * QUIET
-    assert [cycle["bindings"] for cycle in late] == [[]] * QUIET
-    started = {one["task"] for cycle in result["cycles"] for one in cycle["bindings"]}
-    ended = [one["task"] for cycle in result["cycles"][1:] for one in cycle["evictions"]]
+    done = played(small_cluster(random.Random(seed)), SETTLED + QUIET)
+    assert not any(cycle["evictions"] or cycle["bindings"] for cycle in done[SETTLED:])
+    started = {one["task"] for cycle in done for one in cycle["bindings"]}
+    ended = [one["task"] for cycle in done[1:] for one in cycle["evictions"]]
     assert not started & set(ended)
 
 

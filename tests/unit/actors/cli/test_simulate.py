@@ -119,23 +119,14 @@ def test_without_a_file_to_read_it_ends_with_two(words, monkeypatch, capsys):
     assert "Traceback" not in error
 
 
-def test_the_result_of_one_file_goes_where_it_is_asked_for(tmp_path, monkeypatch, capsys):
-    path, out = tmp_path / "cluster.json", tmp_path / "result.json"
-    path.write_text(json.dumps(cluster_file()), encoding="utf-8")
-    plain = run(path).stdout
-    told = run(path, "--out", out)
+def test_the_result_of_one_file_goes_where_it_is_asked_for(file, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "result.json"
+    plain = run(file).stdout
+    told = run(file, "--out", out)
     assert (told.exit_code, told.stdout, out.read_text(encoding="utf-8")) == (0, "", plain)
-    code, _, error = ended(monkeypatch, capsys, path, "--out", tmp_path / "no" / "folder")
+    code, _, error = ended(monkeypatch, capsys, file, "--out", tmp_path / "no" / "folder")
     assert (code, error.count("\n")) == (2, 1)
     assert f"{tmp_path}/no/folder: expected a file that can be written" in error
-
-
-def test_a_dash_is_standard_input(tmp_path, monkeypatch, capsys):
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps(cluster_file()), encoding="utf-8")
-    plain = run(path).stdout
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
-    assert ended(monkeypatch, capsys, "-")[:2] == (0, plain)
 
 
 MANIFESTS = {
@@ -147,16 +138,20 @@ MANIFESTS = {
 }  # fmt: skip
 
 
-def test_manifests_may_come_from_standard_input(tmp_path, monkeypatch, capsys):
-    path = tmp_path / "dump.json"
-    path.write_text(json.dumps(MANIFESTS), encoding="utf-8")
-    plain = run(path).stdout
-    assert "default/p" in plain
+of_both = pytest.mark.parametrize("made", [cluster_file, lambda: MANIFESTS], ids=["cluster file", "manifests"])
+
+
+@of_both
+def test_a_dash_is_standard_input(made, tmp_path, monkeypatch, capsys):
+    path = tmp_path / "input.json"
+    path.write_text(json.dumps(made()), encoding="utf-8")
+    plain = run(path)
+    assert "default/" in plain.stdout
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
-    assert ended(monkeypatch, capsys, "-")[:2] == (1, plain)
+    assert ended(monkeypatch, capsys, "-")[:2] == (plain.exit_code, plain.stdout)
 
 
-@pytest.mark.parametrize("made", [cluster_file, lambda: MANIFESTS], ids=["cluster file", "manifests"])
+@of_both
 def test_the_input_is_checked_once(made, tmp_path, monkeypatch):
     checked, path = [], tmp_path / "input.json"
     path.write_text(json.dumps(made()))
@@ -171,7 +166,7 @@ def test_the_input_is_checked_once(made, tmp_path, monkeypatch):
     assert len(checked) == 1
 
 
-@pytest.mark.parametrize("made", [cluster_file, lambda: MANIFESTS], ids=["cluster file", "manifests"])
+@of_both
 def test_a_pipe_is_read_once_as_what_is_in_it(made, tmp_path):
     path, pipe = tmp_path / "written.json", tmp_path / "pipe"
     path.write_text(json.dumps(made()), encoding="utf-8")
@@ -362,10 +357,8 @@ def test_a_task_that_starts_out_terminating_has_its_grace_too():
     assert [len(one["bindings"]) for one in cycles] == [1, 0, 1, 0]
 
 
-def test_a_cluster_file_may_hold_as_much_as_the_settings_say(tmp_path, monkeypatch, capsys):
+def test_a_cluster_file_may_hold_as_much_as_the_settings_say(file, monkeypatch, capsys):
     monkeypatch.setenv("CLEARWAY_LIMITS__TASKS", "2")
-    file = tmp_path / "cluster.json"
-    file.write_text(json.dumps(cluster_file()))
     code, _, error = ended(monkeypatch, capsys, file)
     assert code == 2
     assert "expected at most 2 tasks in all, found 3" in error

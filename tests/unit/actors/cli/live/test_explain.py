@@ -23,6 +23,14 @@ from pipeline.placement.conditions import Conditions, unscheduled_in
 from tests.support.assembly import Assembly, Clock, full, gang, rack_cluster
 
 
+def starved() -> Assembly:
+    """Racks of four nodes that are full, and a gang that needs five in one."""
+    assembly = full()
+    assembly.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"}))
+    assembly.cycle()
+    return assembly
+
+
 def pending(assembly: Assembly, podgroup: str | None = None) -> list[str]:
     return [line for waits in starving(assembly.bus, podgroup) for line in still(waits)]
 
@@ -42,9 +50,7 @@ def written(assembly: Assembly) -> int:
 
 
 def test_a_gang_that_waits_is_told_why_action_by_action() -> None:
-    assembly = full()
-    assembly.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"}))
-    assembly.cycle()
+    assembly = starved()
     wider = "require a wider level, or lower the minimum"
     few = "even all legal evictions would leave too few places"
     now = "2023-11-14 22:13:20+00:00"
@@ -75,9 +81,7 @@ def test_a_name_without_its_namespace_is_answered_with_what_a_name_should_be(
 
 
 def test_the_same_reason_is_written_once_in_a_while() -> None:
-    assembly = full()
-    assembly.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"}))
-    assembly.cycle()
+    assembly = starved()
     for at in range(3):
         assembly.clock.now += 30.0
         assembly.submit(gang(f"small{at}", 1, 1))
@@ -105,9 +109,7 @@ def test_who_got_room_waits_no_more() -> None:
 
 
 def test_a_successor_goes_on_where_the_one_before_stopped() -> None:
-    assembly = full()
-    assembly.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"}))
-    assembly.cycle()
+    assembly = starved()
     epoch, row = assembly.news.snapshot.epoch, len(assembly.news.snapshot.podgroups) - 1
     count = written(assembly)
     successor = StarvingReasons(assembly.bus, assembly.directory, now_s=assembly.clock)
@@ -118,9 +120,7 @@ def test_a_successor_goes_on_where_the_one_before_stopped() -> None:
 
 
 def test_a_writer_reads_first_where_another_has_written_since() -> None:
-    assembly = full()
-    assembly.submit(gang("wide", 5, 8, priority=5, topology={"required": "rack"}))
-    assembly.cycle()
+    assembly = starved()
     other = StarvingReasons(assembly.bus, assembly.directory, now_s=assembly.clock)
     other.take(PendingReport(assembly.news.snapshot.epoch, (), (), none(assembly)))
     assembly.reasons.forget()

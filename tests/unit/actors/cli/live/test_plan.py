@@ -36,6 +36,15 @@ def of(tasks: int, wish: Wish | None = None, **more: Any) -> dict[str, Any]:
     return planned(joined(racks(), gang(tasks, **more), wish or Wish(), "default", STATE_LIMITS))
 
 
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """The cluster, and a gang of two."""
+    cluster, wanted = tmp_path / "cluster.json", tmp_path / "gang.json"
+    cluster.write_text(json.dumps(racks()))
+    wanted.write_text(json.dumps(gang(2)))
+    return cluster, wanted
+
+
 def test_a_gang_that_fits_starts_at_once() -> None:
     told = of(1)
     assert (told["starts"], told["evictions"]) == ("at once", [])
@@ -74,10 +83,9 @@ def test_a_gang_that_is_there_already_is_refused() -> None:
         of(1, name="rigid")
 
 
-def test_without_a_cluster_file_and_a_broker_both_are_named(tmp_path: Path) -> None:
-    (tmp_path / "gang.json").write_text(json.dumps(gang(1)))
+def test_without_a_cluster_file_and_a_broker_both_are_named(files: tuple[Path, Path]) -> None:
     with pytest.raises(SettingsRefused, match=r"expected a cluster file \(--cluster\) or the broker of the fleet"):
-        run(Settings(), tmp_path / "gang.json", None, [Wish()], profile=None, as_json=False)
+        run(Settings(), files[1], None, [Wish()], profile=None, as_json=False)
 
 
 def test_a_queue_that_is_not_there_is_refused_with_its_key() -> None:
@@ -91,12 +99,8 @@ def test_a_file_may_be_the_podgroup_or_a_list_of_one() -> None:
         gang_of({"podgroups": [gang(1), gang(2)]})
 
 
-def test_the_command_answers_for_every_wish_and_touches_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cluster, wanted = tmp_path / "cluster.json", tmp_path / "gang.json"
-    cluster.write_text(json.dumps(racks()))
-    wanted.write_text(json.dumps(gang(2)))
+def test_the_command_answers_for_every_wish_and_touches_nothing(files: tuple[Path, Path], capsys: Any) -> None:
+    cluster, wanted = files
     before = cluster.read_bytes()
     wishes = [Wish("ml", 0), Wish("ml", 5)]
     assert run(Settings(), wanted, cluster, wishes, profile=None, as_json=True) == 1
@@ -107,13 +111,11 @@ def test_the_command_answers_for_every_wish_and_touches_nothing(
 
 
 def test_a_cluster_is_checked_and_compiled_once_for_all_queues(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     opened = []
     monkeypatch.setattr("actors.cli.live.plan.open_case", lambda *asked: opened.append(open_case(*asked)) or opened[-1])
-    cluster, wanted = tmp_path / "cluster.json", tmp_path / "gang.json"
-    cluster.write_text(json.dumps(racks()))
-    wanted.write_text(json.dumps(gang(2)))
+    cluster, wanted = files
     wishes = [Wish(queue, priority) for queue in ("guest", "ml") for priority in (0, 5)]
     run(Settings(), wanted, cluster, wishes, profile=None, as_json=True)
     assert json.loads(capsys.readouterr().out) == [json.loads(json.dumps(of(2, wish))) for wish in wishes]
@@ -122,10 +124,10 @@ def test_a_cluster_is_checked_and_compiled_once_for_all_queues(
         run(Settings(), wanted, cluster, [*wishes[:1], Wish("nope", 0)], profile=None, as_json=True)
 
 
-def test_the_settings_name_the_profile_where_neither_option_nor_cluster_file_does(tmp_path: Path, capsys: Any) -> None:
-    cluster, wanted = tmp_path / "cluster.json", tmp_path / "gang.json"
-    cluster.write_text(json.dumps(racks()))
-    wanted.write_text(json.dumps(gang(2)))
+def test_the_settings_name_the_profile_where_neither_option_nor_cluster_file_does(
+    files: tuple[Path, Path], capsys: Any
+) -> None:
+    cluster, wanted = files
     for settings, profile, action in (
         (Settings(profile="volcano"), None, "gangpreempt"), (Settings(profile="volcano"), "default", "preempt"),
         (Settings(), None, "preempt"),
@@ -145,12 +147,11 @@ def test_the_settings_name_the_profile_where_neither_option_nor_cluster_file_doe
     ],
 )
 def test_on_a_live_fleet_the_profile_of_the_service_that_leads_is_used(
-    leads: str | None, own: str, action: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    leads: str | None, own: str, action: str, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setattr("actors.cli.live.plan._live", lambda _: (racks(), leads))
-    mine, wanted = tmp_path / "mine.toml", tmp_path / "gang.json"
+    mine, wanted = files[0].with_name("mine.toml"), files[1]
     mine.write_text((EXAMPLE.parents[1] / "profiles" / "volcano.toml").read_text())
-    wanted.write_text(json.dumps(gang(2)))
     settings = Settings(profile_path=mine) if own == mine.name else Settings(profile=own)
     assert run(settings, wanted, None, [Wish("ml", 5)], profile=None, as_json=True) == 0
     (told,) = json.loads(capsys.readouterr().out)
