@@ -32,7 +32,6 @@ from pipeline.plugins.plugin import Context
 from pipeline.policy import Policy
 
 if TYPE_CHECKING:  # what few simulations need is imported where it is needed
-    from actors.cli.simulated_why import Why
     from actors.imports.fields import Finding
 
 
@@ -101,14 +100,17 @@ def run(files: Sequence[Path], asked: SimulateOptions, *, output: str, batch: Pa
     result, findings = _one(files, asked)
     if result["error"] is not None:
         raise ClusterFileRefused(result["error"])
-    write_out(f"{compact(result)}\n" if output == "json" else _in_words(result), out)
-    return _left_out(findings)
+    if output == "json":
+        write_out(f"{compact(result)}\n", out)
+    else:
+        from actors.cli.simulated_words import in_words
 
+        write_out(in_words(result), out)
+    if not findings:
+        return 0
+    from actors.imports.kubernetes.manifests import report
 
-def _in_words(result: Mapping[str, Any]) -> str:
-    from actors.cli.simulated_words import in_words
-
-    return in_words(result)
+    return report(findings)
 
 
 def _one(files: Sequence[Path], asked: SimulateOptions) -> tuple[dict[str, Any], list[Finding]]:
@@ -123,15 +125,6 @@ def _one(files: Sequence[Path], asked: SimulateOptions) -> tuple[dict[str, Any],
 
     made = cluster_of(files, most=asked.most, known=known)
     return _result(made.document, asked), made.findings
-
-
-def _left_out(findings: list[Finding]) -> int:
-    """Tell what was left out of manifests; 1 if anything was."""
-    if not findings:
-        return 0
-    from actors.imports.kubernetes.manifests import report
-
-    return report(findings)
 
 
 def _batch(batch: Path, asked: SimulateOptions) -> Iterator[tuple[dict[str, Any], bool]]:
@@ -236,7 +229,11 @@ def _case(cluster: ClusterDocument, profile: str | None, otherwise: str) -> Case
 
 def _run(case: Case, cycles: int, asked: SimulateOptions) -> dict[str, Any]:
     snapshot, told, time = case.snapshot, [], SimulatedTime(case.now, case.grace_s, asked.step_s)
-    why = _why(case) if asked.explain else None
+    why = None
+    if asked.explain:
+        from actors.cli.simulated_why import Why
+
+        why = Why(case.names)
     for _ in range(cycles):
         now, before = time.now, snapshot
         done = cycle(before, case.policy, now)
@@ -253,12 +250,6 @@ def _run(case: Case, cycles: int, asked: SimulateOptions) -> dict[str, Any]:
         "fair_share": fair_share(case.names, Context(case.snapshot, case.policy, case.now)),
     }
     return result if why is None else result | {"explain": why.told()}
-
-
-def _why(case: Case) -> Why:
-    from actors.cli.simulated_why import Why
-
-    return Why(case.names)
 
 
 def answered(done: Cycle, now: float, due: Bools | None = None, ended_at: float | None = None) -> Snapshot:
