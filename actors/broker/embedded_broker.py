@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -170,14 +171,11 @@ class EmbeddedBroker:
 
     def stop(self) -> None:
         """End the server, its log written out; harmless when it is not running."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.terminate()
-            try:
-                process.wait(_STOP_LIMIT_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        if self._process is not None:
+            self._process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_STOP_LIMIT_S)
+        self.kill()
         if self._scratch is not None:
             remove(self._scratch)
             self._scratch = None

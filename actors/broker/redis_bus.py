@@ -20,7 +20,7 @@ from actors.broker.bus import (
     id_order,
     stream_key,
 )
-from actors.broker.redis_client import RedisClient
+from actors.broker.redis_client import MAX_BLOCK_MS, RedisClient
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class RedisBus:
         self, stream: str, group: str, consumer: str, *, count: int = 100, block_ms: int = 0, pending: bool = False
     ) -> list[Entry]:
         """Hand this member entries; see the port."""
-        self._check_block(block_ms)
+        _check_block(block_ms)
         key = self._key(stream)
 
         def take(client: Any) -> Any:
@@ -159,17 +159,11 @@ class RedisBus:
 
     def follow(self, stream: str, after: str, *, count: int = 100, block_ms: int = 0) -> list[Entry]:
         """Read without a group; see the port."""
-        self._check_block(block_ms)
-        key = self._key(stream)
-
-        def take(client: Any) -> Any:
-            return client.xread({key: after}, count=count, block=block_ms or None)
-
-        return _entries(stream, _rows(self._link.ask(take, blocking=block_ms > SHORT_BLOCK_MS)))
+        return self.follow_any({stream: after}, count=count, block_ms=block_ms)[stream]
 
     def follow_any(self, after: Mapping[str, str], *, count: int = 100, block_ms: int = 0) -> Mapping[str, list[Entry]]:
         """Read several streams without a group; see the port. One command reads all of them."""
-        self._check_block(block_ms)
+        _check_block(block_ms)
         streams = {self._key(stream): stream for stream in after}
         positions = {key: after[stream] for key, stream in streams.items()}
 
@@ -228,9 +222,10 @@ class RedisBus:
     def _key(self, stream: str) -> str:
         return stream_key(self._fleet, SHADOWS.get(stream, stream) if self._shadow else stream)
 
-    def _check_block(self, block_ms: int) -> None:
-        if block_ms > self._link.max_block_ms:
-            raise ValueError(f"block_ms must be at most {self._link.max_block_ms}, found {block_ms}")
+
+def _check_block(block_ms: int) -> None:
+    if block_ms > MAX_BLOCK_MS:
+        raise ValueError(f"block_ms must be at most {MAX_BLOCK_MS}, found {block_ms}")
 
 
 def _entries(stream: str, rows: Sequence[tuple[str, dict[str, bytes] | None]]) -> list[Entry]:

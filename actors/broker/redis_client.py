@@ -43,7 +43,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 WRITE_TIMEOUT_S = 5.0
-BLOCK_MARGIN_S = 2.5
+#: The longest a read may block, and how much longer its answer may take.
+MAX_BLOCK_MS, BLOCK_MARGIN_S = 10_000, 2.5
 #: What a broker answers while its disk is full, its replicas are away or a script runs, and to a read that waits while
 #: it becomes a replica. redis-py has classes for other answers, and takes their first word away.
 _PASSING = ("MISCONF", "NOREPLICAS", "BUSY ", "UNBLOCKED")
@@ -73,8 +74,6 @@ class RedisClient:
         Shown by the broker's ``CLIENT LIST``.
     retry, say, pause
         How an unreachable broker is waited for (see `retry.persist`).
-    max_block_ms
-        The longest a read may block.
     certificates
         For ``rediss://``.
 
@@ -96,11 +95,10 @@ class RedisClient:
         retry: RetryPolicy = ENDLESS,
         say: Callable[[Outage], None] = report_outage,
         pause: Callable[[float], object] = time.sleep,
-        max_block_ms: int = 10_000,
         certificates: Certificates | None = None,
         waits_for_rights: bool = False,
     ) -> None:
-        self.max_block_ms, self._let_in, self._said_volatile = max_block_ms, False, False
+        self._let_in, self._said_volatile = False, False
         self._papers: Certificates | None = None
         self.waits_for_rights = waits_for_rights
         self._retry, self._say, self._pause = retry, say, pause
@@ -117,7 +115,7 @@ class RedisClient:
         try:
             self.address = broker_address(url)
             self._quick = redis.Redis.from_url(url, socket_timeout=WRITE_TIMEOUT_S, **options)
-            self._slow = redis.Redis.from_url(url, socket_timeout=max_block_ms / 1000 + BLOCK_MARGIN_S, **options)
+            self._slow = redis.Redis.from_url(url, socket_timeout=MAX_BLOCK_MS / 1000 + BLOCK_MARGIN_S, **options)
         except ValueError:  # the library's message may quote the password
             raise BrokerRefused("redis_url must begin with redis://, rediss:// or unix://, and be a URL") from None
         for one in (self._quick, self._slow):

@@ -14,8 +14,6 @@ from actors.ingestion.loop import BLOCK_MS
 class Link:
     """A link that answers with nothing and notes which reads go over the slow connections."""
 
-    max_block_ms = 10_000
-
     def __init__(self) -> None:
         self.slow: list[bool] = []
 
