@@ -17,6 +17,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import Cycle, cycle
 from tests.support.deciding import overfull, torn
 from tests.support.depth import sampled
+from tests.support.small_clusters import REST, world
 
 CYCLES = 5
 #: Here something started on promised room, or on room that was given up for it, and was evicted in the next cycle.
@@ -29,7 +30,7 @@ def promised_cluster(draw: random.Random, profile: str) -> dict[str, Any]:
     nodes = {f"n{at}": draw.choice([2, 4, 4, 8]) for at in range(draw.randint(1, 6))}
     whole, left, groups = sum(nodes.values()), dict(nodes), []
     share = draw.choice([0, whole // 2, whole])
-    rest = {"cpu": "unlimited", "memory": "unlimited"} if profile == "kai" else {}
+    rest = REST if profile == "kai" else {}
     for at in range(draw.randint(2, 3 + 2 * len(nodes))):
         state = draw.choice(["runs", "runs", "ends", "promised"])
         group = _gang(draw, f"{state}{at}", [1, 1, 2, 3])
@@ -47,14 +48,8 @@ def promised_cluster(draw: random.Random, profile: str) -> dict[str, Any]:
                 ending["min_available"] = min(ending["min_available"], len(ending["tasks"]))
             groups.append(group)
     groups += [_gang(draw, f"new{at}", [1, 2, 3, 5, 9]) for at in range(draw.randint(1, 4))]
-    return {
-        "version": 1, "now": 1e6, "policy": {"profile": profile},
-        "nodes": [{"name": name, "allocatable": {"gpu": many, "pods": 64}} for name, many in nodes.items()],
-        "queues": [
-            {"name": name, "deserved": {"gpu": many, **rest}} for name, many in (("a", share), ("b", whole - share))
-        ],
-        "podgroups": groups,
-    }  # fmt: skip
+    queues = {name: {"deserved": {"gpu": many, **rest}} for name, many in (("a", share), ("b", whole - share))}
+    return world({name: {"gpu": many} for name, many in nodes.items()}, queues, groups, profile=profile)
 
 
 def _gang(draw: random.Random, name: str, priorities: list[int]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from pipeline.policy import Purpose
 from pipeline.records import replace
 from tests.support.depth import sampled
 from tests.support.seeds import compare
+from tests.support.small_clusters import REST, podgroup, world
 
 GPU, NOW = "nvidia.com/gpu", 1_000_000.0
 PROFILES = ("default", "kai", "volcano", "koordinator")
@@ -64,26 +65,18 @@ def crowded(
     for at, (many, size) in enumerate(asked[:1] * len(asked) if alike else asked):
         podgroups.append(_podgroup(f"high{at}", "b" if reclaims else "a", 9, [None] * many, size))
         podgroups[-1] |= {"topology": {"required": "rack"}} if racks else {}
-    all_of_it = {"cpu": "unlimited", "memory": "unlimited"} if profile == "kai" else {}
+    rest = REST if profile == "kai" else {}
     shares = {"a": whole // 8, "c": whole // 8, "d": whole // 8, "b": whole // 2} if reclaims else {"a": whole}
-    return {
-        "version": 1, "now": NOW,
-        "policy": {"profile": profile} | ({"actions": [purpose.value]} if profile in ("default", "kai") else {}),
-        "nodes": [{"name": name, "allocatable": {GPU: many, "pods": 99}} for name, many in nodes.items()],
-        "topology": {"levels": ["rack"], "domains": [
-            {"name": f"r{at}", "level": "rack", "nodes": [*nodes][at::racks]} for at in range(racks)
-        ]},
-        "queues": [{"name": name, "deserved": {GPU: share, **all_of_it}} for name, share in shares.items()],
-        "podgroups": podgroups,
-    }  # fmt: skip
+    queues = {name: {"deserved": {GPU: share, **rest}} for name, share in shares.items()}
+    policy = {"profile": profile} | ({"actions": [purpose.value]} if profile in ("default", "kai") else {})
+    domains = [{"name": f"r{at}", "level": "rack", "nodes": [*nodes][at::racks]} for at in range(racks)]
+    made = world({name: {GPU: many} for name, many in nodes.items()}, queues, podgroups, now=NOW, **policy)
+    return made | {"topology": {"levels": ["rack"], "domains": domains}}
 
 
 def _podgroup(name: str, queue: str, priority: int, places: list[str | None], size: int) -> dict[str, Any]:
-    runs = [{} if place is None else {"status": "Running", "node": place} for place in places]
-    tasks = [{"name": f"{name}-{n}", "request": {GPU: size}, **said} for n, said in enumerate(runs)]
-    phase = "Inqueue" if places[0] is None else "Running"
-    return {"name": name, "queue": queue, "priority": priority, "min_available": len(tasks), "phase": phase,
-            "tasks": tasks}  # fmt: skip
+    said = {"queue": queue, "priority": priority, "min_available": len(places)}
+    return podgroup(name, [{GPU: size}] * len(places), places, phase="Running" if places[0] else "Inqueue", **said)
 
 
 def defect_in(case: Case, done: Cycle) -> str | None:

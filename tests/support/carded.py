@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tests.support.small_clusters import podgroup, task, world
+
 CARDS = ("gpu-0", "gpu-1")
 #: Who runs where: name, part of a card, card, priority. From 100 on nobody is evicted.
 Holder = tuple[str, str, str, int]
@@ -11,11 +13,10 @@ POLICIES: dict[str, dict[str, Any]] = {
     "volcano": {"profile": "volcano"},
     "by task": {"profile": "volcano", "actions": ["allocate", "preempt"]},
     "simulated": {
-        "profile": "volcano",
-        "actions": ["allocate", "preempt"],
+        "profile": "volcano", "actions": ["allocate", "preempt"],
         "action_arguments": {"preempt": {"topology_aware": True}},
     },
-}
+}  # fmt: skip
 
 
 def node(name: str = "n0", cards: tuple[str, ...] = CARDS, capacity: str = "8Gi") -> dict[str, Any]:
@@ -28,24 +29,19 @@ def node(name: str = "n0", cards: tuple[str, ...] = CARDS, capacity: str = "8Gi"
 
 def holder(name: str, part: str, card: str, priority: int = 0, on: str = "n0") -> dict[str, Any]:
     """A podgroup of one task that runs on a card."""
-    task = {"name": name, "request": {"cpu": 1}, "card_request": part, "status": "Running", "node": on, "card": card}
-    return {"name": name, "queue": "q", "priority": priority, "preemptible": priority < 100, "tasks": [task]}
+    held = task(name, {"cpu": 1}, on, card_request=part, card=card)
+    return {"name": name, "queue": "q", "priority": priority, "preemptible": priority < 100, "tasks": [held]}
 
 
 def waiting(name: str, part: str, tasks: int = 1, priority: int = 50, **more: Any) -> dict[str, Any]:
     """A gang that waits, each of its tasks for a part of a card."""
-    said = [{"name": f"{name}-{at}", "request": {"cpu": 1}, "card_request": part} for at in range(tasks)]
-    return {"name": name, "queue": "q", "priority": priority, "min_available": tasks, "tasks": said, **more}
+    said = {"priority": priority, "min_available": tasks, **more}
+    return podgroup(name, [{"cpu": 1}] * tasks, of_each={"card_request": part}, **said)
 
 
 def carded(
     holders: list[Holder] | list[dict[str, Any]], *others: dict[str, Any], policy: str = "default", nodes: Any = None
 ) -> dict[str, Any]:
     """A cluster file: who holds cards, and further podgroups."""
-    return {
-        "version": 1,
-        "policy": POLICIES[policy],
-        "nodes": nodes or [node()],
-        "queues": [{"name": "q"}],
-        "podgroups": [*(one if isinstance(one, dict) else holder(*one) for one in holders), *others],
-    }
+    groups = [*(one if isinstance(one, dict) else holder(*one) for one in holders), *others]
+    return world({}, {"q": {}}, groups, now=0.0, **POLICIES[policy]) | {"nodes": nodes or [node()]}

@@ -24,6 +24,7 @@ from pipeline.propose import host_of, propose
 from pipeline.solvers.tasks.sweeping.one_node import cards_without, reprieved, stands
 from tests.support.carded import POLICIES, Holder, carded, holder, node, waiting
 from tests.support.encoded import encoded
+from tests.support.small_clusters import named, played
 from tests.support.task_centric import on_node
 
 NO_ROWS = np.zeros(0, np.int64)
@@ -33,11 +34,10 @@ every_policy = pytest.mark.parametrize("policy", list(POLICIES))
 
 def first_cycle(document: dict[str, Any]) -> tuple[set[str], dict[str, str | None]]:
     """Who goes, and the card of everybody who was placed."""
-    result = simulate(document)
-    assert result["error"] is None
-    (done,) = result["cycles"]
-    placed = {one["task"].split("/")[1]: one.get("card") for one in [*done["nominations"], *done["bindings"]]}
-    return {one["task"].split("/")[1] for one in done["evictions"]}, placed
+    (done,) = played(document)
+    placed = [*done["nominations"], *done["bindings"]]
+    cards = [one.get("card") for one in placed]
+    return set(named(done["evictions"])), dict(zip(named(placed), cards, strict=True))
 
 
 def on_card(snapshot: Snapshot) -> list[int]:

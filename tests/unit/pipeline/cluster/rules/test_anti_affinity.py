@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
+from tests.support.small_clusters import played, world
 
 
 @pytest.mark.parametrize("profile", ["default", "volcano", "kai", "koordinator"])
@@ -13,12 +13,5 @@ def test_a_podgroup_whose_tasks_repel_each_other_waits_where_there_is_no_node(pr
     """The nodes of tasks were looked up among none, and the cycle failed."""
     apart: dict[str, Any] = {"pod_anti_affinity": [{"topology_key": key, "match_labels": {"app": "x"}}]}
     tasks = [{"name": f"w-{at}", "request": {}, **said} for at, said in enumerate(({"labels": {"app": "x"}}, apart))]
-    result = simulate(
-        {
-            "version": 1, "now": 1e6, "policy": {"profile": profile}, "queues": [{"name": "q"}],
-            "podgroups": [{"name": "w", "queue": "q", "priority": 9, "tasks": tasks}],
-        },
-        cycles=2,
-    )  # fmt: skip
-    assert result["error"] is None
-    assert not any(cycle[kind] for cycle in result["cycles"] for kind in cycle)
+    waits = {"name": "w", "queue": "q", "priority": 9, "tasks": tasks}
+    assert not any(cycle[kind] for cycle in played(world({}, {"q": {}}, [waits], profile=profile), 2) for kind in cycle)

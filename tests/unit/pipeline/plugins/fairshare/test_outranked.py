@@ -4,25 +4,23 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
+from tests.support import fair_shares
 from tests.support.fair_shares import GPU, file
+from tests.support.small_clusters import named, played, task
 
 
 def queue(name: str, gpus: int, weight: int, priority: int, **more: Any) -> dict[str, Any]:
     weights = {"cpu": 1, "memory": 1, GPU: weight}
-    deserved = {"cpu": "unlimited", "memory": "unlimited", GPU: gpus}
-    return {"name": name, "priority": priority, "over_quota_weight": weights, "deserved": deserved, **more}
+    return fair_shares.queue(name, gpus, priority=priority, over_quota_weight=weights, **more)
 
 
 def group(name: str, of: str, runs: bool = True) -> dict[str, Any]:
-    task = {"name": name, "request": {"cpu": 1, "memory": "1G", GPU: 1}}
-    place = {"status": "Running", "node": "n0"} if runs else {}
-    return {"name": name, "queue": of, "phase": "Inqueue", "tasks": [{**task, **place}]}
+    one = task(name, {"cpu": 1, "memory": "1G", GPU: 1}, "n0" if runs else None)
+    return {"name": name, "queue": of, "phase": "Inqueue", "tasks": [one]}
 
 
 def evicted(queues: list[dict[str, Any]], groups: list[dict[str, Any]], gpus: int) -> list[str]:
-    evictions = simulate(file(queues, groups, gpus, actions=["reclaim"]))["cycles"][0]["evictions"]
-    return [one["task"].removeprefix("default/") for one in evictions]
+    return named(played(file(queues, groups, gpus, actions=["reclaim"]))[0]["evictions"])
 
 
 @pytest.mark.parametrize(("priority", "victims"), [(101, []), (100, ["theirs-1"]), (99, ["theirs-1"])])

@@ -13,6 +13,7 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import Purpose
 from tests.support.fair_shares import GPU, file, group, queue
+from tests.support.small_clusters import named, played
 
 
 def host(*arguments: Any, **policy: Any) -> Host:
@@ -25,7 +26,7 @@ def gpu_shares(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def bound(document: dict[str, Any]) -> list[str]:
-    return [one["task"].removeprefix("default/") for one in simulate(document)["cycles"][0]["bindings"]]
+    return named(played(document)[0]["bindings"])
 
 
 def test_children_divide_what_their_parent_got():
@@ -137,13 +138,13 @@ def test_devices_are_filled_or_spread_over(strategy, node):
     document["nodes"].append({"name": "n1", "allocatable": {"cpu": 900, "memory": "900G", GPU: 2, "pods": 900}})
     document["podgroups"].append(group("held", "a", running=1))
     document["podgroups"][1]["tasks"][0]["node"] = "n1"
-    assert simulate(document)["cycles"][0]["bindings"][0]["node"] == node
+    assert played(document)[0]["bindings"][0]["node"] == node
 
 
 def test_what_asks_for_no_device_prefers_a_node_without_any():
     document = file([queue("a", 8)], [group("one", "a", waiting=1, gpus=0)])
     document["nodes"].append({"name": "n1", "allocatable": {"cpu": 900, "memory": "900G", "pods": 900}})
-    assert simulate(document)["cycles"][0]["bindings"][0]["node"] == "n1"
+    assert played(document)[0]["bindings"][0]["node"] == "n1"
 
 
 def asking(asked: Host, gpus: int) -> Preemptor:

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from actors.cli.simulate import simulate
 from pipeline.cluster.cards import freed_on_cards, slots_on_cards
 from pipeline.cluster.resources import slots
 from pipeline.decision.plan import Plan
@@ -16,6 +15,7 @@ from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.solver import search_of
 from tests.support.brute_force import attempt_of
 from tests.support.carded import CARDS, carded, holder, node, waiting
+from tests.support.small_clusters import played
 
 NODES = 24
 
@@ -93,6 +93,4 @@ def test_a_gang_that_asks_for_a_card_waits_where_no_node_has_any(policy: str, no
     gang = {"name": "w", "queue": "q", "priority": 9, "tasks": tasks}
     case = carded([], gang, policy=policy) | {"nodes": nodes}
     case["policy"] = {**case["policy"], "actions": ["allocate", "gangreclaim", "gangpreempt"]}
-    result = simulate(case, 2)
-    assert result["error"] is None
-    assert not any(cycle[kind] for cycle in result["cycles"] for kind in cycle)
+    assert not any(cycle[kind] for cycle in played(case, 2) for kind in cycle)

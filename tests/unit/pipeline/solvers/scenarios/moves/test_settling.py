@@ -5,16 +5,13 @@ from typing import Any
 import pytest
 
 from actors.cli.simulate import simulate
-from tests.support.carded import holder, node, waiting
+from tests.support.carded import carded, holder, node, waiting
 
 
 def world(*holders: dict[str, Any], nodes: int = 2, actions: tuple[str, ...] = ("allocate", "consolidation")) -> Any:
     """Nodes with two cards of 8Gi each; a task waits for a whole card."""
-    return {
-        "version": 1, "now": 1000.0, "policy": {"profile": "kai", "actions": list(actions)},
-        "nodes": [node(f"n{at}") for at in range(nodes)], "queues": [{"name": "q"}],
-        "podgroups": [*holders, waiting("whole", "8Gi")],
-    }  # fmt: skip
+    made = carded(list(holders), waiting("whole", "8Gi"), nodes=[node(f"n{at}") for at in range(nodes)])
+    return made | {"now": 1000.0, "policy": {"profile": "kai", "actions": list(actions)}}
 
 
 def played(document: dict[str, Any], cycles: int = 4) -> tuple[list[str], dict[str, tuple[str, str]]]:
