@@ -40,14 +40,16 @@ _OBSTACLES = {
     Cause.LEVEL: "no domain of level {what} is offered for {podgroup}: name another level, or label the nodes",
     Cause.CLOSED: "queue {queue} is {what}: open it, or use another queue",
     Cause.CEILING: "queue {queue} {may_take}, and {asks} is asked for: raise what it may hold by {more}, "
-    "or ask for less",
+    "{wait}or ask for less",
     Cause.LASTING: "queue {queue} {may_take} for work that can never be evicted, and {asks} is asked for: "
-    "raise what it deserves by {more}, or make the podgroup preemptible",
+    "raise what it deserves by {more}, {wait}or make the podgroup preemptible",
     Cause.SHARES: "the shares of other queues leave queue {queue} no more than {has} of {what} to take, and "
     "{asks} is asked for: raise its own share, lower theirs, or ask for less",
-    Cause.QUEUE: "queue {queue} would hold more than it deserves{amount}: raise what it deserves, or wait",
-    Cause.CUT: "queue {queue} would hold more than it can deserve at most{amount}: wait, or ask for less",
-    Cause.NEVER: "{task} may not preempt: give it a preemption policy that lets it",
+    Cause.QUEUE: "queue {queue} would hold more than it deserves{amount}: raise what it deserves, "
+    "{wait}or ask for less",
+    Cause.CUT: "queue {queue} would hold more than it can deserve at most{amount}: {wait}or ask for less",
+    Cause.NEVER: "nothing is evicted for {task}, as its preemption policy or that of its podgroup is Never: "
+    "change it, or wait for free room",
     Cause.DELAY: "{podgroup} must not evict before {until}, in {seconds:g} s: wait, or shorten its preemption_delay",
     Cause.NO_NODE: "there is no node: add nodes",
     Cause.NODES: "no node admits {task}: look at its selector, its affinity and its tolerations",
@@ -57,6 +59,10 @@ _OBSTACLES = {
     Cause.SIZE: "no node is large enough for {task}{amount}: split the task, or add a larger node",
     Cause.CLUSTER: "all nodes that admit {task} have room for {found:g} of its kind even without the work of others, "
     "and {needed} needed: add nodes, or lower the minimum",
+    Cause.TOTAL: "the nodes that may take its tasks have no more than {has} of {what} together, even without the work "
+    "of others, and {asks} is asked for: add nodes, or lower the minimum",
+    Cause.MIXED: "only {found:g} of the {wanted:g} tasks find places together{in_one} even without the work of others, "
+    "{task} being one that does not: {wider}, or lower the minimum",
     Cause.WIDTH: "no {what} has room for {most} like {task}, and {needed} needed together: "
     "require a wider level, or lower the minimum",
     Cause.FREE: "all nodes together have {has} of {what} free, and {asks} is needed: moves make no more",
@@ -244,6 +250,9 @@ def _obstacle(one: Mapping[str, Any]) -> str:
     share = f" of {said['asks']} of {said['what']}" if "what" in one else ""
     said["kept"] = f"queue {said['queue']} would hold less than its share{share}"
     said["because"] = f": {said['kept']}" if said["queue"] else ""
+    said["wait"] = "wait until work of it ends, " if said.get("passes") else ""
+    said["in_one"] = f" in one {one['what']}" if "what" in one else ""
+    said["wider"] = "require a wider level" if "what" in one else "add nodes"
     said["needed"] = f"{said['wanted']:g} {'is' if said['wanted'] == 1 else 'are'}"
     said["part"] = f"{many(said['wanted'], 'task')} of {said['podgroup']}, {said['task']} the first"
     said["count"] = "counts" if said["found"] == 1 else "count"

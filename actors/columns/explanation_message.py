@@ -20,7 +20,7 @@ from pipeline.placement.conditions import Condition
 SHOWN = 24
 CLUSTER = "the cluster"
 #: Obstacles that name a level and not a resource.
-_LEVELS = (Cause.LEVEL, Cause.CLUSTER, Cause.WIDTH, Cause.TORN)
+_LEVELS = (Cause.LEVEL, Cause.CLUSTER, Cause.MIXED, Cause.WIDTH, Cause.TORN)
 #: Obstacles that name a resource and count tasks.
 _COUNTED = (Cause.QUOTA, Cause.THEIR_SHARE, Cause.TOGETHER)
 
@@ -130,6 +130,7 @@ def _obstacle(one: Obstacle, naming: Directory) -> dict[str, Any]:
     unit = 1000 if one.what == "cpu" and one.cause not in _LEVELS else 1  # in cores
     wanted, found = one.wanted / unit, one.found / (1 if one.cause in _COUNTED else unit)
     amounts = {"plugin": one.plugin, "what": one.what, "wanted": wanted, "found": found, "until": one.until}
+    amounts |= {"passes": one.passes}
     return said | {key: value for key, value in amounts.items() if value or (key == "found" and one.wanted)}
 
 

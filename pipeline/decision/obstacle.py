@@ -30,6 +30,8 @@ class Cause(StrEnum):
     UNSELECTED = "nodes that the task does not select"
     SIZE = "no node is large enough for the task"
     CLUSTER = "all nodes together are too small"
+    TOTAL = "all nodes together have too little"
+    MIXED = "tasks of several shapes never fit together"
     WIDTH = "no domain of the level is large enough"
     FREE = "the free room of all nodes together is too small"
     SHAPES = "tasks of several shapes want the same room"
@@ -77,6 +79,8 @@ class Obstacle:
         evicted in it, and how many were.
     until
         When that changes by itself, for the first of the tasks, in seconds; 0 if it does not.
+    passes
+        Of a limit of a queue: whether what is asked for is within it once other work of the queue has ended.
     """
 
     cause: Cause
@@ -89,3 +93,4 @@ class Obstacle:
     wanted: float = 0
     found: float = 0
     until: float = 0
+    passes: bool = False

@@ -68,8 +68,9 @@ def stuck() -> dict[str, Document]:
     budget = {"name": "keep", "namespace": "default", "match_labels": {"app": "x"}, "disruptions_allowed": 0}
     labelled = {"of_task": {"labels": {"app": "x"}}}
     parts = [{"name": "s0", "min_available": 2, "topology": {"required": "rack"}}, {"name": "s1", "min_available": 1}]
-    of_parts = [task(f"want-{at}", 8 if at < 2 else 1, subgroup=f"s{at // 2}") for at in range(3)]
+    of_parts = [task(f"want-{at}", 5 if at < 2 else 1, subgroup=f"s{at // 2}") for at in range(3)]
     of_shapes = [task(f"want-{at}", 8 - at, subgroup=f"s{at // 2}") for at in range(3)]
+    apart = [task(f"want-{at}", 6 if at < 2 else 4) for at in range(3)]
     last = [{"name": "s0", "min_available": 2}, {"name": "s1", "min_available": 1, "topology": {"required": "rack"}}]
     of_two = [{"name": "s0", "min_available": 4}, {"name": "s1", "min_available": 2}]
     of_roles = [task("want-0", 16, role="ps"), task("want-1", 1, role="w")]
@@ -108,6 +109,11 @@ def stuck() -> dict[str, Document]:
         ),
         "too large": cluster(*full(), want(1, 9)),
         "too many": cluster(*full(), want(3)),
+        "never together": cluster(runs("high", "n0", priority=99), want(3, tasks=apart)),
+        "beyond the cluster": cluster(*full(), want(3, tasks=[task(f"want-{at}", 8 - at) for at in range(3)])),
+        "never beyond the minimum": cluster(
+            *full(), want(2, tasks=[task("want-0", 8), task("want-1", 8, preemption_policy="Never")], min_available=1)
+        ),
         "gated": cluster(want(2, of_task={"scheduling_gated": True})),
         "too few": cluster(want(1, min_available=3)),
         "too few of a role": cluster(

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pipeline.cluster.tables import PENDING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.obstacle import Cause, Obstacle
-from pipeline.placement.reasons.places import free_room, places
+from pipeline.placement.reasons.places import NO_PLACES_EVER, beyond_the_cluster, free_room, places
 from pipeline.placement.reasons.question import Question
 from pipeline.placement.reasons.quotas import entitlement, limits
 from pipeline.placement.reasons.readiness import lacking_tasks
@@ -21,7 +22,7 @@ from pipeline.records import replace
 _EXACTLY = {
     Reason.NO_ARRANGEMENT: {
         Cause.REPELLED: Reason.REPELLED, Cause.CARDS: Reason.CARDS, Cause.TORN: Reason.TORN,
-        Cause.SHAPES: Reason.SHAPES,
+        Cause.SHAPES: Reason.SHAPES, Cause.MIXED: Reason.SHAPES, Cause.TOTAL: Reason.SHAPES,
     },
     Reason.ILLEGAL: dict.fromkeys((Cause.CLOSED, Cause.CEILING, Cause.LASTING, Cause.SHARES), Reason.QUOTA),
     Reason.BOUND: {Cause.LEVEL: Reason.NO_DOMAIN, Cause.NEVER: Reason.NEVER, Cause.CARDS: Reason.CARDS},
@@ -77,15 +78,18 @@ def _obstacles(asked: Question) -> Iterator[Obstacle]:
         lasts = _tells(of_queue, Cause.LASTING)  # then it is told already what its queue deserves too little of
         of_queue += [one for one in entitlement(asked) if one.what or not lasts]
     yield from of_queue
-    if of_queue and (asked.reason is Reason.QUOTA or of_queue[0].cause is Cause.CLOSED):
-        return
     if asked.by_task:
         yield from _never(asked)
+    if of_queue and (asked.reason is Reason.QUOTA or of_queue[0].cause is Cause.CLOSED):
+        yield from beyond_the_cluster(asked)
+        return
     if len(asked.domains) == 0:
         yield from _level(asked)
         return
-    yield from places(asked)
-    yield from staying(asked, {one.plugin for one in (*of_queue, *paced)})
+    lacking = list(places(asked))
+    yield from lacking
+    if not any(one.cause in NO_PLACES_EVER for one in lacking):  # else nothing helps that goes
+        yield from staying(asked, {one.plugin for one in (*of_queue, *paced)})
 
 
 def _tells(obstacles: list[Obstacle], cause: Cause) -> bool:
@@ -105,17 +109,25 @@ def _without_evictions(asked: Question) -> Iterator[Obstacle]:
     yield from _never(asked) if asked.reason is Reason.NEVER else _delay(asked)
     of_queue = list(limits(asked))
     yield from of_queue
-    if not of_queue and len(asked.domains):
+    if of_queue:
+        yield from beyond_the_cluster(asked)
+    elif len(asked.domains):
         yield from places(asked)
 
 
 def _never(asked: Question) -> Iterator[Obstacle]:
-    snapshot, waiting = asked.snapshot, asked.need.tasks
-    may = snapshot.tasks.may_preempt[waiting]
-    if not asked.by_task:  # else each task says so itself
-        may = may & snapshot.podgroups.may_preempt[snapshot.tasks.podgroup[waiting]]
-    for task in waiting[~may][:1].tolist():
-        yield Obstacle(Cause.NEVER, task=task)
+    """The first task that may not preempt: of the minimum, or where a solver asks all that wait, of those."""
+    snapshot, tasks, groups = asked.snapshot, asked.snapshot.tasks, asked.snapshot.podgroups
+    members, _ = snapshot.tasks_of_all(np.array(asked.attempt.podgroups))
+    for waiting in (asked.need.tasks, members[tasks.status[members] == PENDING]):
+        may = tasks.may_preempt[waiting]
+        if not asked.by_task:  # else each task says so itself
+            may = may & groups.may_preempt[tasks.podgroup[waiting]]
+        for task in waiting[~may][:1].tolist():
+            yield Obstacle(Cause.NEVER, task=task)
+            return
+        if asked.by_task:
+            return
 
 
 def _delay(asked: Question) -> Iterator[Obstacle]:

@@ -4,29 +4,33 @@ Each thing that binds tasks is left out in turn: what stands in the way is that 
 Counting slots takes time in proportion to the nodes; a layout is only tried where it is small.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, frozen
-from pipeline.cluster.resources import slots
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, frozen
+from pipeline.cluster.resources import fits, slots
 from pipeline.cluster.rules.anti_affinity import concerns, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.cluster.vocabulary import HARD_EFFECTS
 from pipeline.decision.explanation import Reason
+from pipeline.decision.headroom import headroom_of
 from pipeline.decision.obstacle import Cause, Obstacle
-from pipeline.placement.layout.packing import node_slots
+from pipeline.placement.layout.packing import place_classes
 from pipeline.placement.layout.topology_packing import Packings
-from pipeline.placement.need import Need
 from pipeline.placement.reasons.question import Question
+from pipeline.placement.reasons.slots import ShapeSlots, first_of_shape
 from pipeline.records import replace
 
 #: A layout is tried for at most this many tasks on this many nodes.
 _TASKS, _NODES = 512, 4096
 #: The law refuses, and not the nodes.
 _LAWFUL_PLACES = (Reason.ILLEGAL, Reason.VETOED, Reason.QUOTA, Reason.BUDGET, Reason.ENDING)
+#: There would be no places even if all other work were gone.
+NO_PLACES_EVER = frozenset((Cause.NO_NODE, Cause.NODES, Cause.SIZE, Cause.CLUSTER, Cause.TOTAL, Cause.MIXED))
+#: What binds tasks beside resources and nodes.
+_BINDINGS = frozenset((Cause.REPELLED, Cause.CARDS, Cause.TORN))
 
 
 def places(asked: Question) -> Iterator[Obstacle]:
@@ -40,25 +44,28 @@ def places(asked: Question) -> Iterator[Obstacle]:
     allowed = asked.host.allowed(need.shapes)
     single = [one for shape in range(len(need.shapes)) for one in _alone(asked, allowed, shape)]
     yield from single
-    after = _Slots.of(asked, allowed, asked.room_after)
+    after = ShapeSlots.of(asked, allowed, asked.room_after)
     if len(after.enough(asked.domains)):
         bound = [] if asked.reason in _LAWFUL_PLACES else list(_together(asked, allowed))
         yield from bound
-        room = asked.room_after if bound else asked.snapshot.room.future
+        ever = not any(one.cause in NO_PLACES_EVER for one in bound)
+        room = asked.snapshot.room.future if not bound else asked.room_after if ever else asked.room_at_most
         yield from (one for one, enough in _closed_nodes(asked, allowed, room) if bound or enough)
         return
-    closed = list(_closed_nodes(asked, allowed, asked.room_after))
+    empty = ShapeSlots.of(asked, allowed, asked.room_at_most)
+    never = [] if single else list(_never(asked, allowed, empty))
+    room = asked.room_at_most if never else asked.room_after
+    closed = list(_closed_nodes(asked, allowed, room))
     sufficient = any(enough for _, enough in closed)
     yield from (one for one, enough in closed if enough or not sufficient)
-    if single:
-        return
-    empty, root = _Slots.of(asked, allowed, asked.room_at_most), np.array([ROOT], np.int64)
-    if not len(empty.enough(root)):
-        yield from _short(asked, Cause.CLUSTER, root, empty)
-    elif len(after.enough(root)):
+    yield from never
+    if not single and not never and len(after.enough(np.array([ROOT], np.int64))):
         yield from _short(asked, Cause.WIDTH, asked.domains, after)
-    elif not len(empty.enough(asked.domains)):
-        yield from _short(asked, Cause.WIDTH, asked.domains, empty)
+
+
+def beyond_the_cluster(asked: Question) -> Iterator[Obstacle]:
+    """Resources that the minimum asks more of than all nodes together have."""
+    yield from _beyond(asked, asked.snapshot.capacity)
 
 
 def free_room(asked: Question) -> Iterator[Obstacle]:
@@ -80,7 +87,7 @@ def _any_node(snapshot: Snapshot) -> bool:
 
 def _alone(asked: Question, allowed: Bools, shape: int) -> Iterator[Obstacle]:
     """A shape that no node admits, or that is larger than any node that does."""
-    snapshot, task = asked.snapshot, _first(asked.need, shape)
+    snapshot, task = asked.snapshot, first_of_shape(asked.need, shape)
     if not allowed[shape].any():
         yield Obstacle(Cause.NODES, task=task, wanted=1)
         return
@@ -92,56 +99,63 @@ def _alone(asked: Question, allowed: Bools, shape: int) -> Iterator[Obstacle]:
             yield Obstacle(Cause.SIZE, task=task, what=what, wanted=float(request[row]), found=float(most))
 
 
-def _first(need: Need, shape: int) -> int:
-    """The task that stands for a shape."""
-    return int(need.tasks[np.argmax(need.shape == shape)])
-
-
-# -- slots -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Slots:
-    """How many tasks of each shape of the need fit, each shape by itself, with one room of the nodes.
-
-    Attributes
-    ----------
-    running: int64[S, N + 1]
-        Sums over the nodes before each.
-    """
-
-    asked: Question
-    running: Longs
-
-    @classmethod
-    def of(cls, asked: Question, allowed: Bools, room: Longs) -> "_Slots":
-        """Count on the nodes that are allowed (bool[S, N]), with a room of int64[N, R]."""
-        slots, _ = node_slots(asked.need.request, asked.need.count, allowed, 0, room)
-        running = np.zeros((len(slots), len(room) + 1), np.int64)
-        slots.cumsum(axis=1, out=running[:, 1:])
-        return cls(asked, running)
-
-    def reach(self, domains: Rows) -> Longs:
-        """int64[D, S]: how many tasks of each shape the domains take."""
-        topology = self.asked.snapshot.topology
-        return np.asarray((self.running[:, topology.stop[domains]] - self.running[:, topology.start[domains]]).T)
-
-    def enough(self, domains: Rows) -> Rows:
-        """int64[E]: the domains that have enough slots for each shape."""
-        return np.asarray(domains[(self.reach(domains) >= self.asked.need.count).all(axis=1)])
-
-
-def _short(asked: Question, cause: Cause, domains: Rows, there: _Slots) -> Iterator[Obstacle]:
+def _short(asked: Question, cause: Cause, domains: Rows, there: ShapeSlots) -> Iterator[Obstacle]:
     """The shape that lacks most in the domain that comes closest, what it lacks, and the level of the domains."""
     reach, count = there.reach(domains), asked.need.count
     if len(domains) == 0:
         return
     best = int(np.argmin(np.maximum(count - reach, 0).max(axis=1)))
     shape = int(np.argmax(count - reach[best]))
-    level = int(asked.snapshot.topology.level[domains[best]])
-    what = "" if level == NONE else asked.snapshot.vocabulary.levels[level]
-    wanted, found = int(count[shape]), int(reach[best, shape])
-    yield Obstacle(cause, task=_first(asked.need, shape), what=what, wanted=wanted, found=found)
+    wanted, found, what = int(count[shape]), int(reach[best, shape]), _level_of(asked, int(domains[best]))
+    yield Obstacle(cause, task=first_of_shape(asked.need, shape), what=what, wanted=wanted, found=found)
+
+
+def _level_of(asked: Question, domain: int) -> str:
+    """The name of the level of a domain; empty for the whole cluster."""
+    level = int(asked.snapshot.topology.level[domain])
+    return "" if level == NONE else asked.snapshot.vocabulary.levels[level]
+
+
+# -- without any other work --------------------------------------------------------------------------------------------
+
+
+def _never(asked: Question, allowed: Bools, empty: ShapeSlots) -> Iterator[Obstacle]:
+    """What lacks even if all other work were gone: slots for one shape, or room for all shapes together."""
+    root = np.array([ROOT], np.int64)
+    if not len(empty.enough(root)):
+        yield from _short(asked, Cause.CLUSTER, root, empty)
+    elif not len(empty.enough(asked.domains)):
+        yield from _short(asked, Cause.WIDTH, asked.domains, empty)
+    elif len(asked.need.shapes) > 1:
+        yield from _never_together(asked, allowed)
+
+
+def _never_together(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
+    """What lacks for tasks of several shapes that have slots enough, each by itself: resources in sum, or a layout."""
+    need, room = asked.need, asked.room_at_most
+    short = list(_beyond(asked, np.maximum(room[allowed.any(axis=0)], 0).sum(axis=0)))
+    yield from short
+    if short or need.minimum > _TASKS or _placed(asked, asked.domains, allowed, room, NO_ROWS, _BINDINGS):
+        return
+    root = np.array([ROOT], np.int64)
+    domains = asked.domains if _placed(asked, root, allowed, room, NO_ROWS, _BINDINGS) else root
+    start, stop = asked.snapshot.topology.start, asked.snapshot.topology.stop
+    most, best, taken = -1, NONE, np.zeros_like(need.count)
+    for domain in domains.tolist():
+        here = slice(start[domain], stop[domain])
+        placed = place_classes(need.request, need.count, np.ascontiguousarray(allowed[:, here]), room[here])
+        if placed.sum() > most:
+            most, best, taken = int(placed.sum()), domain, placed.sum(axis=1)
+    task = first_of_shape(need, int(np.argmax(need.count - taken)))
+    yield Obstacle(Cause.MIXED, task=task, what=_level_of(asked, best), wanted=need.minimum, found=most)
+
+
+def _beyond(asked: Question, there: Longs) -> Iterator[Obstacle]:
+    """Resources that the minimum asks more of than there is."""
+    total = asked.need.total
+    for row in np.flatnonzero(total > there).tolist():
+        what = asked.snapshot.vocabulary.resources[row]
+        yield Obstacle(Cause.TOTAL, what=what, wanted=float(total[row]), found=float(there[row]))
 
 
 # -- nodes that would help ---------------------------------------------------------------------------------------------
@@ -161,10 +175,9 @@ def _closed_nodes(asked: Question, allowed: Bools, room: Longs) -> Iterator[tupl
         helps = closed & open_to
         if helps.any():
             shape = int(np.argmax(helps.any(axis=1)))
-            node = int(np.argmax(helps[shape]))
-            what = _taints(asked.snapshot, node) if cause is Cause.TAINTED else ""
-            enough = _Slots.of(asked, open_to | allowed, room).enough(asked.domains)
-            told = Obstacle(cause, task=_first(asked.need, shape), what=what, found=int(helps[shape].sum()))
+            what = _taints(asked.snapshot, np.flatnonzero(helps[shape])) if cause is Cause.TAINTED else ""
+            enough = ShapeSlots.of(asked, open_to | allowed, room).enough(asked.domains)
+            told = Obstacle(cause, task=first_of_shape(asked.need, shape), what=what, found=int(helps[shape].sum()))
             yield told, len(enough) > 0
 
 
@@ -185,10 +198,11 @@ def _relaxed(asked: Question) -> dict[Cause, Bools]:
     return result
 
 
-def _taints(snapshot: Snapshot, node: int) -> str:
-    """What a node is tainted with, as ``kubectl`` writes it."""
-    taints = snapshot.vocabulary.taint_sets[int(snapshot.nodes.taint_set[node])]
-    return ", ".join(f"{one.key}={one.value}:{one.effect}" for one in taints if one.effect in HARD_EFFECTS)
+def _taints(snapshot: Snapshot, nodes: Rows) -> str:
+    """What some nodes are tainted with, as ``kubectl`` writes it: different ones beside each other."""
+    sets = [snapshot.vocabulary.taint_sets[row] for row in distinct(snapshot.nodes.taint_set[nodes]).tolist()]
+    written = ((f"{one.key}={one.value}:{one.effect}" for one in some if one.effect in HARD_EFFECTS) for some in sets)
+    return " or ".join(dict.fromkeys(map(", ".join, written)))
 
 
 # -- together ----------------------------------------------------------------------------------------------------------
@@ -200,19 +214,25 @@ def _together(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
     Nothing if all tasks have places once all candidates have gone: then the law is in the way, unless the solver says
     that what it leaves has slots enough.
     """
+    need, room, leaving = asked.need, asked.room_after, asked.candidates
     present = {cause: told for cause, told in _bindings(asked, allowed) if told is not None}
-    shapes = len(asked.need.shapes) > 1 and not asked.by_task
-    tried = asked.need.minimum <= _TASKS and (shapes or len(present) > 0)
-    if tried and asked.reason is not Reason.NO_ARRANGEMENT and _placed(asked, allowed):
+    shapes = len(need.shapes) > 1 and not asked.by_task
+    several = Obstacle(Cause.SHAPES, task=first_of_shape(need, 0), wanted=need.minimum, found=len(need.shapes))
+    tried = need.minimum <= _TASKS and (shapes or len(present) > 0)
+    if tried and asked.reason is not Reason.NO_ARRANGEMENT and _placed(asked, asked.domains, allowed, room, leaving):
+        if shapes and len(leaving) == 0 and fits(need.total, headroom_of(asked.host, asked.attempt.podgroups[0])):
+            yield several  # nothing has to go for it, and yet it was not placed: in order they take each other's room
+        return
+    never = list(_never_together(asked, allowed)) if shapes else []
+    if never:
+        yield from never
         return
     if len(present) > 1 and tried:
-        alone = {cause: told for cause, told in present.items() if _placed(asked, allowed, loose=cause)}
-        present = alone or present
+        loosened = (cause for cause in present if _placed(asked, asked.domains, allowed, room, leaving, {cause}))
+        present = {cause: present[cause] for cause in loosened} or present
     yield from present.values()
     if shapes and not present:
-        yield Obstacle(
-            Cause.SHAPES, task=_first(asked.need, 0), wanted=asked.need.minimum, found=len(asked.need.shapes)
-        )
+        yield several
 
 
 def _bindings(asked: Question, allowed: Bools) -> Iterator[tuple[Cause, Obstacle | None]]:
@@ -238,24 +258,26 @@ def _bindings(asked: Question, allowed: Bools) -> Iterator[tuple[Cause, Obstacle
             return
 
 
-def _placed(asked: Question, allowed: Bools, *, loose: Cause | None = None) -> bool:
-    """Whether the minimum has places in some domain; with ``loose``, once that no longer binds it."""
+def _placed(
+    asked: Question, domains: Rows, allowed: Bools, room: Longs, leaving: Rows, loose: Collection[Cause] = frozenset()
+) -> bool:  # fmt: skip
+    """Whether the minimum has places in some domain, in a room of int64[N, R]; what is ``loose`` does not bind it."""
     snapshot, need = asked.snapshot, asked.need
-    if loose is Cause.REPELLED:
+    if Cause.REPELLED in loose:
         words = snapshot.vocabulary
         free = tuple(replace(one, anti_affinity=()) for one in words.constraints)
         snapshot = replace(snapshot, vocabulary=replace(words, constraints=free))
-    elif loose is Cause.CARDS:
+    if Cause.CARDS in loose:
         nothing = frozen(np.zeros(len(snapshot.shapes)), np.int64)
         snapshot = replace(snapshot, shapes=replace(snapshot.shapes, on_card=nothing))
-    elif loose is not None:
+    if Cause.TORN in loose:
         parts = tuple(part._replace(required_level=NONE) if part.subgroup != NONE else part for part in need.parts)
         need = replace(need, parts=parts)
     start, stop, packings = snapshot.topology.start, snapshot.topology.stop, Packings(need, allowed, snapshot)
-    for domain in _Slots.of(asked, allowed, asked.room_after).enough(asked.domains).tolist():
+    for domain in ShapeSlots.of(asked, allowed, room).enough(domains).tolist():
         first, last = int(start[domain]), int(stop[domain])
         if last - first > _NODES:
             continue
-        if packings.on(first, last).places(asked.room_after[first:last].copy(), asked.candidates) is not None:
+        if packings.on(first, last).places(room[first:last].copy(), leaving) is not None:
             return True
     return False

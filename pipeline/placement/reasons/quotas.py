@@ -95,7 +95,8 @@ def _exceeded(
         yield Obstacle(otherwise, queue=queue, what=what, wanted=float(total), found=float(max(room, 0)))
     for one, left in leaves.items():
         if left < total:
-            yield Obstacle(cause, queue=one, what=what, wanted=float(total), found=float(left))
+            passes = total <= int(stated[one, row])
+            yield Obstacle(cause, queue=one, what=what, wanted=float(total), found=float(left), passes=passes)
 
 
 def _rooms(host: Host, queue: int, *, lasts: bool) -> Iterator[tuple[str, Longs, bool]]:
@@ -142,7 +143,10 @@ def _above_share(asked: Question, queue: int) -> list[tuple[Cause, dict[str, Any
     return [
         (
             Cause.CUT if stated[row] > share[queue, row] else Cause.QUEUE,
-            {"what": names[row], "wanted": float(after[row]), "found": float(share[queue, row])},
+            {
+                "what": names[row], "wanted": float(after[row]), "found": float(share[queue, row]),
+                "passes": bool(asked.need.total[row] <= share[queue, row]),
+            },
         )
         for row in (rows if len(rows) else np.flatnonzero(above)).tolist()
-    ]
+    ]  # fmt: skip

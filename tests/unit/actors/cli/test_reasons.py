@@ -37,6 +37,9 @@ EXPECTED: dict[str, tuple[Cause, dict[str, Any]]] = {
     "cool-down": (Cause.COOLING, {"plugin": "cdp", "found": 2.0, "until": NOW + 590}),
     "too large": (Cause.SIZE, {"task": "default/want-0", "wanted": 9.0, "found": 8.0}),
     "too many": (Cause.CLUSTER, {"wanted": 3.0, "found": 2.0}),
+    "never together": (Cause.MIXED, {"task": "default/want-2", "wanted": 3.0, "found": 2.0}),
+    "beyond the cluster": (Cause.TOTAL, {"what": "nvidia.com/gpu", "wanted": 21.0, "found": 16.0}),
+    "never beyond the minimum": (Cause.NEVER, {"task": "default/want-1"}),
     "gated": (Cause.GATED, {"podgroup": "default/want", "found": 2.0}),
     "too few": (Cause.TASKS, {"podgroup": "default/want", "wanted": 3.0, "found": 1.0}),
     "too few of a role": (Cause.ROLE, {"podgroup": "default/want", "wanted": 2.0, "found": 1.0}),
@@ -57,6 +60,8 @@ STARTS = {
     ("law, and a cordon", "volcano"), ("law, and a cordon", "kai"), ("critical", "kai"),
     ("minimum runtime", "volcano"), ("minimum runtime", "koordinator"), ("no breaking", "kai"),
     ("no breaking", "koordinator"), ("not admitted", "kai"), ("not admitted", "koordinator"),
+    ("never beyond the minimum", "default"), ("never beyond the minimum", "volcano"),
+    ("never beyond the minimum", "kai"),
 }  # fmt: skip
 CASES = [(name, profile) for name in EXPECTED for profile in PROFILES if (name, profile) not in STARTS]
 
@@ -96,8 +101,8 @@ def test_a_policy_that_does_not_protect_them_takes_them(name: str, profile: str)
 @pytest.mark.parametrize(("name", "profile"), CASES)
 def test_numbers_of_what_stands_in_the_way_do_not_contradict_each_other(name: str, profile: str) -> None:
     short = {
-        Cause.TASKS, Cause.ROLE, Cause.SUBGROUP, Cause.CEILING, Cause.SIZE, Cause.CLUSTER, Cause.WIDTH, Cause.FREE,
-        Cause.BUDGET,
+        Cause.TASKS, Cause.ROLE, Cause.SUBGROUP, Cause.CEILING, Cause.SIZE, Cause.CLUSTER, Cause.TOTAL, Cause.MIXED,
+        Cause.WIDTH, Cause.FREE, Cause.BUDGET,
     }  # fmt: skip
     for one in obstacles(told(name, profile)):
         if Cause(one["cause"]) in short:

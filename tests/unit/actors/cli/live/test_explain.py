@@ -54,7 +54,7 @@ def test_a_gang_that_waits_is_told_why_action_by_action() -> None:
     wider = "require a wider level, or lower the minimum"
     few = "even all legal evictions would leave too few places"
     now = "2023-11-14 22:13:20+00:00"
-    over = "queue a would hold more than it deserves: gpu 104 against 32: raise what it deserves, or wait"
+    over = "queue a would hold more than it deserves: gpu 104 against 32: raise what it deserves, or ask for less"
     assert pending(assembly, "default/wide") == [
         f"default/wide starves since {now}, 1 of 1 in order; nothing was found for it at {now}",
         "  Unschedulable (NotEnoughResources): 0 of 5 tasks ready; its minimum of 5 lacks 5",

@@ -29,7 +29,7 @@ def test_a_queue_that_has_its_share_is_named_with_plugin_and_amounts() -> None:
     (why,) = found["reclaim"]
     assert why == {
         "cause": "the queue may not take more", "queue": "a", "plugin": "capacity", "what": "gpu", "wanted": 12.0,
-        "found": 8.0,
+        "found": 8.0, "passes": True,
     }  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def test_a_queue_that_states_more_than_there_is_is_not_told_to_state_still_more(
     found = told(mine, theirs, job("want", 16), queues=queues, policy={"profile": "volcano"})["gangreclaim"]
     assert found[-1] == {
         "cause": "the queue cannot deserve more", "queue": "a", "plugin": "capacity", "what": "gpu", "wanted": 24.0,
-        "found": 16.0,
+        "found": 16.0, "passes": True,
     }  # fmt: skip
 
 

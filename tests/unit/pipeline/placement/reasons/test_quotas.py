@@ -31,5 +31,5 @@ def test_a_full_queue_of_one_that_starts_with_the_preemptor_is_told_with_what_it
     found = obstacles({"capability": {"cpu": 8}}, old)["preempt"]
     assert found[0] == {
         "cause": Cause.CEILING.value, "queue": "b", "plugin": "elasticquota", "what": "cpu", "wanted": 4.0,
-        "found": 2.0,
+        "found": 2.0, "passes": True,
     }  # fmt: skip
