@@ -27,7 +27,7 @@ _FIELDS = {
 }  # fmt: skip
 #: Why a podgroup that costs less was not taken, where the reason's own words are about a whole domain.
 _REFUSED = {Reason.VETOED: "a quota refuses it", Reason.ILLEGAL: "it is not legal as a whole"}
-_STAY = "{found:g} running {tasks} may not go"
+_STAY = "{found:g} running {tasks} may not be evicted"
 #: What stands in the way, by cause. Those that begin with `_STAY` count running tasks that may not be evicted.
 _OBSTACLES = {
     Cause.TASKS: "{podgroup} has {found:g} {tasks} that {count} and needs {wanted:g}: "
@@ -54,7 +54,8 @@ _OBSTACLES = {
     Cause.NO_NODE: "there is no node: add nodes",
     Cause.NODES: "no node admits {task}: look at its selector, its affinity and its tolerations",
     Cause.CORDONED: "{found:g} {nodes} that could take {task} {are} cordoned: uncordon",
-    Cause.TAINTED: "{found:g} {nodes} that could take {task} {are} tainted ({what}): tolerate it, or take it off",
+    Cause.TAINTED: "{found:g} {nodes} that could take {task} {are} tainted ({what}): tolerate the taint, "
+    "or take it off",
     Cause.UNSELECTED: "{found:g} {nodes} that could take {task} {are} not what it selects: widen its selector",
     Cause.SIZE: "no node is large enough for {task}{amount}: split the task, or add a larger node",
     Cause.CLUSTER: "all nodes that admit {task} have room for {found:g} of its kind even without the work of others, "
@@ -65,35 +66,36 @@ _OBSTACLES = {
     "{task} being one that does not: {wider}, or lower the minimum",
     Cause.WIDTH: "no {what} has room for {most} like {task}, and {needed} needed together: "
     "require a wider level, or lower the minimum",
-    Cause.FREE: "all nodes together have {has} of {what} free, and {asks} is needed: moves make no more",
+    Cause.FREE: "all nodes together have {has} of {what} free, and {asks} is needed: moving tasks "
+    "makes no more of it free",
     Cause.SHAPES: "tasks of {found:g} shapes, {task} one of them, want the same room; there is enough for each alone: "
     "add nodes, or lower the minimum",
     Cause.REPELLED: "anti-affinity keeps {task} apart from its own gang or from tasks that stay{closed}: "
     "relax it, or add nodes",
     Cause.CARDS: "no card has the {wanted:g} that {task} asks for on one card: ask for less, or for whole cards",
     Cause.TORN: "{part}, must lie in one {what}, and none takes as much: require a wider level of the part",
-    Cause.PRIORITY: _STAY + ": the priority is not lower than that of the podgroup; raise the podgroup's",
+    Cause.PRIORITY: _STAY + ": not of lower priority than the podgroup; raise the podgroup's priority",
     Cause.OTHER_QUEUES: _STAY + ": preempt takes from the podgroup's own queue only",
     Cause.SAME_QUEUE: _STAY + ": reclaim takes from other queues only",
-    Cause.UNRECLAIMABLE: _STAY + ": the queue is not reclaimable",
+    Cause.UNRECLAIMABLE: _STAY + ": in a queue that is not reclaimable",
     Cause.UNENTITLED: _STAY + ": no plugin says what queues are entitled to; add one, such as capacity",
     Cause.UNPREEMPTIBLE: _STAY + ": not preemptible",
     Cause.CRITICAL: _STAY + ": critical to the cluster",
     Cause.YOUNG: _STAY + ": the minimum runtime of the queue is {over}: wait",
-    Cause.YOUNG_MINIMA: "{found:g} running {tasks} may not all go together: the minimum of a podgroup stays until the "
-    "minimum runtime of its queue is over; wait",
+    Cause.YOUNG_MINIMA: "{found:g} running {tasks} may not all be evicted together: the minimum of a podgroup stays "
+    "until the minimum runtime of its queue is over; wait",
     Cause.COOLING: _STAY + ": the cool-down is {over}: wait",
     Cause.STARTING: _STAY + ": started in this cycle; wait for the next",
-    Cause.SHIELDED: _STAY + ": shielded",
-    Cause.BREAKS: _STAY + ": the podgroup would fall below its minimum",
-    Cause.QUOTA: _STAY + ": queue {queue} would hold less than {deserved}; lower what it deserves",
+    Cause.SHIELDED: _STAY + ": a plugin shields them",
+    Cause.BREAKS: _STAY + ": without them their podgroup would fall below its minimum",
+    Cause.QUOTA: _STAY + ": {deserved}",
     Cause.THEIR_SHARE: _STAY + ": {kept}; lower its guarantee, its weight or what it deserves",
     Cause.POORER: _STAY + ": who holds them would have a smaller dominant share than who asks for the room",
     Cause.BUDGET: "disruption budget {budget} covers {wanted:g} {covered} that might go, and lets {found:g} go: "
     "raise what it allows",
     Cause.WINDOW: "{whose} lost {found:g} of the {wanted:g} tasks that may be evicted within {what}{until}, "
     "or raise what the policy allows",
-    Cause.TOGETHER: "{found:g} running {tasks} may not all go together{because}; ask for less",
+    Cause.TOGETHER: "{found:g} running {tasks} may not all be evicted together{because}; ask for less",
 }
 
 
@@ -162,7 +164,8 @@ def condition_lines(condition: Mapping[str, Any], before: str = "  ", after: str
     more = "".join(f", {condition[name]} {name}" for name in ("promised", "gated", "ending") if condition[name])
     of_all = condition["unready"] <= max(condition["minimum"] - condition["schedulable"], 0)
     whose = f"its minimum of {condition['minimum']} lacks" if of_all else "the minima of its roles or subgroups lack"
-    lacks = f"; {whose} {condition['unready']}"
+    promised = ", for which room is promised" if condition["promised"] >= condition["unready"] > 0 else ""
+    lacks = f"; {whose} {condition['unready']}{promised}"
     again = "" if condition["retried"] or condition["ending"] else "; nothing of it waits any more"
     yield f"{before}{condition['condition']} ({condition['reason']}): {counts}{more}{lacks}{again}{after}"
     yield from _obstacle_lines(condition.get("obstacles", ()))
@@ -203,7 +206,7 @@ def _alternative(tried: Mapping[str, Any]) -> str:
     if "reachable" not in tried:
         return ""
     wanted = f"{tried['wanted']} wanted, " if "wanted" in tried else ""
-    return f" ({wanted}room for {tried['room']}, after every legal eviction {tried['reachable']})"
+    return f" ({wanted}room for {tried['room']} now, for {tried['reachable']} after every legal eviction)"
 
 
 def decided(other: Mapping[str, Any]) -> str:
@@ -239,18 +242,21 @@ def _obstacle(one: Mapping[str, Any]) -> str:
         said["may_take"] = f"holds {over} of {one.get('what')} more than it may"
     said["amount"] = f": {one['what']} {said['asks']} against {said['has']}" if "what" in one else ""
     said["like"] = f" ({said['task']} is one of it)" if said["task"] else ""
-    for key, word, of in (
-        ("tasks", "task", "found"),
-        ("nodes", "node", "found"),
-        ("covered", "running task", "wanted"),
-    ):
+    counts = (("tasks", "task", "found"), ("nodes", "node", "found"), ("covered", "running task", "wanted"))
+    for key, word, of in counts:
         said[key] = word if said[of] == 1 else f"{word}s"
     said["most"] = f"more than {said['found']:g} {said['tasks']}" if said["found"] else "a task"
-    said["deserved"] = f"the {said['asks']} of {said['what']} that it deserves" if "what" in one else "it deserves"
+    said["deserved"] = (
+        f"the shares of queues leave them to queue {said['queue']}; lower what it deserves, or raise what "
+    )
+    said["deserved"] += "the podgroup's own queue does"
+    if "what" in one:
+        least = f"the {said['asks']} of {said['what']} that it deserves"
+        said["deserved"] = f"queue {said['queue']} would hold less than {least}; lower what it deserves"
     share = f" of {said['asks']} of {said['what']}" if "what" in one else ""
     said["kept"] = f"queue {said['queue']} would hold less than its share{share}"
     said["because"] = f": {said['kept']}" if said["queue"] else ""
-    said["wait"] = "wait until work of it ends, " if said.get("passes") else ""
+    said["wait"] = "wait until some of its work ends, " if said.get("passes") else ""
     said["in_one"] = f" in one {one['what']}" if "what" in one else ""
     said["wider"] = "require a wider level" if "what" in one else "add nodes"
     said["needed"] = f"{said['wanted']:g} {'is' if said['wanted'] == 1 else 'are'}"

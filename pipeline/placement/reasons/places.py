@@ -146,8 +146,9 @@ def _never_together(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
         placed = place_classes(need.request, need.count, np.ascontiguousarray(allowed[:, here]), room[here])
         if placed.sum() > most:
             most, best, taken = int(placed.sum()), domain, placed.sum(axis=1)
-    task = first_of_shape(need, int(np.argmax(need.count - taken)))
-    yield Obstacle(Cause.MIXED, task=task, what=_level_of(asked, best), wanted=need.minimum, found=most)
+    if most < need.minimum:
+        task = first_of_shape(need, int(np.argmax(need.count - taken)))
+        yield Obstacle(Cause.MIXED, task=task, what=_level_of(asked, best), wanted=need.minimum, found=most)
 
 
 def _beyond(asked: Question, there: Longs) -> Iterator[Obstacle]:
@@ -271,8 +272,7 @@ def _placed(
         nothing = frozen(np.zeros(len(snapshot.shapes)), np.int64)
         snapshot = replace(snapshot, shapes=replace(snapshot.shapes, on_card=nothing))
     if Cause.TORN in loose:
-        parts = tuple(part._replace(required_level=NONE) if part.subgroup != NONE else part for part in need.parts)
-        need = replace(need, parts=parts)
+        need = replace(need, parts=tuple(part._replace(required_level=NONE) for part in need.parts))
     start, stop, packings = snapshot.topology.start, snapshot.topology.stop, Packings(need, allowed, snapshot)
     for domain in ShapeSlots.of(asked, allowed, room).enough(domains).tolist():
         first, last = int(start[domain]), int(stop[domain])

@@ -62,8 +62,8 @@ def test_a_gang_that_waits_is_told_why_action_by_action() -> None:
         f"    {over} (plugin capacity)",
         f"  preempt: {few}; its minimum needs 5",
         f"  domains: {few} (2)",
-        f"    r0: {few} (5 wanted, room for 0, after every legal eviction 4)",
-        f"    r1: {few} (5 wanted, room for 0, after every legal eviction 4)",
+        f"    r0: {few} (5 wanted, room for 0 now, for 4 after every legal eviction)",
+        f"    r1: {few} (5 wanted, room for 0 now, for 4 after every legal eviction)",
         f"    no rack has room for more than 4 tasks like default/wide-0, and 5 are needed together: {wider}",
     ]
     assert pending(assembly) == pending(assembly, "default/wide")
@@ -140,10 +140,8 @@ def test_a_decision_counts_the_domains_that_were_ruled_out_by_their_bounds() -> 
     assert made.end is None
     told = "\n".join(decision_lines(plainly(made.body), made.number))
     assert "even all legal evictions would leave too few places (1)" in told
-    assert (
-        "r3: even all legal evictions would leave too few places (3 wanted, room for 0, after every legal eviction 0)"
-        in told
-    )
+    few = "even all legal evictions would leave too few places"
+    assert f"r3: {few} (3 wanted, room for 0 now, for 0 after every legal eviction)" in told
 
 
 def test_of_many_ruled_out_the_closest_are_named_and_the_rest_counted() -> None:

@@ -12,7 +12,7 @@ def test_what_was_started_in_the_same_cycle_is_told_to_be_in_the_way() -> None:
     assert [one["task"] for one in result["cycles"][0]["bindings"]] == ["default/first-0"]
     attempts = result["explain"]["podgroups"]["default/want"]["attempts"]
     assert {"cause": "started in this cycle", "found": 1.0} in attempts[0]["obstacles"]
-    assert "1 running task may not go: started in this cycle; wait for the next" in in_words(result)
+    assert "1 running task may not be evicted: started in this cycle; wait for the next" in in_words(result)
 
 
 def test_what_queues_keep_is_told_with_what_would_change_it() -> None:
