@@ -16,6 +16,7 @@ from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows
 from pipeline.cluster.rules.gang_groups import gang_groups, together
 from pipeline.cluster.rules.match_policy import has_run
 from pipeline.cluster.rules.minima_met import is_ready, is_valid, is_valid_without, parts_valid
+from pipeline.cluster.rules.reaching import lacking_in_subgroups
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, PENDING, PHASE_PENDING, TERMINATING
 
@@ -127,9 +128,8 @@ def unscheduled_in(snapshot: Snapshot) -> Conditions:
         np.bincount(owner[which], minlength=len(rows)) for which in (status != GONE, gated, status == TERMINATING)
     )
     in_subgroups = np.zeros(len(ready), np.int64)
-    theirs_too = np.flatnonzero(~ready[snapshot.subgroups.podgroup])
-    having, lacking, _ = lacking_in_subgroups(snapshot, theirs_too, snapshot.subgroup_counts.ready)
-    in_subgroups[having] = lacking
+    having = np.flatnonzero(~ready & (np.diff(snapshot.subgroup_start) > 0))
+    in_subgroups[having], _, _ = lacking_in_subgroups(snapshot, having, snapshot.subgroup_counts.ready)
     of_parts = np.maximum(_lacking_in_roles(snapshot), in_subgroups)
     short = np.maximum(groups.min_available - counts.ready, of_parts)
     columns = (
@@ -200,53 +200,3 @@ def _lacking_in_roles(snapshot: Snapshot) -> Counts:
     lacking = np.bincount(roles.podgroup, weights=short, minlength=len(snapshot.podgroups))
     binding: Bools = snapshot.roles_bind
     return np.asarray(np.where(binding, lacking, 0), np.int32)
-
-
-def lacking_in_subgroups(snapshot: Snapshot, rows: Rows, have: Counts) -> tuple[Rows, Longs, Rows]:
-    """How many tasks the subgroups of some podgroups lack at least, and in which leaves.
-
-    From the leaves up, each subgroup lacks what as many of its children lack as it needs, those that lack least.
-
-    Parameters
-    ----------
-    rows: int64[K]
-        All subgroups of these podgroups, ascending.
-    have: int[U]
-        What each subgroup of the snapshot has towards its minimum.
-
-    Returns
-    -------
-    The podgroups, int64[P]; what each lacks, int64[P]; the leaves that lack it, int64[L].
-    """
-    table, count = snapshot.subgroups, len(rows)
-    owners, holder = np.unique(table.podgroup[rows], return_inverse=True)
-    inner = table.parent[rows] != NONE
-    above = np.where(inner, np.searchsorted(rows, table.parent[rows]), count + holder)
-    wanted = np.concatenate([table.min_subgroups[rows], snapshot.podgroups.min_subgroups[owners]])
-    lacking, needed = np.zeros(count + len(owners), np.int64), np.zeros(count, np.bool_)
-    lacking[:count] = np.maximum(table.min_available[rows] - have[rows], 0)
-    lacking[above[inner]] = 0
-    levels = _by_depth(above, count)
-    for level in reversed(levels):
-        in_order = level[np.lexsort((lacking[level], above[level]))]
-        over = above[in_order]
-        place = np.arange(len(level)) - np.searchsorted(over, over)
-        chosen = in_order[(place < wanted[over]) | (wanted[over] == NONE)]
-        needed[chosen] = True
-        np.add.at(lacking, above[chosen], lacking[chosen])
-    for level in levels[1:]:
-        needed[level] &= needed[above[level]]
-    needed[above[inner]] = False
-    return owners.astype(np.int64), lacking[count:], rows[needed & (lacking[:count] > 0)]
-
-
-def _by_depth(above: Rows, count: int) -> list[Rows]:
-    """Positions of subgroups, those at the top first, then what is inside of them; from ``count`` on are podgroups."""
-    levels, over = list[Rows](), above
-    left = np.arange(count)
-    while len(left):
-        top = over[left] >= count
-        levels.append(left[top])
-        left = left[~top]
-        over = np.where(over < count, above[np.minimum(over, count - 1)], over)
-    return levels

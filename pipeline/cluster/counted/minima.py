@@ -12,6 +12,7 @@ from pipeline.cluster.counted.change_log import (
     ROLE,
     SUBGROUP,
     WAITING_OFF,
+    Plain,
     last_entry,
 )
 from pipeline.cluster.subgroups import whole_upwards
@@ -162,6 +163,70 @@ def of_use_by_each(minima: Minima, podgroup: int, leaves: Counts) -> tuple[Bools
         enough[at] = whole_and_spare(minima, podgroup, leaves[at])[1][-1] >= 0
         use[at] = of_use(minima, podgroup, leaves[at])
     return enough, use
+
+
+@kernel
+def lacking_leaves(
+    plain: Plain, podgroups: Rows, have: Counts, waiting: Counts
+) -> tuple[Longs, Rows, Longs]:  # fmt: skip
+    """What the subgroups of some podgroups lack at least, int64[P], in which leaves, int64[L], and how much there.
+
+    An inner subgroup, or a podgroup, needs as many children as its minimum says, all of them if it says nothing. Those
+    come first that lack least, and last those that the tasks that wait cannot make whole. ``plain`` are ``Minima``;
+    ``have`` and ``waiting`` int32[U] say what leaves have, and how many tasks may still come.
+    """
+    minima, many = Minima(*plain), 0
+    for group in podgroups:
+        many += minima.part_start[group + 1] - minima.part_start[group]
+    in_all, found = np.zeros(len(podgroups), np.int64), 0
+    leaves, short = np.empty(many, np.int64), np.empty(many, np.int64)
+    for at in range(len(podgroups)):
+        first = minima.part_start[podgroups[at]]
+        lacks, needed = _needed_parts(minima, podgroups[at], have, waiting)
+        in_all[at] = lacks[len(needed)]
+        for row in range(len(needed)):
+            if needed[row] and lacks[row] > 0:
+                leaves[found], short[found] = first + row, lacks[row]
+                found += 1
+    return in_all, leaves[:found], short[:found]
+
+
+@linked
+def _needed_parts(minima: Minima, group: int, have: Counts, waiting: Counts) -> tuple[Longs, Bools]:
+    """What each subgroup of a podgroup lacks, and last the podgroup, int64[P + 1]; and which leaves count, bool[P]."""
+    first, count = minima.part_start[group], minima.part_start[group + 1] - minima.part_start[group]
+    holder, inner = np.full(count, count, np.int64), np.zeros(count + 1, np.bool_)
+    for at in range(count):
+        parent = minima.parent[first + at]
+        if parent != NONE:
+            holder[at] = parent - first
+            inner[holder[at]] = True
+    lacks, never, needed = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.bool_), np.zeros(count, np.bool_)
+    for at in range(count - 1, -1, -1):  # parents come before children
+        if inner[at]:
+            _take_least(holder, at, minima.wanted[first + at], lacks, never, needed)
+        else:
+            lacks[at] = max(minima.part_least[first + at] - have[first + at], 0)
+            never[at] = lacks[at] > waiting[first + at]
+    _take_least(holder, count, minima.wanted_on_top[group], lacks, never, needed)
+    for at in range(count):
+        needed[at] &= holder[at] == count or needed[holder[at]]
+    for at in range(count):
+        needed[at] &= not inner[at]
+    return lacks, needed
+
+
+@linked
+def _take_least(holder: Longs, at: int, wanted: int, lacks: Longs, never: Bools, needed: Bools) -> None:
+    """Let a subgroup, or the podgroup, lack what as many children lack as it needs: mark those that lack least."""
+    children = np.flatnonzero(holder == at)
+    if wanted != NONE and wanted < len(children):
+        children = children[np.argsort(lacks[children], kind="mergesort")]
+        children = children[np.argsort(never[children], kind="mergesort")][:wanted]
+    for child in children:
+        needed[child] = True
+        lacks[at] += lacks[child]
+        never[at] |= never[child]
 
 
 @inlined

@@ -5,12 +5,10 @@ minimum or not at all. Where the subgroups that the gang needs have too few task
 whole. Beyond the minimum the emptiest subgroup grows first, as the fullest is the first to lose.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
-from pipeline.cluster.counted.minima import of_use_by_each
+from pipeline.cluster.counted.minima import lacking_leaves, of_use_by_each
 from pipeline.cluster.rules.minimum import minima_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import writing
@@ -178,33 +176,26 @@ def _take(rows: Rows, of: Ids, row: int, wanted: int, chosen: Bools) -> int:
     return wanted - len(found)
 
 
-def _short_subgroups(snapshot: Snapshot, podgroup: int, rows: Rows) -> _Leaves:
-    """Leaf subgroups that must still become whole, and by how many tasks: the closest to it first.
+def lacking_in_subgroups(
+    snapshot: Snapshot, podgroups: Rows, have: Counts, waiting: Counts | None = None
+) -> tuple[Longs, Rows, Longs]:
+    """What the subgroups of some podgroups lack at least, in which leaves, and how much there: see ``lacking_leaves``.
 
-    An inner subgroup needs ``min_subgroups`` of its children (all of them if not stated). Whole children count; then
-    those that lack least are taken, and last those that the pending ``rows`` cannot complete.
+    ``waiting`` None: all that they lack may come.
     """
-    first, last = int(snapshot.subgroup_start[podgroup]), int(snapshot.subgroup_start[podgroup + 1])
-    if first == last:
+    if waiting is None:
+        waiting = np.broadcast_to(snapshot.subgroups.min_available, have.shape)
+    return lacking_leaves(tuple(snapshot.once(minima_of)), podgroups, have, np.ascontiguousarray(waiting))
+
+
+def _short_subgroups(snapshot: Snapshot, podgroup: int, rows: Rows) -> _Leaves:
+    """Leaf subgroups that must still become whole with the pending ``rows``, and by how many tasks."""
+    if snapshot.subgroup_start[podgroup] == snapshot.subgroup_start[podgroup + 1]:
         return []
-    table, have = snapshot.subgroups, snapshot.subgroup_counts
-    waiting = np.bincount(snapshot.tasks.subgroup[rows] + 1, minlength=len(table) + 1)[1:]
-    children: dict[int, list[int]] = {}
-    for row in range(first, last):
-        children.setdefault(int(table.parent[row]), []).append(row)
-
-    def lacking(row: int) -> _Leaves:
-        if row not in children:
-            short = int(table.min_available[row] - have.ready[row] - have.waiting[row])
-            return [(row, short)] if short > 0 else []
-        return chosen_of(children[row], int(table.min_subgroups[row]))
-
-    def chosen_of(rows: Sequence[int], wanted: int) -> _Leaves:
-        lacks = [(*_effort(leaves, waiting), row, leaves) for row in rows for leaves in (lacking(row),)]
-        lacks.sort(key=lambda entry: entry[:3])
-        return [leaf for *_, leaves in lacks[: len(rows) if wanted == NONE else wanted] for leaf in leaves]
-
-    return chosen_of(children[NONE], int(snapshot.podgroups.min_subgroups[podgroup]))
+    have, of = snapshot.subgroup_counts, snapshot.tasks.subgroup[rows]
+    waiting = np.bincount(of[of != NONE], minlength=len(snapshot.subgroups)).astype(np.int32)
+    _, leaves, short = lacking_in_subgroups(snapshot, np.array([podgroup]), have.ready + have.waiting, waiting)
+    return list(zip(leaves.tolist(), short.tolist(), strict=True))
 
 
 class Growing:
@@ -270,8 +261,3 @@ def _deepest_first(up: Longs, top: int) -> list[Rows]:
         depth += above != top
         above = parents[above]
     return [np.flatnonzero(depth == level) for level in range(int(depth.max(initial=-1)), -1, -1)]
-
-
-def _effort(leaves: _Leaves, waiting: Longs) -> tuple[bool, int]:
-    """The effort to complete some leaves: whether it is impossible, and how many tasks it takes."""
-    return any(short > waiting[leaf] for leaf, short in leaves), sum(short for _, short in leaves)

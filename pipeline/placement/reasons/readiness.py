@@ -6,10 +6,11 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.quota import least_of
+from pipeline.cluster.rules.reaching import lacking_in_subgroups
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.decision.obstacle import Cause, Obstacle
-from pipeline.placement.conditions import Condition, ConditionReason, holding, lacking_in_subgroups
+from pipeline.placement.conditions import Condition, ConditionReason, holding
 from pipeline.placement.reasons.question import Question
 from pipeline.placement.reasons.quotas import closed_queues
 from pipeline.plugins.extension_points import AdmitsJobs
@@ -41,7 +42,7 @@ def lacking_of(snapshot: Snapshot, podgroup: int) -> Iterator[Obstacle]:
             snapshot, Cause.ROLE, podgroup, [(r, int(least[r]), int(valid[r])) for r in range(first, stop)]
         )
     least, valid = snapshot.subgroups.min_available, snapshot.subgroup_counts.valid
-    _, _, lacks = lacking_in_subgroups(snapshot, np.arange(*snapshot.subgroup_start[podgroup : podgroup + 2]), valid)
+    _, lacks, _ = lacking_in_subgroups(snapshot, np.array([podgroup]), valid)
     yield from _parts(snapshot, Cause.SUBGROUP, podgroup, [(u, int(least[u]), int(valid[u])) for u in lacks.tolist()])
     rows, tasks = snapshot.tasks_of(podgroup), snapshot.tasks
     gated = rows[tasks.gated[rows] & (tasks.status[rows] == PENDING) & (tasks.nominated[rows] == NONE)]

@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from pipeline.cluster.arrays import NONE
+from pipeline.cluster.rules.reaching import lacking_in_subgroups
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import FAILED, GONE, PHASE_PENDING, SUCCEEDED
 from pipeline.cycle import cycle
-from pipeline.placement.conditions import Condition, ConditionReason, lacking_in_subgroups, unscheduled_in
+from pipeline.placement.conditions import Condition, ConditionReason, unscheduled_in
 from tests.support.builders import Gang, Task, cluster
 from tests.support.clusters import compiled
 from tests.support.task_centric import nominated, policy, with_tasks
@@ -99,8 +100,7 @@ def test_a_tree_of_subgroups_lacks_what_the_fewest_tasks_would_make_whole() -> N
     gang = {"name": "g", "queue": "q", "min_available": 1, "min_subgroups": 1, "subgroups": tree, "tasks": tasks}
     file = {"version": 1, "nodes": [{"name": "n", "allocatable": {"cpu": 1}}], "queues": [{"name": "q"}]}
     state, _ = compiled(file | {"podgroups": [gang]})
-    every = np.arange(len(state.subgroups))
-    podgroups, lacking, where = lacking_in_subgroups(state, every, np.zeros(len(every), np.int64))
-    assert (podgroups.tolist(), lacking.tolist()) == ([0], [5])
+    lacking, where, short = lacking_in_subgroups(state, np.array([0]), np.zeros(len(state.subgroups), np.int32))
+    assert (lacking.tolist(), sorted(short.tolist())) == ([5], [2, 3])
     assert sorted(state.subgroups.min_available[where].tolist()) == [2, 3]
     assert condition(state).unready == 5
