@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.cluster.counted.counting import free
 from pipeline.kernels import inlined, kernel, linked, writing
-from pipeline.placement.layout.packing import placed_classes
 from pipeline.placement.layout.regions_of_parts import may_hold_all, offer
-from pipeline.placement.layout.room_left import RoomLeft, go_on_cards
+from pipeline.placement.layout.room_left import RoomLeft, count_slots, go_on_cards, place
 from pipeline.placement.layout.settled_groups import OWN, AskedPlaces, GroupTree, settled_with_regions
 
 #: Places were found; none were, though there may be some; there are none.
@@ -111,8 +110,14 @@ def find_places_without(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room:
         return FOUND
     if not may_be_held(asked, kept):
         return THERE_ARE_NONE
-    found = (kept.found[0] == 1 and _put_right(nodes, asked, kept, room)) or _laid_out(asked, kept, room)
-    return FOUND if found else MISSED
+    return FOUND if _moved_or_anew(nodes, asked, kept, room) else MISSED
+
+
+@linked
+def find_again(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
+    """The same where regions may have enough: whether there are places."""
+    there = kept.found[0] == 1 and not _are_short(nodes, asked, kept, room)
+    return there or _moved_or_anew(nodes, asked, kept, room)
 
 
 # -- what regions have -------------------------------------------------------------------------------------------------
@@ -182,15 +187,16 @@ def _take(group: int, kind: int, n: int, many: int, asked: AskedPlaces, kept: Ke
         kept.used[n, r] += many * asked.room.request[kind, r]
 
 
+@inlined
+def _moved_or_anew(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
+    """Whether all tasks have places once those of some nodes moved, or all did."""
+    return (kept.found[0] == 1 and _put_right(nodes, asked, kept, room)) or _laid_out(asked, kept, room)
+
+
 @linked
 def _put_right(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
-    """Move the tasks of those of some nodes that have too little room; if one finds no place, nothing changes.
-
-    Tasks with parts of cards are never moved alone.
-    """
-    if len(asked.room.carded) > 0:
-        return False
-    (groups, kinds, _), resources = kept.taken.shape, kept.used.shape[1]
+    """Move the tasks of those of some nodes that have too little room; if one finds no place, nothing changes."""
+    groups, kinds, _ = kept.taken.shape
     lifted, most = np.zeros((groups, kinds), np.int64), 0
     for n in nodes:
         most += kept.taken[:, :, n].sum()
@@ -210,9 +216,8 @@ def _put_right(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -
         if not lifted[group].any():
             continue
         first, last = kept.region[group]
-        left = room[first:last, :resources] - kept.used[first:last]
-        placed = placed_classes(asked.room.request, lifted[group], asked.usable[:, first:last].copy(), left)
-        if placed.sum() < lifted[group].sum():
+        placed = np.zeros((kinds, last - first), np.int64)
+        if not place(_left_in(first, last, asked, kept, room), lifted[group], 0, last - first, placed):
             for i in range(many):
                 _take(moved[i, 0], moved[i, 1], moved[i, 2], -moved[i, 3], asked, kept)
             return False
@@ -225,30 +230,50 @@ def _put_right(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -
 
 
 @linked
-def _laid_out(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
-    """Lay out all tasks; without success nothing changes."""
-    nodes, kinds, request = len(room), len(asked.usable), asked.room.request
-    left, cards = room[:, : request.shape[1]].copy(), room[:, request.shape[1] + 1 :].copy()
-    size = _shares(request, left)
-    there = RoomLeft(
-        request=request,
+def _left_in(first: int, last: int, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> RoomLeft:
+    """What tasks that keep their places leave of the nodes ``first:last``."""
+    carded = len(asked.room.carded) > 0
+    left = _room_left(asked, room[first:last], asked.usable[:, first:last], np.arange(len(asked.usable)))
+    left.left[:] -= kept.used[first:last]
+    for n in range(last - first if carded else 0):
+        left.held[n] = kept.taken[:, :, first + n].sum(axis=0)
+        go_on_cards(left.held[n], left.on_card, left.carded, left.cards_left[n])
+    if carded:
+        count_slots(left)
+    return left
+
+
+@linked
+def _room_left(asked: AskedPlaces, room: Longs, usable: Bools, biggest: Rows) -> RoomLeft:
+    """The ``room`` of some nodes before any task is placed, its slots not counted."""
+    (kinds, nodes), resources = usable.shape, asked.room.request.shape[1]
+    cards = room[:, resources + 1 :].copy()
+    return RoomLeft(
+        request=asked.room.request,
         on_card=asked.room.on_card,
-        biggest=np.argsort(-size, kind="mergesort"),
+        biggest=biggest,
         carded=asked.room.carded,
         conflict=asked.room.conflict,
         domains=asked.room.domains,
         cards=cards,
-        left=left,
-        usable=asked.usable.copy(),
+        left=room[:, :resources].copy(),
+        usable=usable.copy(),
         cards_left=cards.copy(),
         held=np.zeros((nodes, kinds), np.int64),
         slots=np.zeros((kinds, nodes), np.int64),
     )
+
+
+@linked
+def _laid_out(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
+    """Lay out all tasks; without success nothing changes."""
+    size = _shares(asked.room.request, room[:, : asked.room.request.shape[1]].copy())
+    there = _room_left(asked, room, asked.usable, np.argsort(-size, kind="mergesort"))
     taken, region = settled_with_regions(_in_order(asked.tree, size), there, asked.trials)
     if len(taken) == 0:
         return False
     kept.found[0] = 1
-    kept.taken[:], kept.region[:], kept.used[:] = taken, region, room[:, : request.shape[1]] - there.left
+    kept.taken[:], kept.region[:], kept.used[:] = taken, region, room[:, : there.left.shape[1]] - there.left
     return True
 
 

@@ -15,6 +15,7 @@ from pipeline.cluster.tables import RUNNING, Subgroups
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.domains import domains_of
+from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
@@ -106,7 +107,8 @@ def test_the_lead_of_a_slice_is_where_its_own_count_of_units_ends(seed: int, pur
     allowed &= np.random.default_rng(seed).random(allowed.shape) < 0.9
     node = snapshot.tasks.node
     by_node = _units_by_node(node, units.start, units.rows, len(snapshot.nodes))
-    for domain, lead in zip(domains.tolist(), leads(snapshot, need, allowed, units, domains).tolist(), strict=True):
+    counted = CountedNeed(snapshot, need, allowed, units.rows)
+    for domain, lead in zip(domains.tolist(), leads(counted, units, domains).tolist(), strict=True):
         start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
         there = np.flatnonzero(allowed.any(axis=0))
         there = there[(there >= start) & (there < stop)]
@@ -115,7 +117,7 @@ def test_the_lead_of_a_slice_is_where_its_own_count_of_units_ends(seed: int, pur
         useful = _useful(*by_node, start, stop, allowed, units.podgroup, units.whole)
         assert useful.tolist() == (np.array(use) | is_among(units.podgroup, falls)).tolist()
         some = units.only(useful)
-        count = NodeSlice(snapshot, need, allowed, domain, start, stop).reached(some)
+        count = NodeSlice(counted, domain, start, stop).reached(some)
         assert lead == (len(units) if count == NONE else some.turn[:count].max(initial=NONE))
 
 
@@ -126,7 +128,8 @@ def test_the_kernels_say_the_same_uncompiled() -> None:
     domains, allowed = domains_of(host, attempt.podgroups, attempt.purpose), host.allowed(need.shapes)
     by_node = _units_by_node(snapshot.tasks.node, units.start, units.rows, len(snapshot.nodes))
     useful = _useful(*by_node, 0, 20, allowed, units.podgroup, units.whole)
-    first = leads(snapshot, need, allowed, units, domains)
+    counted = CountedNeed(snapshot, need, allowed, units.rows)
+    first = leads(counted, units, domains)
     rows = np.flatnonzero(snapshot.tasks.status == RUNNING)
     owner = snapshot.tasks.podgroup[rows].astype(np.int64)
     surplus = surplus_first(snapshot, rows, owner)
@@ -134,5 +137,5 @@ def test_the_kernels_say_the_same_uncompiled() -> None:
         again = _units_by_node.py_func(snapshot.tasks.node, units.start, units.rows, len(snapshot.nodes))
         assert [part.tolist() for part in again] == [part.tolist() for part in by_node]
         assert _useful.py_func(*again, 0, 20, allowed, units.podgroup, units.whole).tolist() == useful.tolist()
-        assert leads(snapshot, need, allowed, units, domains).tolist() == first.tolist()
+        assert leads(counted, units, domains).tolist() == first.tolist()
         assert [part.tolist() for part in surplus_first(snapshot, rows, owner)] == [part.tolist() for part in surplus]

@@ -16,6 +16,7 @@ from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan
 from pipeline.placement.feasibility import feasible
+from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import Purpose
@@ -137,7 +138,7 @@ def test_what_is_said_to_break_least_does(state: Snapshot) -> None:
     need = asked_for(host, (waiting,))
     law = Law(host, Preemptor((waiting,), need.total, Purpose.PREEMPT))
     units, size = units_of(host, law.preemptor), int(need.request[0, -1])
-    ground = NodeSlice(state, need, host.allowed(need.shapes), NONE, 0, NODES)
+    ground = NodeSlice(CountedNeed(state, need, host.allowed(need.shapes), units.rows), NONE, 0, NODES)
     sets = sets_of_victims(state, sorted(units.rows.tolist()))
     losses = {broken_by(state, rows) for rows in sets if slots(state, rows, size) >= need.minimum}
     said = {loss: len(units) > 0 and breaks_least(Scenario(ground, law, units), loss) for loss in losses}

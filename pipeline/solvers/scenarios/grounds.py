@@ -9,8 +9,8 @@ from pipeline.decision.attempt import Attempt
 from pipeline.keeping import cached_property
 from pipeline.kernels import kernel
 from pipeline.placement.domains import domains_of
-from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions
 from pipeline.placement.need import Need
+from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.solvers.scenarios.accumulating import Scenario
 from pipeline.solvers.scenarios.law import Law
 from pipeline.solvers.scenarios.slices.lead_bounds import leads
@@ -24,8 +24,8 @@ class Grounds:
 
     Attributes
     ----------
-    allowed: bool[S, N]
-        Nodes that each of the need's shapes may use.
+    counted
+        The need.
     units
         The queue of victims.
     domains: int64[D]
@@ -33,9 +33,8 @@ class Grounds:
         The turn of the unit with which the need can fit in each domain at the earliest; NONE if it can without any.
     """
 
-    need: Need
+    counted: CountedNeed
     law: Law
-    allowed: Bools
     units: VictimUnits
     domains: Rows
     leads: Longs
@@ -48,13 +47,9 @@ class Grounds:
         """All units that are of use in one domain; ``keeps``: see ``NodeSlice``."""
         snapshot, units = self.law.host.context.snapshot, self.units
         start, stop = snapshot.topology.slice_of(domain)
-        ground = NodeSlice(snapshot, self.need, self.allowed, domain, start, stop, self._asked, keeps)
-        useful = _useful(*self._by_node, start, stop, self.allowed, units.podgroup, units.whole)
+        ground = NodeSlice(self.counted, domain, start, stop, keeps)
+        useful = _useful(*self._by_node, start, stop, self.counted.open, units.podgroup, units.whole)
         return Scenario(ground, self.law, units.only(useful))
-
-    @cached_property
-    def _asked(self) -> AskedOfRegions | None:
-        return asked_of_regions(self.need, self.need.request, self.law.host.context.snapshot)
 
     @cached_property
     def _by_node(self) -> tuple[Rows, Longs]:
@@ -64,12 +59,12 @@ class Grounds:
 
 def grounds_of(attempt: Attempt, law: Law, need: Need, units: VictimUnits) -> Grounds:
     """All slices in which the need can fit once the units have gone, or some of them."""
-    host, snapshot = law.host, attempt.snapshot
+    host = law.host
     offered = domains_of(host, attempt.podgroups, attempt.purpose) if attempt.domains is None else attempt.domains
-    allowed = host.allowed(need.shapes)
-    first = leads(snapshot, need, allowed, units, offered)
+    counted = CountedNeed(attempt.snapshot, need, host.allowed(need.shapes), units.rows)
+    first = leads(counted, units, offered)
     kept = first < len(units)
-    return Grounds(need, law, allowed, units, offered[kept], first[kept])
+    return Grounds(counted, law, units, offered[kept], first[kept])
 
 
 @kernel

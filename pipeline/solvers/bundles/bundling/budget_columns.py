@@ -14,10 +14,12 @@ from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, quota_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets
-from pipeline.solvers.bundles.bundling.room_columns import PLENTY, RoomColumns, wider
+from pipeline.placement.room.room_columns import RoomColumns, wider
 
 #: More budgets than this are not counted as resources: each is a column of every node.
 MOST_BUDGETS = 32
+#: What queues are said to hold of a resource that is added, so that no quota counts it.
+_PLENTY = 1 << 50
 #: No budgets.
 NO_BUDGETS = Budgets(frozen([], np.int32), frozen(np.zeros((0, 1, 1)), np.bool_))
 
@@ -85,6 +87,29 @@ def with_budgets(columns: RoomColumns, covered: Covered) -> RoomColumns:
     )
 
 
+def as_wide(quota: Quota, resources: int) -> Quota:
+    """The quota over that many resources; it counts nothing of the added ones."""
+    more = resources - quota.held.shape[1]
+    if not quota.counted or more == 0:
+        return quota
+
+    def filled(column: Longs, value: int) -> Longs:
+        return wider(column, np.full((len(column), more), value))
+
+    entitled, asking = quota.entitled, quota.asking
+    nothing = np.zeros((len(entitled.counts), more))
+    return quota._replace(
+        held=filled(quota.held, 0),
+        allocated=filled(quota.allocated, _PLENTY),
+        entitled=entitled._replace(
+            deserved=filled(entitled.deserved, 0),
+            counts=frozen(np.concatenate([entitled.counts, nothing], axis=1), np.bool_),
+            guarantee=filled(entitled.guarantee, 0),
+        ),
+        asking=asking._replace(asked=frozen(np.append(asking.asked, nothing[0]), np.bool_)),
+    )
+
+
 def quota_with(quota: Quota, budgets: Budgets, covered: Covered, resources: int) -> Quota:
     """The quota, and the budgets as what a queue above all others can lose.
 
@@ -110,7 +135,7 @@ def quota_with(quota: Quota, budgets: Budgets, covered: Covered, resources: int)
     return quota_of(
         quota.queue,
         np.hstack([quota.held, covered.group]),
-        longer(quota.allocated, np.append(np.full(resources, PLENTY), budgets.allowed), PLENTY),
+        longer(quota.allocated, np.append(np.full(resources, _PLENTY), budgets.allowed), _PLENTY),
         Entitled(
             longer(entitled.deserved, none, 0), longer(entitled.counts, each, 0).astype(np.bool_),
             longer(entitled.guarantee, none, 0), np.append(above, NONE).astype(np.int32),

@@ -19,13 +19,13 @@ from pipeline.placement.layout.parts_in_regions import parts_in_regions
 from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_one_region, asked_of_regions, scarcest
 from pipeline.placement.need import Need
-from pipeline.solvers.bundles.bundling.budget_columns import Covered, covered_by, quota_with, with_budgets
-from pipeline.solvers.bundles.bundling.card_columns import asks_for_cards, cards_scarcer, with_cards
+from pipeline.placement.room.card_columns import asks_for_cards, cards_scarcer, with_cards
+from pipeline.placement.room.repulsion import Repulsion, repulsion_of
+from pipeline.placement.room.room_columns import RoomColumns, room_columns
+from pipeline.solvers.bundles.bundling.budget_columns import Covered, as_wide, covered_by, quota_with, with_budgets
 from pipeline.solvers.bundles.bundling.kinds import GroupKinds, kinds_of
 from pipeline.solvers.bundles.bundling.node_clearing import node_rank
 from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Site, Surplus, TaskDetails, Terms, Worth
-from pipeline.solvers.bundles.bundling.repulsion import Repulsion, repulsion_of
-from pipeline.solvers.bundles.bundling.room_columns import RoomColumns, as_wide, room_columns
 from pipeline.solvers.bundles.bundling.surplus import surplus_of
 from pipeline.solvers.bundles.bundling.worth import worth_of
 

@@ -8,8 +8,8 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, needed_by
 from pipeline.kernels import linked
 from pipeline.placement.need import Need
+from pipeline.placement.room.room_columns import RoomColumns
 from pipeline.solvers.bundles.bundling.records import Worth
-from pipeline.solvers.bundles.bundling.room_columns import RoomColumns
 
 #: Bits of a rank of shapes in a sort key; shapes beyond that share the last rank.
 RANK_BITS = 15

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, frozen
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.keeping import cached_property
 from pipeline.placement.kept_places import KeptPlaces, find_places, no_places
@@ -17,7 +17,7 @@ from pipeline.placement.layout.packing import node_slots, place_classes
 from pipeline.placement.layout.region_slots import NO_REGIONS, PartsInRegions, RegionSlots, slots_by_region
 from pipeline.placement.layout.settled_groups import AskedPlaces
 from pipeline.placement.layout.topology_packing import Packing, Packings
-from pipeline.records import replace
+from pipeline.placement.room.counted_need import packings_of
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.records import Bundles, Units
 from pipeline.solvers.bundles.covering.cover import come_back, lead, leave, reprieve, suffices
@@ -48,11 +48,9 @@ def _by_region(parts: PartsInRegions | None, nodes: tuple[int, int], slots: Long
 
 def _packings(search: BundleSearch) -> Packings:
     """Places for the need in slices of nodes, as far as they are known before room is."""
-    need, columns, repulsion = search.need, search.columns, search.repulsion
-    if columns.request is not need.request:
-        need = replace(need, request=frozen(columns.request[:, : columns.without_cards], np.int64))
-    closes = repulsion is not None and repulsion.only_closes
-    return Packings(need, search.open, search.snapshot, closes, search.asked_of_regions)
+    closes = search.repulsion is not None and search.repulsion.only_closes
+    asked = search.asked_of_regions
+    return packings_of(search.need, search.columns, search.open, search.snapshot, asked, closes=closes)
 
 
 class FreeRoom:

@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.kernels import inlined, kernel, writing
 from pipeline.placement.kept_places import (
-    FOUND,
     KeptPlaces,
     count_offers,
+    find_again,
     find_places,
-    find_places_without,
     may_be_held,
     no_places,
     offer_again,
@@ -67,9 +66,10 @@ class Halves(NamedTuple):
         Units that are back, with those that are tried.
     todo: int64[K, 2]
         What is to be tried, as positions in the order of return, from the first up to the last; the last pair first.
-    many: int64[3]
-        How many pairs those are, with the one that is tried; how many units were refused by themselves; and how many
-        tasks are gone.
+    many: int64[4]
+        How many pairs those are, with the one that is tried; how many units were refused by themselves; how many tasks
+        are gone; and the position of the first unit that leaves too little if all before it return, NONE if that is not
+        known.
     """
 
     state: SlotState
@@ -96,7 +96,7 @@ def halves(begun: Begun, units: int, leaving: Rows, order: Rows) -> Halves:
     back, todo = np.ones(units, np.bool_), np.zeros((len(order) + 2, 2), np.int64)
     back[order], todo[0, 1] = False, len(order)
     state, places = SlotState(*_copied(begun.state)), KeptPlaces(*_copied(begun.places))
-    return Halves(state, begun.free.copy(), places, back, todo, np.array([2, 0, len(leaving)]))
+    return Halves(state, begun.free.copy(), places, back, todo, np.array([2, 0, len(leaving), NONE]))
 
 
 def _copied(columns: Iterable[Longs]) -> list[Longs]:
@@ -115,7 +115,7 @@ def begun(ground: CountedSlice, asked: Asked, leaving: Rows) -> Begun:
                 free[r] += max(state.room[at, r], 0)
     places = no_places(asked.places)
     if asked.keeps and len(asked.places.tree.own) > 0:
-        find_places(asked.places, places, _with_cards(ground, state))
+        find_places(asked.places, places, state.room)
     else:
         count_offers(asked.places, places, state.room)
     return Begun(state, free, places)
@@ -145,20 +145,24 @@ def some_return(
     """
     todo, many = walk.todo, walk.many
     first, last = todo[many[0] - 1]
-    if not kept:
-        _go_again(ground, asked, start, rows, order[first:last], walk)
+    there = last  # up to here units of the pair are back
     while True:
         many[0] -= 1
-        if not kept and last - first > 1:
+        if not kept:
             half = first + (last - first) // 2
-            todo[many[0]], todo[many[0] + 1] = (half, last), (first, half)
-            many[0] += 2
-        elif not kept:
-            many[1] += 1
+            for at in range(half, there):
+                _go_again(ground, asked, start, rows, order[at], walk)
+            there = min(there, half)
+            if last - first > 1:
+                todo[many[0]], todo[many[0] + 1] = (half, last), (first, half)
+                many[0] += 2
+            else:
+                many[1], many[3] = many[1] + 1, NONE
         if many[0] == 0 or many[1] > most:
             return False
         first, last = todo[many[0] - 1]
-        kept = _come_back(ground, asked, start, rows, order[first:last], walk)
+        there = _all_back(ground, asked, start, rows, order, max(there, first), last, walk)
+        kept = there == last and many[2] > 0 and _has_places(ground, asked, start, rows, order[first:last], walk)
         if kept and asks:
             return True
 
@@ -169,84 +173,84 @@ def too_few_return(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows,
 
     ``start`` and ``rows`` as for ``some_return``; none of the units is back.
     """
-    every, stay = np.arange(len(start) - 1), 0
-    for unit in every:
-        one = every[unit : unit + 1]
-        if not _slots_hold(ground, asked, start, rows, one, walk):
+    stay = 0
+    for unit in range(len(start) - 1):
+        if _comes_back(ground, asked, start, rows, unit, walk, True):
+            _go_again(ground, asked, start, rows, unit, walk)
+        else:
             stay += 1
-            continue
-        offer_again(_nodes_of(ground, start, rows, one, walk), asked.places, walk.places, walk.state.room)
-        stay += not may_be_held(asked.places, walk.places)
-        _go_again(ground, asked, start, rows, one, walk)
     return stay > most
 
 
 @inlined
-def _come_back(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, units: Rows, walk: Halves) -> bool:
-    """Let units return if the need fits beside them; if not, nothing is changed but its places."""
-    if not _slots_hold(ground, asked, start, rows, units, walk):
-        return False
-    if walk.many[2] > 0 and _fits(_nodes_of(ground, start, rows, units, walk), ground, asked, walk):
-        return True
-    _go_again(ground, asked, start, rows, units, walk)
-    return False
+def _all_back(
+    ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, order: Rows, begin: int, last: int, walk: Halves
+) -> int:  # fmt: skip
+    """Let the units from ``begin`` up to ``last`` return while what is left may be enough; up to where they did.
+
+    If one of them is known to leave too little, nothing changes.
+    """
+    if walk.many[3] != NONE and walk.many[3] < last:
+        return begin
+    for at in range(begin, last):
+        if not _comes_back(ground, asked, start, rows, order[at], walk, walk.many[3] == NONE):
+            walk.many[3] = at
+            return at
+    return last
 
 
 @inlined
-def _slots_hold(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, units: Rows, walk: Halves) -> bool:
-    """Let units return if there are slots and room enough; if not, nothing is changed."""
-    for i in range(len(units)):
-        walk.back[units[i]] = True
-        _move(-1, ground, rows[start[units[i]] : start[units[i] + 1]], walk)
-        if not (within(ground.wanted, walk.state.total) and within(asked.total, walk.free)):
-            for unit in units[: i + 1]:
-                walk.back[unit] = False
-                _move(1, ground, rows[start[unit] : start[unit + 1]], walk)
-            return False
+def _comes_back(
+    ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, unit: int, walk: Halves, doubt: bool
+) -> bool:  # fmt: skip
+    """Let a unit return; where there is ``doubt``, only if slots, room and regions may be enough for the need."""
+    mine = rows[start[unit] : start[unit + 1]]
+    walk.back[unit] = True
+    _move(-1, ground, mine, walk)
+    if doubt and not (within(ground.wanted, walk.state.total) and within(asked.total, walk.free)):
+        walk.back[unit] = False
+        _move(1, ground, mine, walk)
+        return False
+    offer_again(_nodes_of(ground, mine, walk), asked.places, walk.places, walk.state.room)
+    if doubt and not may_be_held(asked.places, walk.places):
+        _go_again(ground, asked, start, rows, unit, walk)
+        return False
     return True
 
 
 @inlined
-def _fits(nodes: Rows, ground: CountedSlice, asked: Asked, walk: Halves) -> bool:
-    """Whether the need fits after some nodes lost room; regions only, if it is not placed here."""
+def _has_places(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, units: Rows, walk: Halves) -> bool:
+    """Whether there are places after some units returned; true if the need is not placed here."""
     if len(asked.places.tree.own) == 0:
-        offer_again(nodes, asked.places, walk.places, walk.state.room)
-        return may_be_held(asked.places, walk.places)
+        return True
     if not asked.keeps:
         walk.places.found[0] = 0
-    return find_places_without(nodes, asked.places, walk.places, _with_cards(ground, walk.state)) == FOUND
-
-
-@inlined
-def _with_cards(ground: CountedSlice, state: SlotState) -> Longs:
-    """The room of the nodes, and of their cards if the need asks for parts of them; see ``find_places``."""
-    if ground.limits.asks == 0:
-        return state.room
-    nodes, resources = state.room.shape
-    wide = np.zeros((nodes, resources + 1 + state.cards.shape[1]), np.int64)
-    wide[:, :resources], wide[:, resources + 1 :] = state.room, state.cards
-    return wide
-
-
-@inlined
-def _go_again(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, units: Rows, walk: Halves) -> None:
-    """Undo the return of units."""
-    for unit in units:
-        walk.back[unit] = False
-        _move(1, ground, rows[start[unit] : start[unit + 1]], walk)
-    offer_again(_nodes_of(ground, start, rows, units, walk), asked.places, walk.places, walk.state.room)
-
-
-@inlined
-def _nodes_of(ground: CountedSlice, start: Longs, rows: Rows, units: Rows, walk: Halves) -> Rows:
-    """The nodes of units, as far as they are in the slice, counted from its start."""
-    nodes, many = np.empty(len(rows), np.int64), 0
+    mine, many = np.empty(len(rows), np.int64), 0
     for unit in units:
         for row in rows[start[unit] : start[unit + 1]]:
-            at = ground.node[row] - ground.first
-            if 0 <= at < len(walk.state.room):
-                nodes[many] = at
-                many += 1
+            mine[many] = row
+            many += 1
+    return find_again(_nodes_of(ground, mine[:many], walk), asked.places, walk.places, walk.state.room)
+
+
+@inlined
+def _go_again(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, unit: int, walk: Halves) -> None:
+    """Undo the return of a unit."""
+    mine = rows[start[unit] : start[unit + 1]]
+    walk.back[unit] = False
+    _move(1, ground, mine, walk)
+    offer_again(_nodes_of(ground, mine, walk), asked.places, walk.places, walk.state.room)
+
+
+@inlined
+def _nodes_of(ground: CountedSlice, rows: Rows, walk: Halves) -> Rows:
+    """The nodes of tasks, as far as they are in the slice, counted from its start."""
+    nodes, many = np.empty(len(rows), np.int64), 0
+    for row in rows:
+        at = ground.node[row] - ground.first
+        if 0 <= at < len(walk.state.room):
+            nodes[many] = at
+            many += 1
     return nodes[:many]
 
 

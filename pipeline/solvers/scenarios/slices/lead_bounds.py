@@ -8,30 +8,28 @@ all victims together leave too few slots is never looked at.
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
-from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import kernel, linked
 from pipeline.placement.layout.packing import node_slots, slots_more
-from pipeline.placement.need import Need
+from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.solvers.scenarios.units import VictimUnits
 
 
-def leads(snapshot: Snapshot, need: Need, allowed: Bools, units: VictimUnits, domains: Rows) -> Longs:
+def leads(counted: CountedNeed, units: VictimUnits, domains: Rows) -> Longs:
     """int64[D]: the turn of the unit with which the need can fit in each domain at the earliest, if all before it go.
 
     NONE where it can without any; ``len(units)`` where all of them are too few.
     """
-    topology, tasks = snapshot.topology, snapshot.tasks
+    topology, columns = counted.snapshot.topology, counted.columns
     slices = topology.start[domains], topology.stop[domains]
-    asked, victims = (need.request, need.count), (units.start, units.rows)
-    return np.asarray(
-        _leads(asked, allowed, snapshot.room.future, slices, victims, tasks.node, tasks.shape, snapshot.shapes.request)
-    )
+    asked, victims = (columns.request, counted.need.count), (units.start, units.rows)
+    node = counted.snapshot.tasks.node
+    return np.asarray(_leads(asked, counted.open, columns.future, slices, victims, node, counted.form, columns.held))
 
 
 @kernel
 def _leads(
     asked: tuple[Longs, Longs], allowed: Bools, future: Longs, slices: tuple[Longs, Longs],
-    victims: tuple[Longs, Rows], node: Ids, shape: Ids, held: Longs,
+    victims: tuple[Longs, Rows], node: Ids, form: Ids, held: Longs,
 ) -> Longs:  # fmt: skip
     """The same: ``asked`` are requests and counts by shape, ``slices`` where each begins and ends."""
     (request, wanted), (start, rows), room = asked, victims, future.copy()
@@ -48,7 +46,7 @@ def _leads(
             if at[n] == at[n + 1]:
                 continue
             for r in range(room.shape[1]):
-                room[n, r] += held[shape[row], r]
+                room[n, r] += held[form[row], r]
             for s in range(len(wanted)):
                 if not allowed[s, n]:
                     continue

@@ -4,20 +4,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Longs, Rows, any_true, sizes
-from pipeline.cluster.rules.anti_affinity import concerns
+from pipeline.cluster.arrays import Bools, Longs, Rows, sizes
+from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
-from pipeline.placement.layout.regions_of_parts import NOT_ASKED, AskedOfRegions
+from pipeline.placement.layout.regions_of_parts import NOT_ASKED
 from pipeline.placement.layout.room_left import asked_of_room
 from pipeline.placement.layout.settled_groups import NO_TREE, AskedPlaces
-from pipeline.placement.layout.topology_packing import Packing, Packings
+from pipeline.placement.layout.topology_packing import Packing
 from pipeline.placement.need import Need
+from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.solvers.scenarios.slices.halves import Asked, Begun, Halves, begun, halves, some_return, too_few_return
-from pipeline.solvers.scenarios.slices.limiting import limits_of
+from pipeline.solvers.scenarios.slices.part_slots import NO_PART_SLOTS, PartSlots, part_slots
 from pipeline.solvers.scenarios.slices.slots_kernels import (
     CountedSlice,
-    SlotLimits,
     counted,
     leading,
     returned,
@@ -33,67 +33,65 @@ class NodeSlice:
 
     Attributes
     ----------
-    allowed: bool[S, N]
-        Nodes that each of the need's shapes may use, of all nodes.
+    counted
+        The need.
     domain, start, stop
         The slice is that of the domain: node rows ``start:stop``.
-    asked
-        What parts of the need ask of regions; None: not known.
     keeps
         Whether places are kept while units return, so that few tasks are placed anew. Then it may be that the need
         cannot be laid out anew at the end.
     """
 
-    snapshot: Snapshot
-    need: Need
-    allowed: Bools
+    counted: CountedNeed
     domain: int
     start: int
     stop: int
-    asked: AskedOfRegions | None = None
     keeps: bool = False
 
-    @cached_property
-    def _loose(self) -> bool:
-        """Whether only resources and nodes constrain the tasks."""
-        cards = any_true(self.snapshot.shapes.on_card[self.need.shapes] > 0)
-        return self.need.plain and not cards and not concerns(self.snapshot, self.need.tasks)
+    @property
+    def snapshot(self) -> Snapshot:
+        """The cluster."""
+        return self.counted.snapshot
+
+    @property
+    def need(self) -> Need:
+        """The need itself."""
+        return self.counted.need
 
     @cached_property
-    def _limits(self) -> tuple[SlotLimits, bool]:
-        return limits_of(self.snapshot, self.need, self.start, self.stop)
+    def _parts(self) -> PartSlots | None:
+        return part_slots(self.counted, self.start, self.stop)
 
     @property
     def plain(self) -> bool:
         """Whether the tasks fit exactly if their slots add up."""
-        return self._limits[1]
+        return self._parts is not None
 
     @cached_property
     def _here(self) -> Bools:
-        return np.ascontiguousarray(self.allowed[:, self.start : self.stop])
+        return np.ascontiguousarray(self.counted.open[:, self.start : self.stop])
 
-    @cached_property
+    @property
     def _packing(self) -> Packing:
-        return Packings(self.need, self.allowed, self.snapshot, asked=self.asked).on(self.start, self.stop)
+        return self.counted.packings.on(self.start, self.stop)
 
     @cached_property
     def _ground(self) -> CountedSlice:
-        need, tasks, room = self.need, self.snapshot.tasks, self.snapshot.room.future[self.start : self.stop]
-        held, limits = self.snapshot.shapes.request, self._limits[0]
-        none = np.zeros(0, np.int64)
+        columns, parts, none = self.counted.columns, self._parts or NO_PART_SLOTS, np.zeros(0, np.int64)
         return counted(
             CountedSlice(
-                tasks.node, tasks.shape, held, self.start, need.request, need.count, self._here, room, limits,
-                none[None], none, none,
+                self.snapshot.tasks.node, self.counted.form, columns.held, self.start, columns.request,
+                self.need.count, self._here, columns.future[self.start : self.stop], *parts, none[None], none, none,
             )
         )  # fmt: skip
 
     def room(self, leaving: Rows) -> Longs:
-        """int64[n, R]: what the slice's nodes will have once ``leaving`` have gone."""
-        snapshot, room = self.snapshot, self.snapshot.room.future[self.start : self.stop].copy()
-        at = snapshot.tasks.node[leaving].astype(np.int64) - self.start
+        """int64[n, R']: what the slice's nodes will have once ``leaving`` have gone, without their cards."""
+        columns = self.counted.columns
+        room = np.array(columns.future[self.start : self.stop, : columns.without_cards], order="C")
+        at = self.snapshot.tasks.node[leaving].astype(np.int64) - self.start
         inside = (at >= 0) & (at < len(room))
-        snapshot.add_requests(leaving[inside], room, at[inside])
+        add_requests(room, at[inside], self.counted.form[leaving[inside]], columns.held, 1)
         return room
 
     def reached(self, units: VictimUnits) -> int:
@@ -110,10 +108,10 @@ class NodeSlice:
     def fits(self, leaving: Rows) -> bool:
         """Whether all tasks find a place once ``leaving`` have gone; places are only found where counts do not say."""
         if self.plain:
-            return bool(suffices(self._ground, self.need.total, leaving))
+            return bool(suffices(self._ground, self.counted.total, leaving))
         known, asked = self._fitting, leaving.tobytes()
         if asked not in known:
-            enough = bool(suffices(self._ground, self.need.total, leaving))
+            enough = bool(suffices(self._ground, self.counted.total, leaving))
             known[asked] = enough and self._finds(self.room(leaving), leaving)
         return known[asked]
 
@@ -155,11 +153,11 @@ class NodeSlice:
     @cached_property
     def _asked(self) -> Asked:
         places = None if self.plain else self._packing.asked_places
-        return Asked(self.need.total, places or self._only_regions, self.keeps)
+        return Asked(self.counted.total, places or self._only_regions, self.keeps)
 
     @property
     def _only_regions(self) -> AskedPlaces:
-        need, regions = self.need, self.asked or NOT_ASKED
+        need, regions = self.need, self.counted.asked or NOT_ASKED
         room = asked_of_room(need.request, np.zeros(len(need.shapes), np.int64), self.stop - self.start, None)
         return AskedPlaces(self.start, self._here, regions, NO_TREE, room, 0)
 
@@ -169,12 +167,13 @@ class NodeSlice:
             return True
         known, asked = self._fitting, leaving.tobytes()
         if asked not in known:
-            known[asked] = self._finds(room.copy(), leaving, regions=True)
+            room = np.array(room[:, : self.counted.columns.without_cards], order="C")
+            known[asked] = self._finds(room, leaving, regions=True)
         return known[asked]
 
     def _finds(self, room: Longs, leaving: Rows, *, regions: bool = False) -> bool:
         """Whether there are places; ``regions``: as far as other tasks repel none, those do not refuse the room."""
-        if self._loose:
+        if self.counted.loose:
             return self._placed(room, leaving) is not None
         return (regions or self._packing.may_fit(room)) and self._packing.finds(room, leaving)
 
@@ -187,8 +186,8 @@ class NodeSlice:
         return self._placed(self.room(leaving), leaving, emptiest)
 
     def _placed(self, room: Longs, leaving: Rows, emptiest: bool = False) -> Rows | None:
-        found = self._biggest_first(room, emptiest) if self._loose else None
-        if found is None and not (self._loose and self.plain):
+        found = self._biggest_first(room, emptiest) if self.counted.loose else None
+        if found is None and not (self.counted.loose and self.plain):
             return self._packing.places(room, leaving)
         return found
 

@@ -1,42 +1,16 @@
 """Victims counted in slots: leading units until the tasks fit, and units that may return.
 
-For one shape the tasks fit if and only if the slots add up. What limits these beside resources is counted as well:
-cards, tasks on the same node that repel the need, and parts of equal size that each lie in one domain. Of several
-shapes each is counted as if alone, which gives a lower bound.
+For one shape the tasks fit if and only if the slots add up. Parts of equal size that each lie in one domain are counted
+as well. Of several shapes each is counted as if alone, which gives a lower bound.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Bytes, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows
 from pipeline.kernels import inlined, kernel
 from pipeline.placement.layout.packing import slots_at, slots_less, slots_more
-
-
-class SlotLimits(NamedTuple):
-    """What limits slots beside the resources of the nodes; each part is empty where nothing does.
-
-    Attributes
-    ----------
-    repels, blocked: uint8[T], int64[n]
-        How often a task keeps the need from its node, and how often tasks keep it from each node of the slice.
-    card, on_card, cards: int32[T], int64[H], int64[n, D]
-        The card of each task, what one of each shape holds of it, and what the cards of the slice have.
-    asks
-        What a task of the need asks of a card; 0: nothing. Below 0 if only room on cards is counted, not slots.
-    region, each: int64[n], int
-        The domain of each node, NONE without one, in which whole parts of ``each`` tasks must lie; 0: there are none.
-    """
-
-    repels: Bytes
-    blocked: Longs
-    card: Ids
-    on_card: Longs
-    cards: Longs
-    asks: int
-    region: Longs
-    each: int
 
 
 class CountedSlice(NamedTuple):
@@ -44,50 +18,49 @@ class CountedSlice(NamedTuple):
 
     Attributes
     ----------
-    node, shape: int32[T]
+    node, form: int32[T]
         Of all tasks.
-    held: int64[H, R]
-        What a task of each shape holds.
+    held: int64[F, R]
+        What a task of each form holds, see ``RoomColumns``.
     first
         The first node of the slice.
     request, wanted, allowed: int64[S, R], int64[S], bool[S, n]
         Of the need: as for ``packing.place_classes``.
     room: int64[n, R]
         Of the slice as it is.
-    limits
-        Only for a need of one shape.
+    region, each: int64[n], int
+        The domain of each node, NONE without one, in which whole parts of ``each`` tasks must lie; 0: there are none.
     slots, total, regions: int64[S, n], int64[S], int64[n]
         Slots of the slice as it is, by shape and node; in all, in tasks of whole parts; by region. See ``counted``.
     """
 
     node: Ids
-    shape: Ids
+    form: Ids
     held: Longs
     first: int
     request: Longs
     wanted: Longs
     allowed: Bools
     room: Longs
-    limits: SlotLimits
+    region: Longs
+    each: int
     slots: Longs
     total: Longs
     regions: Longs
 
 
 class SlotState(NamedTuple):
-    """A slice while tasks go and return: as in ``CountedSlice`` and ``SlotLimits``."""
+    """A slice while tasks go and return: as in ``CountedSlice``."""
 
     room: Longs
     slots: Longs
     total: Longs
-    blocked: Longs
-    cards: Longs
     regions: Longs
 
 
 def counted(ground: CountedSlice) -> CountedSlice:
     """With its slots."""
-    shape, nodes = ground.allowed.shape, len(ground.limits.region)
+    shape, nodes = ground.allowed.shape, len(ground.region)
     empty, given = (np.zeros(shape, np.int64), np.zeros(shape[0], np.int64), np.zeros(nodes, np.int64)), ground[:-3]
     return CountedSlice(*given, *_counted(CountedSlice(*given, *empty)))
 
@@ -98,43 +71,25 @@ def _counted(ground: CountedSlice) -> tuple[Longs, Longs, Longs]:
     for s in range(len(state.total)):
         for at in range(len(ground.room)):
             if ground.allowed[s, at]:
-                now = slots_at(ground.request, s, state.room, at, ground.wanted[s])
-                set_slots(ground, state, s, at, _limited(ground, state, at, now))
+                set_slots(ground, state, s, at, slots_at(ground.request, s, state.room, at, ground.wanted[s]))
     return state.slots, state.total, state.regions
 
 
 @inlined
 def as_it_is(ground: CountedSlice) -> SlotState:
     """The slice before any task goes."""
-    limits = ground.limits
-    return SlotState(
-        ground.room.copy(), ground.slots.copy(), ground.total.copy(), limits.blocked.copy(), limits.cards.copy(),
-        ground.regions.copy(),
-    )  # fmt: skip
-
-
-@inlined
-def _limited(ground: CountedSlice, state: SlotState, at: int, now: int) -> int:
-    """How many of a node's slots can be used."""
-    if len(state.blocked) and state.blocked[at] > 0:
-        return 0
-    if ground.limits.asks > 0 and now > 0:
-        on_cards = 0
-        for free in state.cards[at]:
-            on_cards += max(free, 0) // ground.limits.asks
-        return min(now, on_cards)
-    return now
+    return SlotState(ground.room.copy(), ground.slots.copy(), ground.total.copy(), ground.regions.copy())
 
 
 @inlined
 def set_slots(ground: CountedSlice, state: SlotState, s: int, at: int, now: int) -> None:
     """Set the slots of a node to ``now``."""
-    more, each = now - state.slots[s, at], ground.limits.each
+    more, each = now - state.slots[s, at], ground.each
     state.slots[s, at] = now
     if each == 0:
         state.total[s] += more
-    elif ground.limits.region[at] != NONE:
-        region = ground.limits.region[at]
+    elif ground.region[at] != NONE:
+        region = ground.region[at]
         before = state.regions[region] // each
         state.regions[region] += more
         state.total[s] += (state.regions[region] // each - before) * each
@@ -143,21 +98,13 @@ def set_slots(ground: CountedSlice, state: SlotState, s: int, at: int, now: int)
 @inlined
 def let(sign: int, row: int, at: int, ground: CountedSlice, state: SlotState) -> None:
     """Let what a task holds be free (1) or taken (-1)."""
-    limits = ground.limits
     for r in range(state.room.shape[1]):
-        state.room[at, r] += sign * ground.held[ground.shape[row], r]
-    if len(state.blocked):
-        state.blocked[at] -= sign * np.int64(limits.repels[row])
-    if limits.asks != 0 and limits.card[row] != NONE:
-        state.cards[at, limits.card[row]] += sign * limits.on_card[ground.shape[row]]
+        state.room[at, r] += sign * ground.held[ground.form[row], r]
 
 
 @inlined
 def slots_now(sign: int, s: int, at: int, ground: CountedSlice, state: SlotState) -> int:
     """Slots of a node for a shape after a task has left it (1) or come back to it (-1)."""
-    if len(state.blocked) > 0 or ground.limits.asks > 0:
-        now = slots_at(ground.request, s, state.room, at, ground.wanted[s])
-        return _limited(ground, state, at, now)
     if sign > 0:
         return slots_more(ground.request, s, state.room, at, ground.wanted[s], state.slots[s, at])
     return slots_less(ground.request, s, state.room, at, ground.wanted[s], state.slots[s, at])
@@ -202,7 +149,7 @@ def _add(rows: Rows, ground: CountedSlice, amounts: Longs) -> None:
     """Add what some tasks hold to amounts."""
     for row in rows:
         for r in range(len(amounts)):
-            amounts[r] += ground.held[ground.shape[row], r]
+            amounts[r] += ground.held[ground.form[row], r]
 
 
 @inlined
@@ -264,7 +211,7 @@ def suffices(ground: CountedSlice, asked: Longs, leaving: Rows) -> bool:
         at = ground.node[row] - ground.first
         if 0 <= at < len(room):
             for r in range(len(asked)):
-                room[at, r] += ground.held[ground.shape[row], r]
+                room[at, r] += ground.held[ground.form[row], r]
     for at in range(len(room)):
         if ground.allowed[:, at].any():
             for r in range(len(asked)):

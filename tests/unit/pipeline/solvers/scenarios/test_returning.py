@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.rules.constraints import allowed
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.placement.layout.regions_of_parts import asked_of_regions
 from pipeline.placement.layout.topology_packing import Packing
 from pipeline.placement.need import need_of
+from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.records import replace
 from pipeline.solvers.scenarios.returning import _back_by_halves
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
@@ -50,8 +50,7 @@ def test_units_return_as_if_every_return_were_asked_about(
     runs = np.flatnonzero(snapshot.tasks.node != NONE)
     need, nodes = need_of(snapshot, (0,)), len(snapshot.nodes)
     first = data.draw(st.integers(0, nodes - 1))
-    asked_for = asked_of_regions(need, need.request, snapshot)
-    slices = NodeSlice(snapshot, need, allowed(snapshot, need.shapes), 0, first, nodes, asked_for)
+    slices = NodeSlice(CountedNeed(snapshot, need, allowed(snapshot, need.shapes), runs), 0, first, nodes)
     keeping = replace(slices, keeps=True)
     rows = np.array(data.draw(st.permutations(runs.tolist())), np.int64)
     apart = data.draw(st.integers(0, len(runs)))  # these leave, and are in no unit
@@ -88,7 +87,8 @@ def test_whether_it_fits_without_the_same_tasks_is_found_once(monkeypatch: Any) 
     groups = [{"min_available": 4}, {}]
     snapshot = placed([3, 3], [*work, Work(1, node=0)], racks=[1, 1], groups=groups, subgroups=subgroups)
     need, found = need_of(snapshot, (0,)), list[bool]()
-    ground = NodeSlice(snapshot, need, allowed(snapshot, need.shapes), 0, 0, 2)
+    runs = np.flatnonzero(snapshot.tasks.node != NONE)
+    ground = NodeSlice(CountedNeed(snapshot, need, allowed(snapshot, need.shapes), runs), 0, 0, 2)
     assert not ground.plain
     finds = Packing.finds
 
@@ -97,6 +97,5 @@ def test_whether_it_fits_without_the_same_tasks_is_found_once(monkeypatch: Any) 
         return found[-1]
 
     monkeypatch.setattr(Packing, "finds", counted)
-    runs = np.flatnonzero(snapshot.tasks.node != NONE)
     assert [ground.fits(runs), ground.fits(runs), ground.fits(NOWHERE), ground.fits(runs)] == [True, True, False, True]
     assert found == [True]  # without any the slots do not suffice

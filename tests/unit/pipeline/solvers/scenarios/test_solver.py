@@ -12,6 +12,7 @@ from pipeline.cluster.tables import TERMINATING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
 from pipeline.decision.plan import NoPlan, Plan
+from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
@@ -217,7 +218,9 @@ def test_each_refusal_is_paid_from_the_budget() -> None:
     law = ProtectsTheFirst(host, Preemptor((3,), need.total, Purpose.PREEMPT))
     units = units_of(host, law.preemptor).arranged(np.array([2, 0, 1]))
     units = replace(units, rows=np.array([1, 0, 2]), podgroup=np.array([1, 0, 2]), turn=np.arange(3))
-    scenario = Scenario(NodeSlice(state, need, host.allowed(need.shapes), NONE, 0, 1), law, units)
+    scenario = Scenario(
+        NodeSlice(CountedNeed(state, need, host.allowed(need.shapes), units.rows), NONE, 0, 1), law, units
+    )
     found = accumulated(scenario, 3, Budget(1))
     assert found is not None
     assert found.scenario.units.first(found.count).rows.tolist() == [1, 2]

@@ -7,15 +7,15 @@ import pytest
 
 from actors.benchmarks.figures import attempt_on
 from actors.fleets.generated import GangSpec, GeneratedFleet, generate
-from pipeline.cluster.arrays import frozen
-from pipeline.cluster.rules.sparing import may_all_go
+from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.rules.sparing import Asking, Entitled, may_all_go, no_quota, quota_of
 from pipeline.cluster.tables import Budgets
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.need import need_of
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
-from pipeline.solvers.bundles.bundling.budget_columns import MOST_BUDGETS
+from pipeline.solvers.bundles.bundling.budget_columns import MOST_BUDGETS, as_wide
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.solver import search_of
@@ -84,3 +84,14 @@ def test_a_fleet_with_many_budgets_asks_the_plugins() -> None:
     search = searched(fleet)[1]
     assert search.rules.asks_in_order
     assert not search.terms.quota.counted
+
+
+def test_no_quota_counts_what_is_added() -> None:
+    amounts, flags = np.full((1, 2), 5, np.int64), np.ones((1, 2), bool)
+    entitled = Entitled(amounts, flags, amounts, np.array([NONE], np.int32))
+    asking = Asking(flags[0], np.zeros((1, 1), np.int32), np.zeros(1, bool))
+    wide = as_wide(quota_of(np.zeros(3, np.int32), np.ones((3, 2)), amounts, entitled, asking), 4)
+    assert wide.held.shape == (3, 4)
+    assert not wide.entitled.counts[:, 2:].any()
+    assert not wide.asking.asked[2:].any()
+    assert as_wide(no_quota(), 4) is no_quota()

@@ -9,7 +9,6 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.resources import slots
 from pipeline.solvers.scenarios.slices.slots_kernels import (
     CountedSlice,
-    SlotLimits,
     _counted,
     counted,
     leading,
@@ -31,61 +30,43 @@ class Fleet(NamedTuple):
         return self.rows[self.start[at] : self.start[at + 1]]
 
     def fits(self, gone):
-        ground, limits, room = self.ground, self.ground.limits, self.ground.room.copy()
-        blocked, cards = limits.blocked.copy(), limits.cards.copy()
+        ground, room, asks = self.ground, self.ground.room.copy(), self.ground.request.shape[1]
         for row in gone:
             at = ground.node[row] - ground.first
             if 0 <= at < len(room):
-                room[at] += ground.held[ground.shape[row]]
-                blocked[at : at + 1] -= limits.repels[row : row + 1]
-                if limits.card[row] != NONE:
-                    cards[at, limits.card[row]] += limits.on_card[ground.shape[row]]
-        there = np.array([slots(ground.request[s], room) * ground.allowed[s] for s in range(len(ground.wanted))])
-        if len(blocked):
-            there = there * (blocked <= 0)
-        if limits.asks:
-            there = np.minimum(there, (np.maximum(cards, 0) // limits.asks).sum(axis=1))
+                room[at] += ground.held[ground.form[row]]
+        there = np.array(
+            [slots(ground.request[s], room[:, :asks]) * ground.allowed[s] for s in range(len(ground.wanted))]
+        )
+        if room.shape[1] > asks:
+            on_cards = [(np.maximum(room[:, asks:], 0) // request[-1]).sum(axis=1) for request in ground.request]
+            there = np.minimum(there, on_cards)
         there = np.minimum(there, ground.wanted[:, None])
-        if limits.each:
-            each, region = limits.each, limits.region
+        if ground.each:
+            each, region = ground.each, ground.region
             in_parts = [there[0, region == one].sum() // each * each for one in np.unique(region[region != NONE])]
             return sum(in_parts) >= ground.wanted[0]
         return (there.sum(axis=1) >= ground.wanted).all()
-
-
-NO_LIMITS = SlotLimits(
-    np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(20, np.int32), np.zeros(3, np.int64),
-    np.zeros((5, 2), np.int64), 0, np.zeros(0, np.int64), 0,
-)  # fmt: skip
 
 
 def empty(ground):
     return ground._replace(slots=ground.slots * 0, total=ground.total * 0, regions=ground.regions * 0)
 
 
-def limited(rng, number):
-    """One after the other nothing, tasks that repel the need, cards, both, or parts of two in two regions."""
-    repels, none = rng.integers(0, 2, 20).astype(np.uint8), NO_LIMITS
-    if number % 10 in {2, 6}:
-        none = none._replace(repels=repels, blocked=rng.integers(0, 3, 5))
-    if number % 10 in {4, 6}:
-        card = rng.integers(NONE, 2, 20).astype(np.int32)
-        none = none._replace(card=card, on_card=rng.integers(0, 3, 3), cards=rng.integers(-1, 5, (5, 2)), asks=2)
-    if number % 10 == 8:
-        none = none._replace(region=np.array([0, 0, NONE, 3, 3]), each=2)
-    return none
-
-
 @pytest.fixture(params=range(60))
 def fleet(request):
+    """One after the other no cards and parts, cards, parts of two in two regions, both; one shape, or two of them."""
     rng = np.random.default_rng(request.param)
-    held = rng.integers(0, 5, (3, 3))
-    asked, wanted = rng.integers(1, 5, (1 + request.param % 2, 3)), rng.integers(1, 9, 1 + request.param % 2)
-    allowed, room = rng.random((len(wanted), 5)) < 0.8, rng.integers(-2, 4, (5, 3))
-    node, shape = rng.integers(0, 9, 20).astype(np.int32), rng.integers(0, 3, 20).astype(np.int32)
-    limits = limited(rng, request.param) if request.param % 2 == 0 else NO_LIMITS
+    carded, parted = request.param % 4 in {1, 3}, request.param % 4 > 1
+    shapes = 2 if request.param % 8 < 2 else 1
+    cards = 2 if carded else 0
+    held = rng.integers(0, 5, (3, 3 + cards))
+    asked, wanted = rng.integers(1, 5, (shapes, 3)), rng.integers(1, 9, shapes)
+    allowed, room = rng.random((shapes, 5)) < 0.8, rng.integers(-2, 4, (5, 3 + cards))
+    node, form = rng.integers(0, 9, 20).astype(np.int32), rng.integers(0, 3, 20).astype(np.int32)
     none = np.zeros(0, np.int64)
-    ground = CountedSlice(node, shape, held, 2, asked, wanted, allowed, room, limits, none[None], none, none)
+    parts = (np.array([0, 0, NONE, 3, 3]), 2) if parted else (none, 0)
+    ground = CountedSlice(node, form, held, 2, asked, wanted, allowed, room, *parts, none[None], none, none)
     ground = counted(ground)
     with uncompiled():
         assert [part.tolist() for part in _counted.py_func(empty(ground))] == [part.tolist() for part in ground[-3:]]
@@ -104,9 +85,9 @@ def test_what_leaves_suffices_where_it_fits_and_the_sums_are_enough(fleet):
         gone, room = fleet.rows[: fleet.start[many]], fleet.ground.room.copy()
         for row in gone:
             if 0 <= fleet.ground.node[row] - 2 < len(room):
-                room[fleet.ground.node[row] - 2] += fleet.ground.held[fleet.ground.shape[row]]
+                room[fleet.ground.node[row] - 2] += fleet.ground.held[fleet.ground.form[row]]
         total, open_to = fleet.ground.wanted @ fleet.ground.request, fleet.ground.allowed.any(axis=0)
-        expected = fleet.fits(gone) and (np.maximum(room[open_to], 0).sum(axis=0) >= total).all()
+        expected = fleet.fits(gone) and (np.maximum(room[open_to, : len(total)], 0).sum(axis=0) >= total).all()
         assert suffices(fleet.ground, total, gone) == expected
         with uncompiled():
             assert suffices.py_func(fleet.ground, total, gone) == expected
@@ -116,10 +97,11 @@ def returning(fleet, order, many, quota):
     """The units that return in one order after the leading ones have gone; those that stay count as well."""
     upto = int(fleet.start[many])
     gone, back = set(fleet.rows[:upto].tolist()), np.arange(7) >= many
-    left = quota + fleet.ground.held[fleet.ground.shape[fleet.rows[:upto]]].sum(axis=0)
+    held = fleet.ground.held[:, : len(quota)]
+    left = quota + held[fleet.ground.form[fleet.rows[:upto]]].sum(axis=0)
     for unit in order[order < many]:
         mine = fleet.unit(unit)
-        more = fleet.ground.held[fleet.ground.shape[mine]].sum(axis=0)
+        more = held[fleet.ground.form[mine]].sum(axis=0)
         if (more <= left).all() and fleet.fits(gone - set(mine.tolist())):
             gone, left, back[unit] = gone - set(mine.tolist()), left - more, True
     return back.tolist()
@@ -151,12 +133,13 @@ def test_compiled_and_plain_twins_return_the_same_units(fleet):
 
 def test_nodes_that_take_tasks_are_told_with_their_slots_and_what_would_fill_them(fleet):
     ground, used = fleet.ground, np.random.default_rng(1).integers(0, 9, (5, 3))
-    capacity = used + np.maximum(ground.room, 0)
-    nodes, there, spare = with_slots(ground.request, 0, ground.allowed, ground.room, capacity, used)
-    expected = slots(ground.request[0], ground.room) * ground.allowed[0]
+    room = ground.room[:, :3].copy()
+    capacity = used + np.maximum(room, 0)
+    nodes, there, spare = with_slots(ground.request, 0, ground.allowed, room, capacity, used)
+    expected = slots(ground.request[0], room) * ground.allowed[0]
     assert nodes.tolist() == np.flatnonzero(expected).tolist()
     assert there.tolist() == expected[nodes].tolist()
     assert spare.tolist() == ((capacity - used)[nodes] / ground.request[0]).min(axis=1).tolist()
     with uncompiled():
-        plain = with_slots.py_func(ground.request, 0, ground.allowed, ground.room, capacity, used)
+        plain = with_slots.py_func(ground.request, 0, ground.allowed, room, capacity, used)
     assert [one.tolist() for one in plain] == [nodes.tolist(), there.tolist(), spare.tolist()]

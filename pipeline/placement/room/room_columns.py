@@ -11,14 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Ids, Longs, Rows, frozen, sealed
-from pipeline.cluster.rules.sparing import Quota
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need
 
 #: What a node has of a resource that tasks hold whole as long as they repel; more than a node takes tasks.
 _WHOLE = 1 << 20
-#: What queues are said to hold of such a resource, so that no quota counts it.
-PLENTY = 1 << 50
 
 
 class Closing(NamedTuple):
@@ -122,29 +119,6 @@ def room_columns(snapshot: Snapshot, need: Need, closing: Sequence[Closing]) -> 
         wider(room.future, there - used),
         wider(room.capacity, np.broadcast_to(there, used.shape)),
         wider(room.nominated, np.zeros_like(used)),
-    )
-
-
-def as_wide(quota: Quota, resources: int) -> Quota:
-    """The quota over that many resources; it counts nothing of the added ones."""
-    more = resources - quota.held.shape[1]
-    if not quota.counted or more == 0:
-        return quota
-
-    def filled(column: Longs, value: int) -> Longs:
-        return wider(column, np.full((len(column), more), value))
-
-    entitled, asking = quota.entitled, quota.asking
-    nothing = np.zeros((len(entitled.counts), more))
-    return quota._replace(
-        held=filled(quota.held, 0),
-        allocated=filled(quota.allocated, PLENTY),
-        entitled=entitled._replace(
-            deserved=filled(entitled.deserved, 0),
-            counts=frozen(np.concatenate([entitled.counts, nothing], axis=1), np.bool_),
-            guarantee=filled(entitled.guarantee, 0),
-        ),
-        asking=asking._replace(asked=frozen(np.append(asking.asked, nothing[0]), np.bool_)),
     )
 
 

@@ -18,7 +18,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.parts_in_regions import apart_in_regions
 from pipeline.placement.layout.region_slots import PartsInRegions
 from pipeline.placement.need import Need
-from pipeline.solvers.bundles.bundling.room_columns import Closing
+from pipeline.placement.room.room_columns import Closing
 
 
 @dataclass(frozen=True)

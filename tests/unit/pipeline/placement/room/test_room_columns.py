@@ -6,16 +6,14 @@ import pytest
 from actors.benchmarks.figures import attempt_on
 from actors.fleets.generated import GangSpec, GeneratedFleet, generate
 from actors.fleets.mixed import with_anti_affinity, with_shapes
-from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
+from pipeline.cluster.arrays import Longs, Rows, frozen
 from pipeline.cluster.rules.anti_affinity import exclusions
-from pipeline.cluster.rules.sparing import Asking, Entitled, no_quota, quota_of
 from pipeline.decision.plan import Plan
 from pipeline.placement.need import need_of
+from pipeline.placement.room import repulsion
 from pipeline.propose import host_of, propose
 from pipeline.records import replace
-from pipeline.solvers.bundles.bundling import repulsion
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
-from pipeline.solvers.bundles.bundling.room_columns import as_wide
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.solver import search_of
 from tests.support.repelling import repelling_itself
@@ -93,14 +91,3 @@ def test_a_key_that_joins_nodes_is_no_resource_of_each() -> None:
     assert search.repulsion is not None
     assert search.repulsion.closing == ()
     assert search.repulsion.among
-
-
-def test_no_quota_counts_what_is_added() -> None:
-    amounts, flags = np.full((1, 2), 5, np.int64), np.ones((1, 2), bool)
-    entitled = Entitled(amounts, flags, amounts, np.array([NONE], np.int32))
-    asking = Asking(flags[0], np.zeros((1, 1), np.int32), np.zeros(1, bool))
-    wide = as_wide(quota_of(np.zeros(3, np.int32), np.ones((3, 2)), amounts, entitled, asking), 4)
-    assert wide.held.shape == (3, 4)
-    assert not wide.entitled.counts[:, 2:].any()
-    assert not wide.asking.asked[2:].any()
-    assert as_wide(no_quota(), 4) is no_quota()

@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Longs
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need
-from pipeline.solvers.bundles.bundling.room_columns import RoomColumns, wider
+from pipeline.placement.room.room_columns import RoomColumns, wider
 
 
 def asks_for_cards(snapshot: Snapshot, need: Need) -> bool:
