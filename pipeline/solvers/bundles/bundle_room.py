@@ -1,9 +1,9 @@
 """What the bundles of a domain make room for: in which domain to begin, and which are left out for a price.
 
-Bounds by sums and by room are too low where room is strewn and surplus is spread over many nodes. Here the bundles
-leave that a selection begins with, up to some level, and what regions then have for the parts of the need is counted.
-That bounds selections among these bundles. It is no bound where yet other tasks go as surplus, so two choices of it are
-tried: by the policy's order, and by the slots that tasks free.
+Bounds by sums are too low where room is strewn and surplus is spread over many nodes. Here the bundles leave that a
+selection begins with, up to some level, and what regions then have for the parts of the need is counted. That bounds
+selections among these bundles. It is no bound where yet other tasks go as surplus, so two choices of it are tried: by
+the policy's order, and by the slots that tasks free.
 """
 
 from heapq import heapify, heapreplace
@@ -11,7 +11,7 @@ from heapq import heapify, heapreplace
 import numpy as np
 
 from pipeline.cluster.arrays import Ids, Longs, Rows
-from pipeline.decision.price import Price
+from pipeline.decision.price import EQUAL_WORK, Price, Work
 from pipeline.kernels import inlined, writing
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED, AskedOfRegions, may_find_regions
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
@@ -19,10 +19,11 @@ from pipeline.solvers.bundles.bundling.kinds import HOPELESS
 from pipeline.solvers.bundles.bundling.records import BREAKING, Bundles, Favour, Site, Terms
 from pipeline.solvers.bundles.bundling.splitting import split
 from pipeline.solvers.bundles.covering.least import favour_of, indifferent
-from pipeline.solvers.bundles.room_bounds import leading_of
 
 #: In up to this many domains bundles leave, so that the first one is known.
 _LOOKED_AT = 32
+#: Works are rounded in a price; what they are multiplied with so that no sum is too low.
+_ROUNDED_UP = 1 + 1e-9
 
 
 def in_order_of_room(search: BundleSearch, domains: Rows, head: Longs, order: Rows) -> Rows:
@@ -62,10 +63,26 @@ def bundles_may_reach(search: BundleSearch, domain: int, price: Price) -> bool:
     """Whether bundles of levels up to that of a price may make room in a domain."""
     if search.asked_of_regions is None:
         return True
-    (level, loss), nodes, site = leading_of(search, price), search.nodes_of(domain), search.site
+    (level, loss), nodes, site = _leading_of(search, price), search.nodes_of(domain), search.site
     if _reached(search, domain, (level, level), loss, indifferent(int(site.start[nodes[0]]))) == level:
         return True
     return _reached(search, domain, (level, level), loss, favour_of(site, nodes, search.terms)) == level
+
+
+def _leading_of(search: BundleSearch, price: Price) -> tuple[int, float]:
+    """The leading level of a price, and the most that one podgroup of that level may lose where it breaks.
+
+    Level 0 if none breaks in preempt.
+    """
+    if not search.rules.by_priority:
+        return price.queue_rank, _rounded_up(price.broken)
+    if not price.broken:
+        return 0, 0.0
+    return 1 + int(np.searchsorted(search.kinds.priority[1:], price.broken[0][0])), _rounded_up(price.broken[:1])
+
+
+def _rounded_up(works: Work) -> float:
+    return sum(work for _, work in works) * _ROUNDED_UP + 2 * EQUAL_WORK
 
 
 def _reached(search: BundleSearch, domain: int, levels: tuple[int, int], loss: float, favour: Favour) -> int:

@@ -21,7 +21,6 @@ from pipeline.solvers.bundles.finalists import Finalists
 from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, least_of_all, slot_bounds
 from pipeline.solvers.bundles.nearly import slack_of
 from pipeline.solvers.bundles.pricing import prices
-from pipeline.solvers.bundles.room_bounds import may_be_cheap
 from pipeline.solvers.bundles.surveying import bounds_of, contested, could_beat, estimable, estimates, priceable
 
 #: Of domains whose bundles lack slots, this many are looked at, and report how much they lack.
@@ -236,8 +235,7 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
 
 def _may_win(search: BundleSearch, domain: int, bounds: CostBounds, at: int, limit: Price) -> bool:
     """Whether the bounds of a domain, which are at a position, and its bundles allow a selection up to the limit."""
-    cheap = could_beat(search, bounds, at, limit) and may_be_cheap(search, domain, limit)
-    return cheap and bundles_may_reach(search, domain, limit)
+    return could_beat(search, bounds, at, limit) and bundles_may_reach(search, domain, limit)
 
 
 def _of_alternative(tried: _Tried, domain: int, among: int) -> Price | None:
