@@ -7,15 +7,13 @@ and the whole selection is priced, so that domains can be compared.
 
 from dataclasses import dataclass
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools
 from pipeline.decision.explanation import Reason
 from pipeline.decision.price import Price
-from pipeline.keeping import cached_property
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.bundles import first
 from pipeline.solvers.bundles.bundling.cost import cost_of
-from pipeline.solvers.bundles.bundling.records import Bundles, Units
 from pipeline.solvers.bundles.covering.cheaper import of_local_search
 from pipeline.solvers.bundles.covering.chosen import (
     NO_VICTIMS,
@@ -156,34 +154,6 @@ def _by_placing(here: DomainBundles) -> Selection | None:
     return None
 
 
-@dataclass(frozen=True)
-class _Returning:
-    """Victims while units return; they are listed where something besides slots asks for them."""
-
-    search: BundleSearch
-    domain: int
-    bundles: Bundles
-    units: Units
-    returned: Bools
-
-    @cached_property
-    def _chosen(self) -> Chosen:
-        return left_of(self.search, self.domain, self.bundles, self.units, self.returned)
-
-    @property
-    def victims(self) -> Rows:
-        """int64[V]: all victims, ascending."""
-        return self._chosen.victims
-
-    def relieves(self) -> bool:
-        """Whether the queue may then take the need."""
-        return self._chosen.relieves()
-
-    def lawful(self) -> bool:
-        """Whether the victims may go together."""
-        return self._chosen.lawful()
-
-
 def _least(here: DomainBundles, *, by_limits: bool, by_law: bool) -> tuple[Outcome, FreeRoom] | None:
     """The fewest leading bundles that work, the gang being placed where slots leave a doubt; None if none do.
 
@@ -193,10 +163,10 @@ def _least(here: DomainBundles, *, by_limits: bool, by_law: bool) -> tuple[Outco
     limited = by_limits and search.exceeded is not None
     least = least_leading(search, bundles) if limited else 0
 
-    def relieving(chosen: Chosen | _Returning) -> bool:
+    def relieving(chosen: Chosen) -> bool:
         return (not limited or chosen.relieves()) and (not by_law or chosen.lawful())
 
-    def leave(count: int) -> Chosen | _Returning:
+    def leave(count: int) -> Chosen:
         return all_of(search, domain, first(bundles, count))
 
     permits = relieving if by_law or limited else None
@@ -206,8 +176,8 @@ def _least(here: DomainBundles, *, by_limits: bool, by_law: bool) -> tuple[Outco
     terms, leading = search.terms, first(bundles, count)
     units = units_of(leading, terms.entries, terms.groups, terms.rules, search.seats())
 
-    def left(returned: Bools) -> Chosen | _Returning:
-        return _Returning(search, domain, leading, units, returned)
+    def left(returned: Bools) -> Chosen:
+        return left_of(search, domain, leading, units, returned)
 
     returned = free.reprieve(units, left, permits)
     cost = cost_of(leading, units, returned, terms, search.seats())
