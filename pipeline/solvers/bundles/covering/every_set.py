@@ -7,6 +7,7 @@ from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of, within_quota
 from pipeline.solvers.bundles.bundling.records import Bundles
 from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
+from pipeline.solvers.bundles.covering.cover import lead
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.exact import MOST, cheapest_sets
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
@@ -35,7 +36,7 @@ def of_all_sets(here: DomainBundles, best: Selection | None) -> Selection | None
         selected = selected_of(here, found, NO_ROWS)
         if selected is not None:
             bundles = here.first_permitted
-            leading = first(bundles, max(FreeRoom(search, domain).cover(bundles, None), 0)).entry
+            leading = first(bundles, max(lead(bundles, FreeRoom(search, domain).ground), 0)).entry
             return replace(selected, given_back=int((~is_among(leading, selected.entry)).sum()))
     return None
 

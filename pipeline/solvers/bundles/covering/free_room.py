@@ -157,14 +157,14 @@ class FreeRoom:
     def cover(
         self,
         bundles: Bundles,
-        left: Callable[[int], Left] | None,
+        left: Callable[[int], Left],
         permits: Callable[[Left], bool] | None = None,
         least: int = 0,
     ) -> int:
         """Let the fewest leading bundles leave with which the minimum can be placed; NONE if there is no such number.
 
-        Without ``left`` slots decide. With it the number is found by doubling and halving from the number at which
-        slots suffice, or from ``least``; the number below it does not do.
+        The number is found by doubling and halving from the number at which slots suffice, or from ``least``; the
+        number below it does not do.
 
         Parameters
         ----------
@@ -174,8 +174,8 @@ class FreeRoom:
             Asked about what leaves as well.
         """
         low = int(lead(bundles, self.ground))
-        if low == NONE or left is None:
-            return low
+        if low == NONE:
+            return NONE
         low = self._go(low, max(low, least), bundles)
         if permits is None and self._places is not None:
             found = int(cover_places(low, bundles, *self._places, self.ground))
