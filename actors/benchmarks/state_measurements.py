@@ -92,7 +92,7 @@ def _publish() -> Figure:
 def _what_if() -> Figure:
     """Take one more of 1,000 victims on a million tasks, and ask what follows.
 
-    After each victim: the room of its node, the quotas, whether its gang keeps its minimum, and the votes of the
+    After each victim: the quotas, whether its gang keeps its minimum, and the votes of the
     plugins of profile ``default`` on the next victim. A run takes all victims one by one; the figure is its time for
     one victim.
     """
@@ -100,19 +100,16 @@ def _what_if() -> Figure:
     snapshot, tasks = fleet.snapshot, fleet.snapshot.tasks
     victims = np.random.default_rng(1).permutation(np.flatnonzero(np.isin(tasks.status, (BOUND, RUNNING))))[:1_000]
     ceiling = snapshot.capacity
-    nodes = tasks.node[victims, None].astype(np.int64)
-    each = list(
-        zip(victims[:, None], nodes, tasks.podgroup[victims].tolist(), np.roll(victims, -1)[:, None], strict=True)
-    )
+    each = list(zip(victims[:, None], tasks.podgroup[victims].tolist(), np.roll(victims, -1)[:, None], strict=True))
     preemptor = Preemptor((fleet.gang,), need_of(snapshot, (fleet.gang,)).total, Purpose.PREEMPT)
     before = Host(Context(snapshot, load_profile("default"), NOW))
 
     def take() -> None:
         what_if, host = WhatIf.of(snapshot), before
-        for row, node, podgroup, following in each:
+        for row, podgroup, following in each:
             what_if = what_if.evicting(row)
             host = host.on(what_if, row)
-            _ = what_if.future_of(node), ceiling - what_if.allocated_here
+            _ = ceiling - what_if.allocated_here
             has_minimum(what_if, podgroup)
             host.task_victims(preemptor, following, ExtensionPoint.PREEMPTABLE)
 

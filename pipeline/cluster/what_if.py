@@ -15,9 +15,7 @@ from pipeline.cluster.counted.change_log import (
     BIND,
     CARD,
     EVICT,
-    FIRST,
     HELD_OFF,
-    NODE,
     NOMINATE,
     NOMINATED,
     NOMINATED_CARD,
@@ -27,7 +25,6 @@ from pipeline.cluster.counted.change_log import (
     TASK_NODE,
     Log,
     Plain,
-    TaskColumns,
     changed_tasks,
     copied,
     correct,
@@ -35,6 +32,7 @@ from pipeline.cluster.counted.change_log import (
     note,
     overwrite,
 )
+from pipeline.cluster.counted.totals import columns_of
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
@@ -64,7 +62,7 @@ class WhatIf:
     @classmethod
     def of(cls, snapshot: Snapshot) -> "WhatIf":
         """The snapshot as it is."""
-        return cls(snapshot, empty_log(snapshot.shapes.request.shape[1], snapshot.nodes.cards.shape[1]), 0)
+        return cls(snapshot, empty_log(snapshot.shapes.request.shape[1]), 0)
 
     # -- steps -------------------------------------------------------------------------------------------------
 
@@ -88,7 +86,7 @@ class WhatIf:
         return self._with(BIND, rows, nodes, _none_for(rows))
 
     def _with(self, kind: int, rows: Rows, nodes: Rows, cards: Rows) -> "WhatIf":
-        log, columns, nodes = self.log, self.snapshot.once(columns_of), np.asarray(nodes, np.int64)
+        log, columns, nodes = self.log, self.snapshot.once(task_columns), np.asarray(nodes, np.int64)
         count = note(*log, self.count, kind, rows, nodes, cards, columns)
         if count == NONE:
             log = copied(log, self.count, len(rows))
@@ -121,12 +119,6 @@ class WhatIf:
         result = column[rows].astype(np.int32)
         overwrite(*self.entries, field, rows, result)
         return result
-
-    def future_of(self, nodes: Rows) -> Longs:
-        """int64[M, R]: of some nodes what is idle and what comes free, less what is promised."""
-        room = self.snapshot.room.future.take(nodes, axis=0)
-        correct(*self.entries, NODE, nodes, FIRST, room)
-        return room
 
     def held_of(self, podgroups: Rows | Ids) -> Longs:
         """int64[M, R]: what the tasks of some podgroups hold or are promised."""
@@ -173,26 +165,9 @@ def _none_for(rows: Rows) -> Rows:
     return np.full(len(rows), NONE, np.int64)
 
 
-def columns_of(snapshot: Snapshot) -> Plain:
+def task_columns(snapshot: Snapshot) -> Plain:
     """What the log looks up of tasks: ``TaskColumns``."""
-    tasks, shapes = snapshot.tasks, snapshot.shapes
-    return tuple(
-        TaskColumns(
-            status=tasks.status,
-            node=tasks.node,
-            nominated=tasks.nominated,
-            card=tasks.card,
-            nominated_card=tasks.nominated_card,
-            shape=tasks.shape,
-            podgroup=tasks.podgroup,
-            role=tasks.role,
-            subgroup=tasks.subgroup,
-            best_effort=tasks.best_effort,
-            queue=snapshot.podgroups.queue,
-            request=shapes.request,
-            on_card=shapes.on_card,
-        )
-    )
+    return columns_of(snapshot.counted)
 
 
 def _every_queue(snapshot: Snapshot) -> Rows:

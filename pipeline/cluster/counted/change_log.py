@@ -10,31 +10,25 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Ids, Longs, Rows, distinct
+from pipeline.cluster.arrays import NONE, Counts, Ids, Longs, Rows, distinct
 from pipeline.cluster.counted.counting import (
     BEST_EFFORT,
-    CARD_ENDS,
-    CARD_HELD,
-    CARD_PROMISED,
-    ENDS,
-    HOLDS,
     PENDS,
     PROMISED,
     READY,
     RUNS,
-    card_shares,
+    TaskColumns,
     shares,
 )
 from pipeline.cluster.tables import BOUND, TERMINATING
 from pipeline.kernels import inlined, linked, writing
 
 #: Kinds of owners; a key is ``row << _KIND_BITS | kind``.
-TASK, NODE, PODGROUP, ROLE, SUBGROUP, QUEUE = range(6)
+TASK, PODGROUP, ROLE, SUBGROUP, QUEUE = range(5)
 _KIND_BITS = 3
 #: Columns of an entry: its owner, the owner's entry before it (NONE: none), and what it says.
 _KEY, _EARLIER, FIRST = range(3)
-#: What a task's entry says, from FIRST on. A node's: by how much the future room of each resource, then of each of its
-#: cards, differs.
+#: What a task's entry says, from FIRST on.
 STATUS, TASK_NODE, NOMINATED, CARD, NOMINATED_CARD = range(FIRST, FIRST + 5)
 #: What a podgroup's, role's or subgroup's entry says of its counts; sums of resources come behind them, as for queues.
 _COUNTS = READY, PROMISED, BEST_EFFORT
@@ -42,35 +36,15 @@ READY_OFF, WAITING_OFF, BEST_EFFORT_OFF = range(FIRST, FIRST + len(_COUNTS))
 HELD_OFF = FIRST + len(_COUNTS)
 #: The sums: what tasks hold or are promised, and that with what they wait for (gated or not).
 _SUMS = RUNS | PROMISED, RUNS | PROMISED | PENDS
-#: How a task changes the future room of a node, and of a card.
-_CLAIMS = (HOLDS, CARD_HELD, -1), (ENDS, CARD_ENDS, 1), (PROMISED, CARD_PROMISED, -1)
 _KEYS, _LAST = 0, 1
-#: Entries that one change makes at most: its task, two nodes that it leaves and two that it goes to, its four owners.
-_ENTRIES_A_CHANGE = 9
+#: Entries that one change makes at most: its task and the four owners of that.
+_ENTRIES_A_CHANGE = 5
 EVICT, NOMINATE, BIND = range(3)
 
 
 #: A record's columns as a plain tuple: a kernel takes it in half the time that it takes to check a record, and names
 #: them itself. They differ in type, which no plain tuple says.
 Plain: TypeAlias = tuple[Any, ...]
-
-
-class TaskColumns(NamedTuple):
-    """Columns of all tasks, the queue of each podgroup, and what each shape asks of a node and of one card."""
-
-    status: Bytes
-    node: Ids
-    nominated: Ids
-    card: Ids
-    nominated_card: Ids
-    shape: Ids
-    podgroup: Ids
-    role: Ids
-    subgroup: Ids
-    best_effort: Bools
-    queue: Ids
-    request: Longs
-    on_card: Longs
 
 
 class Log(NamedTuple):
@@ -90,9 +64,9 @@ class Log(NamedTuple):
     used: Longs
 
 
-def empty_log(resources: int, cards: int) -> Log:
-    """A log without entries, and without room for any; ``cards`` is the most that a node has."""
-    width = max(HELD_OFF + len(_SUMS) * resources, FIRST + resources + cards, NOMINATED_CARD + 1)
+def empty_log(resources: int) -> Log:
+    """A log without entries, and without room for any."""
+    width = max(HELD_OFF + len(_SUMS) * resources, NOMINATED_CARD + 1)
     return Log(np.empty((2, 0), np.int64), np.empty((0, width), np.int64), np.zeros(1, np.int64))
 
 
@@ -177,13 +151,10 @@ def note(
             task[STATUS], task[TASK_NODE] = columns.status[row], columns.node[row]
             task[NOMINATED] = columns.nominated[row]
             task[CARD], task[NOMINATED_CARD] = columns.card[row], columns.nominated_card[row]
-        best_effort, shape, group = columns.best_effort[row], columns.shape[row], columns.podgroup[row]
-        asks, part = columns.request[shape], columns.on_card[shape]
-        before, was = _counts_for(task, best_effort), _places_of(task)
+        best_effort, asks, group = columns.best_effort[row], columns.request[columns.shape[row]], columns.podgroup[row]
+        before = shares(task[STATUS], task[NOMINATED], False, best_effort)
         _become(task, kind, nodes[at], cards[at])
-        after, now = _counts_for(task, best_effort), _places_of(task)
-        _claim(log, first, before, -1, was, asks, part)
-        _claim(log, first, after, 1, now, asks, part)
+        after = shares(task[STATUS], task[NOMINATED], False, best_effort)
         mine = _writing(log, first, PODGROUP, group)
         _count(entries[mine], before, after)
         _add_up(entries[mine], before, after, asks)
@@ -193,18 +164,6 @@ def note(
             _count(entries[_writing(log, first, SUBGROUP, columns.subgroup[row])], before, after)
         _add_up(entries[_writing(log, first, QUEUE, columns.queue[group])], before, after, asks)
     return int(used[0])
-
-
-@inlined
-def _counts_for(task: Longs, best_effort: bool) -> int:
-    counts = shares(task[STATUS], task[NOMINATED], False, best_effort)
-    return card_shares(counts, task[CARD], task[NOMINATED_CARD])
-
-
-@inlined
-def _places_of(task: Longs) -> tuple[int, int, int, int]:
-    """The node and card that it holds, and those that it is promised."""
-    return task[TASK_NODE], task[CARD], task[NOMINATED], task[NOMINATED_CARD]
 
 
 @inlined
@@ -218,22 +177,6 @@ def _become(task: Longs, kind: int, node: int, card: int) -> None:
     else:
         task[STATUS], task[TASK_NODE], task[CARD] = BOUND, node, card
         task[NOMINATED] = task[NOMINATED_CARD] = NONE
-
-
-@linked
-def _claim(
-    log: Log, first: int, shares: int, sign: int, places: tuple[int, int, int, int], asks: Longs, part: int
-) -> None:
-    """Count a task that asks for ``asks``, and for ``part`` of a card, in or out of the room of its ``places``."""
-    held, on_held, promised, on_promised = places
-    for node_share, card_share, gives in _CLAIMS:
-        if shares & node_share:
-            at, on = (promised, on_promised) if node_share == PROMISED else (held, on_held)
-            of_node = log.entries[_writing(log, first, NODE, at)]
-            for r in range(len(asks)):
-                of_node[FIRST + r] += sign * gives * asks[r]
-            if shares & card_share:
-                of_node[FIRST + len(asks) + on] += sign * gives * part
 
 
 @inlined

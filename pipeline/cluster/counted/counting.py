@@ -83,7 +83,7 @@ def card_shares(shares: int, card: int, nominated_card: int) -> int:
     return shares
 
 
-class Sources(NamedTuple):
+class TaskColumns(NamedTuple):
     """The columns that totals are counted from: of all tasks, the queue of each podgroup, and what each shape asks."""
 
     status: Bytes
@@ -111,11 +111,11 @@ def differing(rows: Rows, known: int, earlier: tuple[Any, ...], later: tuple[Any
     rows: int64[K]
         The tasks; those from ``known`` on are new.
     earlier, later
-        ``Sources``.
+        ``TaskColumns``.
     carded
         Whether any node has cards.
     """
-    before, after, result = Sources(*earlier), Sources(*later), np.zeros(_TABLES, np.int64)
+    before, after, result = TaskColumns(*earlier), TaskColumns(*later), np.zeros(_TABLES, np.int64)
     for task in rows:
         old, now = task < known, _counts_for(task, after, carded)
         was = _counts_for(task, before, carded) if old else 0
@@ -139,7 +139,7 @@ def differing(rows: Rows, known: int, earlier: tuple[Any, ...], later: tuple[Any
 
 
 @inlined
-def _counts_for(task: int, columns: Sources, carded: bool) -> int:
+def _counts_for(task: int, columns: TaskColumns, carded: bool) -> int:
     counts = shares(columns.status[task], columns.nominated[task], columns.gated[task], columns.best_effort[task])
     return card_shares(counts, columns.card[task], columns.nominated_card[task]) if carded else counts
 
@@ -162,12 +162,12 @@ def recount(
     """
     for task in rows:
         if task < known:
-            _add(totals, which, task, Sources(*earlier), carded, -1)
-        _add(totals, which, task, Sources(*later), carded, 1)
+            _add(totals, which, task, TaskColumns(*earlier), carded, -1)
+        _add(totals, which, task, TaskColumns(*later), carded, 1)
 
 
 @inlined
-def _add(totals: tuple[Any, ...], which: Longs, task: int, columns: Sources, carded: bool, sign: int) -> None:
+def _add(totals: tuple[Any, ...], which: Longs, task: int, columns: TaskColumns, carded: bool, sign: int) -> None:
     nodes, cards, podgroups, roles, subgroups, podgroup_sums, queue_sums = totals
     counts, group = _counts_for(task, columns, carded), columns.podgroup[task]
     asks, part = columns.request[columns.shape[task]], columns.on_card[columns.shape[task]]

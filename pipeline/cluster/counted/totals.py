@@ -222,7 +222,7 @@ def _recounted(totals: Totals, before: Counted, after: Counted, rows: Rows, know
 
     A column in which nothing changes stays the same array.
     """
-    told = rows, known, _sources(before), _sources(after), after.nodes.cards.shape[1] > 0
+    told = rows, known, columns_of(before), columns_of(after), after.nodes.cards.shape[1] > 0
     which, columns, tables, written = differing(*told), [], {}, []
     for (name, shares), bits in zip(SHARES.items(), which.tolist(), strict=True):
         nothing = _NO_COUNTS if shares is COUNTS else _NO_AMOUNTS
@@ -241,8 +241,8 @@ def _recounted(totals: Totals, before: Counted, after: Counted, rows: Rows, know
     return replace(totals, **tables)
 
 
-def _sources(tables: Counted) -> tuple[Any, ...]:
-    """``Sources``."""
+def columns_of(tables: Counted) -> tuple[Any, ...]:
+    """What totals are counted from, and what a what-if looks up: ``TaskColumns``."""
     tasks, shapes = tables.tasks, tables.shapes
     return (
         tasks.status, tasks.node, tasks.nominated, tasks.card, tasks.nominated_card, tasks.gated, tasks.best_effort,

@@ -6,7 +6,8 @@ Here it is asked of one podgroup or of some, with changes; ``minima_met`` answer
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Rows, sealed
-from pipeline.cluster.counted.change_log import PODGROUP, ROLE, SUBGROUP, Plain, TaskColumns
+from pipeline.cluster.counted.change_log import PODGROUP, ROLE, SUBGROUP, Plain
+from pipeline.cluster.counted.counting import TaskColumns
 from pipeline.cluster.counted.minima import (
     Have,
     Minima,
@@ -18,7 +19,7 @@ from pipeline.cluster.counted.minima import (
 )
 from pipeline.cluster.counted.totals import TaskCounts
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.what_if import WhatIf, columns_of
+from pipeline.cluster.what_if import WhatIf, task_columns
 from pipeline.kernels import kernel
 
 _NO_PARTS = np.zeros(0, np.int32)
@@ -52,7 +53,7 @@ def whole_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
 def leaves_with(snapshot: Snapshot, podgroup: int, placed: Rows) -> Counts:
     """int32[P]: what the leaf subgroups of a podgroup have towards their minima, counted as by ``has_minimum``."""
     first, last = snapshot.subgroup_start[podgroup : podgroup + 2].tolist()
-    _, part = _of_placed(podgroup, placed, snapshot.nominated_of(placed), snapshot.once(columns_of))
+    _, part = _of_placed(podgroup, placed, snapshot.nominated_of(placed), snapshot.once(task_columns))
     more = np.bincount(part[part != NONE] - first, minlength=last - first)
     return _towards(snapshot.subgroup_counts, promised=True)[first:last] + more.astype(np.int32)
 
@@ -67,7 +68,7 @@ def _has(state: Snapshot | WhatIf, podgroup: int, subgroup: int, placed: Rows, *
     snapshot = what_if.snapshot
     role = part = _NO_PARTS
     if len(placed):
-        role, part = _of_placed(podgroup, placed, state.nominated_of(placed), snapshot.once(columns_of))
+        role, part = _of_placed(podgroup, placed, state.nominated_of(placed), snapshot.once(task_columns))
     minima, known = snapshot.once(towards_all if promised else towards_start)
     return bool(_reaches(*what_if.entries, podgroup, subgroup, role, part, promised, minima, known))
 
