@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Ids, Longs, Rows
 from pipeline.kernels import inlined, kernel
 from pipeline.solvers.gather.offers import Offers
-from pipeline.solvers.gather.tree import Tree, Vertices
+from pipeline.solvers.gather.tree import Tree
 
 #: At most this many vertices of one height are tried; more than one only if tasks are not alike.
 _TRIALS = 16
@@ -17,19 +17,19 @@ _TRIALS = 16
 
 def within(tree: Tree, outer: Rows) -> Bools:
     """bool[V]: vertices that lie in one of the domains ``outer`` (int64[O], of one height), each of them included."""
-    start, stop = tree.topology.start[outer], tree.topology.stop[outer]
+    start, stop = tree.first[outer], tree.last[outer]
     order = np.argsort(start, kind="stable")
     order = order[start[order] < stop[order]]
     if len(order) == 0:
         return np.zeros(len(tree.parent), bool)
-    first, last = tree.vertices.first, tree.vertices.last
+    first, last = tree.first, tree.last
     at = order[np.maximum(np.searchsorted(start[order], first, side="right") - 1, 0)]
     inside = (start[at] <= first) & (last <= stop[at]) & (first < last)
     return np.asarray(inside & (tree.tier <= tree.tier[outer].max()))
 
 
 @kernel
-def best_first(tree: Vertices, offers: Offers, may: Bools) -> Rows:
+def best_first(tree: Tree, offers: Offers, may: Bools) -> Rows:
     """int64[C]: vertices that could take all tasks, of those that may (bool[V]), in the order of this module."""
     heights = int(tree.tier[0]) + 1
     found, many = np.empty(heights * _TRIALS, np.int64), 0

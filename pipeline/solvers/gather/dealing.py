@@ -6,11 +6,11 @@ from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.kernels import kernel, linked
 from pipeline.placement.layout.packing import placed_classes
 from pipeline.solvers.gather.offers import Kinds, Offers
-from pipeline.solvers.gather.tree import Vertices
+from pipeline.solvers.gather.tree import Tree
 
 
 @kernel
-def dealt(tree: Vertices, offers: Offers, kinds: Kinds, room: Longs, vertex: int, share: Longs) -> Rows:
+def dealt(tree: Tree, offers: Offers, kinds: Kinds, room: Longs, vertex: int, share: Longs) -> Rows:
     """int64[K]: the node of each task, in rank order; none if they do not fit the vertex together.
 
     Neighbours in rank share a node, then a block, then a spine. If the tasks are not alike, a node takes the next one
@@ -32,7 +32,7 @@ def dealt(tree: Vertices, offers: Offers, kinds: Kinds, room: Longs, vertex: int
 
 
 @linked
-def _in_dealing_order(tree: Vertices, offers: Offers, vertex: int, many: int, share: Longs) -> tuple[Rows, Longs]:
+def _in_dealing_order(tree: Tree, offers: Offers, vertex: int, many: int, share: Longs) -> tuple[Rows, Longs]:
     """The nodes of a vertex that offer slots, in the order in which they are filled, and how many tasks each takes.
 
     Neighbours are together: siblings near existing tasks first, then the largest, so that few are needed.
@@ -56,7 +56,7 @@ def _in_dealing_order(tree: Vertices, offers: Offers, vertex: int, many: int, sh
 
 
 @linked
-def _siblings(tree: Vertices, offers: Offers, vertex: int, share: Longs) -> Rows:
+def _siblings(tree: Tree, offers: Offers, vertex: int, share: Longs) -> Rows:
     """int64[C]: the children of a vertex that offer slots, or have a share, in the order of filling."""
     result, many = np.empty(tree.child_start[vertex + 1] - tree.child_start[vertex], np.int64), 0
     for at in range(tree.child_start[vertex], tree.child_start[vertex + 1]):
@@ -115,7 +115,7 @@ def _deal(
 
 
 @linked
-def _packed(tree: Vertices, kinds: Kinds, room: Longs, vertex: int) -> Rows:
+def _packed(tree: Tree, kinds: Kinds, room: Longs, vertex: int) -> Rows:
     """int64[K]: a node for each task if kinds are packed, one after the other; none if they do not fit."""
     start, stop = tree.first[vertex], tree.last[vertex]
     allowed = np.ascontiguousarray(kinds.allowed[:, start:stop])

@@ -91,13 +91,13 @@ def gathered_in(site: GatherSite, rows: Rows, kinds: Kinds, may: Bools, packings
     """
     tree, steps, share = site.tree, site.steps, np.array([], np.int64)
     offers = offers_of(tree, kinds, site.room, site.existing, steps)
-    for vertex in best_first(tree.vertices, offers, may).tolist():
+    for vertex in best_first(tree, offers, may).tolist():
         if packings is not None:
             order, node = rows, _packed(site, packings, *tree.slice(vertex))
         else:
             if steps is not None:
                 share = divided(tree, steps, offers.slots, offers.existing, vertex, len(rows))
-            order, node = kinds.rows, dealt(tree.vertices, offers, kinds, site.room, vertex, share)
+            order, node = kinds.rows, dealt(tree, offers, kinds, site.room, vertex, share)
         if len(node) and (steps is None or steps.kept(tree, node)):
             return Gathered(order, site.first + node, int(tree.tier[vertex]))
     return None

@@ -17,7 +17,7 @@ from pipeline.kernels import kernel, linked
 from pipeline.placement.layout.packing import node_slots, slots_at
 from pipeline.solvers.gather.amounts import takes_exactly
 from pipeline.solvers.gather.multiples import Steps, tasks_on
-from pipeline.solvers.gather.tree import Tree, Vertices
+from pipeline.solvers.gather.tree import Tree
 
 
 class Kinds(NamedTuple):
@@ -76,7 +76,7 @@ class Offers(NamedTuple):
 
 def offers_of(tree: Tree, kinds: Kinds, room: Longs, existing: Longs, steps: Steps | None) -> Offers:
     """What nodes with ``room`` (int64[N, R]) offer, on which ``existing`` tasks (int64[N]) are."""
-    found = offered(tree.vertices, kinds, room, existing)
+    found = offered(tree, kinds, room, existing)
     if steps is None:
         return found
     slots = steps.summed(tree, found.slots[tree.domains :])
@@ -84,7 +84,7 @@ def offers_of(tree: Tree, kinds: Kinds, room: Longs, existing: Longs, steps: Ste
 
 
 @kernel
-def offered(tree: Vertices, kinds: Kinds, room: Longs, existing: Longs) -> Offers:
+def offered(tree: Tree, kinds: Kinds, room: Longs, existing: Longs) -> Offers:
     """What is offered if a domain takes any number of tasks."""
     alone, _ = node_slots(kinds.request, kinds.many, kinds.allowed, 0, room)
     together = alone[0] if len(alone) == 1 else _together(kinds, room)
@@ -114,7 +114,7 @@ def _together(kinds: Kinds, room: Longs) -> Longs:
 
 
 @linked
-def _together_enough(tree: Vertices, kinds: Kinds, room: Longs, alone: Longs, enough: Bools) -> None:
+def _together_enough(tree: Tree, kinds: Kinds, room: Longs, alone: Longs, enough: Bools) -> None:
     """Strike out vertices that have too little for several kinds together; ``alone`` int64[M, N]: slots of each."""
     per_node = np.empty(len(room), np.int64)
     for kind in range(len(alone)):
@@ -144,7 +144,7 @@ def _together_enough(tree: Vertices, kinds: Kinds, room: Longs, alone: Longs, en
 
 
 @linked
-def _summed(tree: Vertices, per_node: Longs) -> Longs:
+def _summed(tree: Tree, per_node: Longs) -> Longs:
     """int64[V]: the sum over the nodes of each vertex."""
     upto, result = np.zeros(len(per_node) + 1, np.int64), np.empty(len(tree.parent), np.int64)
     for n in range(len(per_node)):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE, Longs
-from pipeline.cluster.topology import Topology
 from pipeline.placement.layout.packing import place_classes
 from pipeline.solvers.gather.choice import best_first
 from pipeline.solvers.gather.dealing import dealt
@@ -29,8 +28,9 @@ def random_tree(rng: np.random.Generator) -> Tree:
         level, parent, start, stop = [*level, 0], [*parent, 0], [*start, nodes], [*stop, nodes]
         block = len(level) - 1
     stop[0] = nodes
-    columns = np.array(level[:-1], np.int32), np.array(parent[:-1], np.int32)
-    return tree_over(Topology(2, *columns, np.array(start[:-1]), np.array(stop[:-1])), nodes)
+    tier = np.array([3 if one == NONE else 2 - one for one in level[:-1]], np.int32)
+    above = np.maximum(np.array(parent[:-1], np.int32), 0)
+    return tree_over(above, tier, np.array(start[:-1]), np.array(stop[:-1]), nodes)
 
 
 def random_kinds(rng: np.random.Generator, nodes: int) -> Kinds:
@@ -135,15 +135,15 @@ def test_the_vertex_and_the_nodes_are_those_that_the_rules_say(seed: int) -> Non
     existing, may = rng.integers(0, 2, nodes), np.ones(len(tree.parent), bool)
     wanted = plainly_offered(tree, kinds, room, existing)
     for one in (offered, offered.py_func):
-        for mine, theirs in zip(one(tree.vertices, kinds, room, existing), wanted, strict=True):
+        for mine, theirs in zip(one(tree, kinds, room, existing), wanted, strict=True):
             assert mine.tolist() == theirs.tolist()
     order = plainly_best_first(tree, wanted)
     for choose in (best_first, best_first.py_func):
-        assert choose(tree.vertices, wanted, may).tolist() == order
+        assert choose(tree, wanted, may).tolist() == order
     for vertex in order:
         expected = plainly_dealt(tree, wanted, kinds, room, vertex)
         for deal in (dealt, dealt.py_func):
-            assert deal(tree.vertices, wanted, kinds, room, vertex, np.array([], np.int64)).tolist() == expected
+            assert deal(tree, wanted, kinds, room, vertex, np.array([], np.int64)).tolist() == expected
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -175,7 +175,7 @@ def test_a_vertex_that_offers_too_little_takes_the_gang_in_no_way(seed: int) -> 
     tree = random_tree(rng)
     nodes = len(tree.parent) - tree.domains
     kinds, room = random_kinds(rng, nodes), rng.integers(0, 9, (nodes, 2))
-    offers = offered(tree.vertices, kinds, room, np.zeros(len(room), np.int64))
+    offers = offered(tree, kinds, room, np.zeros(len(room), np.int64))
     for vertex in np.flatnonzero(~offers.enough).tolist():
         start, stop = tree.slice(vertex)
         assert not fit(kinds, np.repeat(np.arange(len(kinds.many)), kinds.many).tolist(), room, start, stop)
