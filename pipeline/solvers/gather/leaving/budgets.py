@@ -10,11 +10,12 @@ from itertools import product
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.records import replace
 from pipeline.solvers.gather.leaving.pool import Pool, in_pieces
 from pipeline.solvers.gather.leaving.search import (
     GatherArea,
     GatherSearch,
-    leaving_within,
+    leaving,
     slots_brought,
     slots_of_nodes,
     slots_suffice,
@@ -33,7 +34,7 @@ def permitted_by_budgets(search: GatherSearch, area: GatherArea, pool: Pool) -> 
     apart = np.full(len(pool.rows), NONE, np.int64)
     units = (pool.unit, apart) if (pool.unit != NONE).any() else (apart,)
     for order, unit in product(_orders(search, area, pool, covered), units):
-        some = leaving_within(search, area, pool, order, unit, (covered, beyond))
+        some = leaving(search, area, replace(pool, unit=unit), order, (covered, beyond))
         if ((covered & some).sum(axis=1) <= covered.sum(axis=1) - beyond).all() and _lawful(search, pool, some):
             sets[some.tobytes()] = some
     return list(sets.values())

@@ -91,13 +91,9 @@ def brought(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows) -
     slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
     ground = _Ground(left, slots, total, np.zeros(left.shape[1], np.int64))
     missing = np.maximum(wanted.many - total, 0).sum()
-    result, first = np.zeros(len(some.node), np.int64), 0
+    arranged, result, first = some.unit[order], np.zeros(len(some.node), np.int64), 0
     while first < len(order):
-        stop, before = first + 1, total.sum()
-        while (
-            stop < len(order) and some.unit[order[first]] != NONE and some.unit[order[stop]] == some.unit[order[first]]
-        ):
-            stop += 1
+        stop, before = run_end(arranged, first), total.sum()
         for at in range(first, stop):
             _returned(wanted, ground, some, order[at], -1)
         result[order[first:stop]] = total.sum() - before
@@ -108,8 +104,12 @@ def brought(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows) -
 
 
 @writing("left")
-def reprieved(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows) -> Bools:
+def reprieved(
+    wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows, covered: Bools, beyond: Longs
+) -> Bools:
     """bool[C]: which candidates leave, if they return in order, each unit whole or, in a second round, one by one.
+
+    If budgets are exceeded only whole units return, each while it is covered by such a budget.
 
     Parameters
     ----------
@@ -117,51 +117,26 @@ def reprieved(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows)
         Room of the nodes beside the candidates; changed in place.
     order: int64[K]
         Positions of candidates.
-    """
-    leaves, unit = np.ones(len(some.node), np.bool_), some.unit
-    ground = _all_left(wanted, left, some)
-    for alone in (False, True):
-        first = 0
-        while first < len(order):
-            stop = first + 1
-            whole = not alone and unit[order[first]] != NONE
-            while whole and stop < len(order) and unit[order[stop]] == unit[order[first]]:
-                stop += 1
-            # What did not fit by itself before fits even less now.
-            if leaves[order[first]] and not (alone and unit[order[first]] == NONE):
-                leaves[order[first:stop]] = not _all_returned(wanted, ground, some, order[first:stop])
-            first = stop
-    return leaves
-
-
-@writing("left")
-def within(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows, covered: Bools, beyond: Longs) -> Bools:
-    """bool[C]: which candidates leave if in order only those return, whole units, that exceed budgets.
-
-    Parameters
-    ----------
-    covered: bool[P, C]
-        Which budgets cover which candidates.
-    beyond: int64[P]
-        How many too many leave by each budget; a unit returns while it is covered by one that is exceeded.
-
-    The others are those of `reprieved`.
+    covered: bool[P, C], beyond: int64[P]
+        Of budgets that are exceeded which candidates each covers, and how many too many leave by it.
     """
     leaves, over = np.ones(len(some.node), np.bool_), beyond.copy()
-    ground = _all_left(wanted, left, some)
-    arranged, first = some.unit[order], 0
-    while first < len(order):
-        stop = run_end(arranged, first)
-        exceeds = False
-        for p in range(len(over)):
-            for at in range(first, stop):
-                exceeds |= over[p] > 0 and covered[p, order[at]]
-        if exceeds and _all_returned(wanted, ground, some, order[first:stop]):
-            leaves[order[first:stop]] = False
+    ground, arranged = _all_left(wanted, left, some), some.unit[order]
+    for alone in range(2 if len(over) == 0 else 1):
+        first = 0
+        while first < len(order):
+            stop = first + 1 if alone else run_end(arranged, first)
+            # What did not fit by itself before fits even less now.
+            asks = leaves[order[first]] and not (alone and arranged[first] == NONE)
             for p in range(len(over)):
-                for at in range(first, stop):
-                    over[p] -= covered[p, order[at]]
-        first = stop
+                asks = over[p] > 0 and covered[p, order[first:stop]].any()
+                if asks:
+                    break
+            if asks and _all_returned(wanted, ground, some, order[first:stop]):
+                leaves[order[first:stop]] = False
+                for p in range(len(over)):
+                    over[p] -= covered[p, order[first:stop]].sum()
+            first = stop
     return leaves
 
 

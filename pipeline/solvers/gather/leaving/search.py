@@ -14,18 +14,13 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.solvers.gather.gathering import Gathered, in_rank_order, packings_of
 from pipeline.solvers.gather.leaving.pool import Pool
-from pipeline.solvers.gather.leaving.reprieve import (
-    Brought,
-    LeavingCandidates,
-    Wanted,
-    brought,
-    reprieved,
-    suffices,
-    within,
-)
+from pipeline.solvers.gather.leaving.reprieve import Brought, LeavingCandidates, Wanted, brought, reprieved, suffices
 from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.offers import Kinds, kinds_of, offers_of
 from pipeline.solvers.gather.tree import Tree, below, tree_of
+
+#: No budget is exceeded.
+_NO_BUDGETS = np.zeros((0, 0), bool), np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -163,22 +158,16 @@ def area_of(search: GatherSearch, domain: int) -> GatherArea:
     )  # fmt: skip
 
 
-def leaving(search: GatherSearch, area: GatherArea, pool: Pool, order: Longs) -> Bools:
-    """bool[C]: the candidates that leave if only those in ``order`` (int64[K]) may return."""
-    some = _leaving(area, pool, quota_freed(search, pool), pool.unit)
-    return reprieved(area.wanted, _room(search, area), some, np.ascontiguousarray(order))
-
-
-def leaving_within(
-    search: GatherSearch, area: GatherArea, pool: Pool, order: Longs, unit: Longs, budgets: tuple[Bools, Longs]
+def leaving(
+    search: GatherSearch, area: GatherArea, pool: Pool, order: Longs, budgets: tuple[Bools, Longs] = _NO_BUDGETS
 ) -> Bools:
-    """bool[C]: the candidates that leave if in order only those return that exceed ``budgets``, see `within`."""
-    some = _leaving(area, pool, quota_freed(search, pool), unit)
-    return within(area.wanted, _room(search, area), some, np.ascontiguousarray(order), *budgets)
+    """bool[C]: the candidates that leave if only those in ``order`` (int64[K]) may return; see `reprieved`."""
+    some = _leaving(area, pool, quota_freed(search, pool))
+    return reprieved(area.wanted, _room(search, area), some, np.ascontiguousarray(order), *budgets)
 
 
-def _leaving(area: GatherArea, pool: Pool, frees: Longs, unit: Longs) -> LeavingCandidates:
-    return LeavingCandidates(area.numbers(pool.node), pool.held, frees, unit)
+def _leaving(area: GatherArea, pool: Pool, frees: Longs) -> LeavingCandidates:
+    return LeavingCandidates(area.numbers(pool.node), pool.held, frees, pool.unit)
 
 
 def slots_of_nodes(search: GatherSearch, area: GatherArea, pool: Pool) -> Longs:
@@ -202,7 +191,7 @@ def slots_suffice(search: GatherSearch, area: GatherArea, pool: Pool, leaves: Bo
 
 def slots_brought(search: GatherSearch, area: GatherArea, pool: Pool) -> Brought:
     """The slots that each unit of the candidates brings if it alone leaves, and how many are missing."""
-    some = _leaving(area, pool, np.zeros_like(pool.held), pool.unit)
+    some = _leaving(area, pool, np.zeros_like(pool.held))
     return brought(area.wanted, _room(search, area), some, np.ascontiguousarray(pool.usual))
 
 
