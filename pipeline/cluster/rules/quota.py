@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
+from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING, PHASE_RUNNING, Queues
-from pipeline.kernels import inlined, linked, writing
+from pipeline.kernels import inlined, linked
 
 
 class QueueLimits(NamedTuple):
@@ -97,13 +98,8 @@ def unmet_minimum(snapshot: Snapshot, admitted: Bools) -> Longs:
     groups = snapshot.podgroups
     live = ((groups.phase != PHASE_PENDING) | admitted) & groups.alive
     live &= (groups.phase != PHASE_RUNNING) | (snapshot.counts.running >= groups.min_available)
-    rest = np.maximum(np.maximum(groups.min_resources, 0) - _charged(snapshot), 0)
+    rest = np.maximum(np.maximum(groups.min_resources, 0) - snapshot.held_of(np.arange(len(groups))), 0)
     return np.asarray(np.where(live[:, None], np.maximum(rest - snapshot.totals.podgroup_sums.gated, 0), 0))
-
-
-def _charged(snapshot: Snapshot) -> Longs:
-    """int64[G, R]: what each podgroup holds or was promised."""
-    return snapshot.totals.podgroup_sums.running + snapshot.totals.podgroup_sums.waiting
 
 
 def committed(snapshot: Snapshot, admitted: Bools) -> Longs:
@@ -113,9 +109,8 @@ def committed(snapshot: Snapshot, admitted: Bools) -> Longs:
     taken back, and all that they hold where they name none.
     """
     groups = snapshot.podgroups
-    elastic = np.where(
-        groups.alive[:, None], np.maximum(_charged(snapshot) - np.maximum(groups.min_resources, 0), 0), 0
-    )
+    beyond = np.maximum(snapshot.held_of(np.arange(len(groups))) - np.maximum(groups.min_resources, 0), 0)
+    elastic = np.where(groups.alive[:, None], beyond, 0)
     total = snapshot.allocated_here.copy()
     np.add.at(total, groups.queue, unmet_minimum(snapshot, admitted) - elastic)
     return total
@@ -174,14 +169,8 @@ def _certain(said: Bools) -> int:
 
 def never_evicted(snapshot: Snapshot) -> Longs:
     """int64[Q, R]: what tasks hold or were promised that can never be evicted, descendants included."""
-    groups, sums = snapshot.podgroups, snapshot.totals.podgroup_sums
-    total = np.zeros_like(snapshot.allocated_here)
+    groups, total = snapshot.podgroups, np.zeros_like(snapshot.allocated_here)
     lasting = (groups.alive & ~groups.preemptible).nonzero()[0]
-    _add_podgroups(total, groups.queue, lasting, sums.running, sums.waiting)
+    held, each = snapshot.held_of(lasting), np.arange(len(lasting), dtype=np.int32)
+    add_requests(total, groups.queue[lasting].astype(np.int64), each, held, 1)
     return with_descendants(snapshot.queues.parent, total)
-
-
-@writing("total")
-def _add_podgroups(total: Longs, queue: Ids, podgroups: Longs, running: Longs, waiting: Longs) -> None:
-    for podgroup in podgroups:
-        total[queue[podgroup]] += running[podgroup] + waiting[podgroup]

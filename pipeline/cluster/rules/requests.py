@@ -4,11 +4,10 @@ So an eviction changes no queue's share. KAI Scheduler has the same effect by co
 Koordinator because a pod counts as long as it is there, and the one that takes its place from then on.
 """
 
-from pipeline.cluster.arrays import NONE, Ids, Longs
+from pipeline.cluster.arrays import NONE, Longs
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import TERMINATING
 from pipeline.cluster.what_if import WhatIf
-from pipeline.kernels import writing
 
 
 def lasting_requests(snapshot: Snapshot) -> Longs:
@@ -18,14 +17,8 @@ def lasting_requests(snapshot: Snapshot) -> Longs:
         return snapshot.requested_here
     total = snapshot.requested_here.copy()
     ending = ending[(tasks.nominated[ending] == NONE) & ~tasks.gone_when_evicted[ending]]
-    _add_tasks(total, snapshot.queue_of(ending), tasks.shape[ending], snapshot.shapes.request)
+    snapshot.add_requests(ending, total, snapshot.queue_of(ending))
     return total
-
-
-@writing("total")
-def _add_tasks(total: Longs, queue: Ids, shape: Ids, request: Longs) -> None:
-    for at in range(len(queue)):
-        total[queue[at]] += request[shape[at]]
 
 
 def asking(state: Snapshot | WhatIf) -> Snapshot:
