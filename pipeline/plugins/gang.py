@@ -98,7 +98,7 @@ def _spared(
     result, order = np.zeros(len(rows), np.bool_), np.argsort(owner, kind="mergesort")
     while first < len(order):
         group = owner[order[first]]
-        needs, known = by_itself(minima, have, group, *changes)
+        needs, known = by_itself(minima, have, group, *changes, False)
         entry = last_entry(*changes, PODGROUP, group)
         left = ready[group] + (0 if entry == NONE else changes[1][entry, READY_OFF])
         while first < len(order) and owner[order[first]] == group:

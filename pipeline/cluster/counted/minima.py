@@ -110,10 +110,12 @@ def _parts_lose(many: int, have: Have, role: int, part: int) -> None:
 
 
 @inlined
-def by_itself(minima: Minima, have: Have, group: int, heads: Longs, entries: Longs, count: int) -> tuple[Minima, Have]:
+def by_itself(
+    minima: Minima, have: Have, group: int, heads: Longs, entries: Longs, count: int, promised: bool
+) -> tuple[Minima, Have]:
     """Minima and counts of one podgroup, as row 0 with its parts from row 0 on, with the changes of a what-if.
 
-    What is promised does not count. The counts may be written to.
+    The counts may be written to; ``promised``: what is promised counts.
     """
     role, last_role = minima.role_start[group], minima.role_start[group + 1]
     part, last_part = minima.part_start[group], minima.part_start[group + 1]
@@ -129,11 +131,11 @@ def by_itself(minima: Minima, have: Have, group: int, heads: Longs, entries: Lon
     known = Have(
         have.group[group : group + 1].copy(), have.role[role:last_role].copy(), have.leaf[part:last_part].copy()
     )
-    known.group[0] += more_by_changes(heads, entries, count, PODGROUP, group, promised=False)
+    known.group[0] += more_by_changes(heads, entries, count, PODGROUP, group, promised)
     for at in range(len(known.role)):
-        known.role[at] += more_by_changes(heads, entries, count, ROLE, role + at, promised=False)
+        known.role[at] += more_by_changes(heads, entries, count, ROLE, role + at, promised)
     for at in range(len(known.leaf)):
-        known.leaf[at] += more_by_changes(heads, entries, count, SUBGROUP, part + at, promised=False)
+        known.leaf[at] += more_by_changes(heads, entries, count, SUBGROUP, part + at, promised)
     return needs, known
 
 

@@ -6,13 +6,13 @@ Here it is asked of one podgroup or of some, with changes; ``minima_met`` answer
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Rows, sealed
-from pipeline.cluster.counted.change_log import PODGROUP, ROLE, SUBGROUP, Plain
+from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.counted.counting import TaskColumns
 from pipeline.cluster.counted.minima import (
     Have,
     Minima,
+    by_itself,
     count_tasks,
-    more_by_changes,
     reaches,
     whole_and_spare,
     writable,
@@ -142,29 +142,15 @@ def _reaches(
 
     ``needs`` are ``Minima``, ``known`` is ``Have``.
     """
-    minima, have = Minima(*needs), Have(*known)
-    first, stop = minima.part_start[podgroup], minima.part_start[podgroup + 1]
-    leaf = have.leaf[first:stop].copy()
-    for at in range(stop - first):
-        leaf[at] += more_by_changes(heads, entries, count, SUBGROUP, first + at, promised)
-    for at in range(len(part)):
+    minima = Minima(*needs)
+    mine, have = by_itself(minima, Have(*known), podgroup, heads, entries, count, promised)
+    first_role, first_part = minima.role_start[podgroup], minima.part_start[podgroup]
+    have.group[0] += len(role)
+    for at in range(len(role)):
+        if role[at] != NONE:
+            have.role[role[at] - first_role] += 1
         if part[at] != NONE:
-            leaf[part[at] - first] += 1
+            have.leaf[part[at] - first_part] += 1
     if subgroup != NONE:
-        return bool(whole_and_spare(minima, podgroup, leaf)[0][subgroup - first])
-    has = have.group[podgroup] + len(role) + more_by_changes(heads, entries, count, PODGROUP, podgroup, promised)
-    if has < minima.least[podgroup]:
-        return False
-    if minima.binds[podgroup]:
-        begin, end = minima.role_start[podgroup], minima.role_start[podgroup + 1]
-        counted = have.role[begin:end].copy()
-        for at in range(len(role)):
-            if role[at] != NONE:
-                counted[role[at] - begin] += 1
-        for at in range(end - begin):
-            has = counted[at] + more_by_changes(heads, entries, count, ROLE, begin + at, promised)
-            if has < minima.role_least[begin + at]:
-                return False
-    if first == stop:
-        return bool(minima.wanted_on_top[podgroup] <= 0)
-    return bool(whole_and_spare(minima, podgroup, leaf)[1][stop - first] >= 0)
+        return bool(whole_and_spare(mine, 0, have.leaf)[0][subgroup - first_part])
+    return reaches(mine, have, 0)
