@@ -91,8 +91,8 @@ def exclusions(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: R
     leaving: int64[V]
         Task rows that no longer count.
     """
-    kinds = _kinds(constraints, label_sets)
-    return Exclusions(_denials(snapshot, kinds, 0, len(snapshot.nodes)).after(leaving), *_conflicts(snapshot, kinds))
+    denied = denials(snapshot, constraints, label_sets, 0, len(snapshot.nodes)).after(leaving)
+    return Exclusions(denied, *_conflicts(snapshot, _kinds(constraints, label_sets)))
 
 
 def not_yet(snapshot: Snapshot, constraints: Ids, label_sets: Ids, leaving: Rows) -> Bools:
@@ -160,7 +160,17 @@ class _Denial(NamedTuple):
 
 def denials(snapshot: Snapshot, constraints: Ids, label_sets: Ids, start: int, stop: int) -> Denials:
     """What is denied to some kinds on the nodes ``start:stop``; kinds as in ``exclusions``."""
-    return _denials(snapshot, _kinds(constraints, label_sets), start, stop)
+    found, kinds = list[_Denial](), _kinds(constraints, label_sets)
+    for kind, one in enumerate(kinds):
+        for rows, key in _repelling(snapshot, one):
+            domains, place = domains_by(snapshot, key), _place_of(snapshot, rows)
+            taken, here = np.append(domains, NONE)[place], domains[start:stop]  # none of NONE, also without nodes
+            there = np.zeros(int(domains.max(initial=NONE)) + 2, bool)
+            there[here] = True
+            there[NONE] = False
+            near = there[taken]
+            found.append(_Denial(kind, rows[near], taken[near], here))
+    return Denials(stop - start, len(kinds), tuple(found))
 
 
 #: A row of ``Vocabulary.constraints`` and one of ``label_sets``; and what these say.
@@ -191,20 +201,6 @@ def domains_by(snapshot: Snapshot, key: str) -> Longs:
         own = codes.max(initial=NONE) + 1 + np.arange(nodes)
         codes = np.where(codes == NONE, own, codes)
     return codes
-
-
-def _denials(snapshot: Snapshot, kinds: list[_Kind], start: int, stop: int) -> Denials:
-    found = list[_Denial]()
-    for kind, one in enumerate(kinds):
-        for rows, key in _repelling(snapshot, one):
-            domains, place = domains_by(snapshot, key), _place_of(snapshot, rows)
-            taken, here = np.append(domains, NONE)[place], domains[start:stop]  # none of NONE, also without nodes
-            there = np.zeros(int(domains.max(initial=NONE)) + 2, bool)
-            there[here] = True
-            there[NONE] = False
-            near = there[taken]
-            found.append(_Denial(kind, rows[near], taken[near], here))
-    return Denials(stop - start, len(kinds), tuple(found))
 
 
 def _place_of(snapshot: Snapshot, rows: Rows) -> Ids:
