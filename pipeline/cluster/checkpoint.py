@@ -6,8 +6,9 @@ can run; columns are little-endian, as on every machine that we run on.
 """
 
 import json
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from pipeline.cluster.counted.recent_evictions import RecentEvictions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.topology import Topology
-from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Gather, Requirement, Taint, Toleration, Vocabulary
+from pipeline.cluster.vocabulary import Vocabulary
 from pipeline.errors import StateRefused
 
 #: Grows with every change of the columns: a checkpoint of another schema is not read.
@@ -83,7 +84,7 @@ def decode(data: bytes | memoryview) -> Snapshot:
         table: kind(**held[table], **({"levels": int(said["levels"])} if kind is Topology else {}))
         for table, kind in _TABLES.items()
     }
-    parts.update({name: int(said[name]) for name in _NUMBERS}, vocabulary=_vocabulary(said["vocabulary"]))
+    parts.update({name: int(said[name]) for name in _NUMBERS}, vocabulary=_made(Vocabulary, said["vocabulary"]))
     return Snapshot(**parts)
 
 
@@ -126,34 +127,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(inner) for inner in value) if isinstance(value, list) else value
+def _made(kind: Any, plain: Any) -> Any:
+    """The value of a type that ``_plain`` turned into lists."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        return kind(*(_made(one, value) for one, value in zip(_types_of(kind), plain, strict=True)))
+    if get_origin(kind) is not tuple or not plain or not isinstance(plain[0], list):
+        return tuple(plain) if isinstance(plain, list) else plain
+    return tuple(_made(get_args(kind)[0], value) for value in plain)
 
 
-def _vocabulary(plain: list[Any]) -> Vocabulary:
-    said = dict(zip((field.name for field in fields(Vocabulary)), plain, strict=True))
-    built: dict[str, Any] = {name: _tuples(value) for name, value in said.items()}
-    built["taint_sets"] = tuple(tuple(Taint(*taint) for taint in taints) for taints in said["taint_sets"])
-    built["constraints"] = tuple(_constraint(one) for one in said["constraints"])
-    built["gathers"] = tuple(Gather(_tuples(layers), _tuples(many), near) for layers, many, near in said["gathers"])
-    return Vocabulary(**built)
-
-
-def _constraint(plain: list[Any]) -> Constraint:
-    said = dict(zip((field.name for field in fields(Constraint)), plain, strict=True))
-    return Constraint(
-        node_selector=tuple(_requirement(one) for one in said["node_selector"]),
-        node_affinity=tuple(tuple(_requirement(one) for one in term) for term in said["node_affinity"]),
-        tolerations=tuple(Toleration(*one) for one in said["tolerations"]),
-        anti_affinity=tuple(_anti_affinity(*one) for one in said["anti_affinity"]),
-        namespace=int(said["namespace"]),
-    )
-
-
-def _anti_affinity(key: str, labels: list[Any], expressions: list[Any], namespaces: list[str]) -> AntiAffinity:
-    return AntiAffinity(key, _tuples(labels), tuple(_requirement(one) for one in expressions), tuple(namespaces))
-
-
-def _requirement(plain: list[Any]) -> Requirement:
-    key, operator, values = plain
-    return Requirement(key, operator, _tuples(values))
+@cache
+def _types_of(kind: type[Any]) -> tuple[Any, ...]:
+    types = get_type_hints(kind)
+    return tuple(types[field.name] for field in fields(kind))
