@@ -1,16 +1,19 @@
 """News for a reader that has the snapshot before it: what that snapshot says already is left out.
 
-New rows and nodes numbered anew come with the whole vocabulary, which would be most of the message.
+New rows and nodes numbered anew come with the whole vocabulary, which would be most of the message. Many small columns
+go as a few large ones: each array takes time to send, however short it is.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets, Podgroups, Roles, Shapes, Subgroups, Tasks
-from pipeline.cluster.updates.bundled import BundledColumns, bundled, opened
 from pipeline.cluster.updates.events import Changes, NewRows, News, NodesRelaid
 from pipeline.cluster.vocabulary import Vocabulary
 from pipeline.records import replace
@@ -23,6 +26,22 @@ _TABLES: dict[str, Any] = {
     "shapes": Shapes, "podgroups": Podgroups, "roles": Roles, "subgroups": Subgroups, "tasks": Tasks, "edits": Tasks,
 }  # fmt: skip
 _COLUMNS = tuple(one.name for one in fields(NewRows) if one.name not in {*_TABLES, "vocabulary", "budgets", "news"})
+
+
+@dataclass(frozen=True)
+class BundledColumns:
+    """Columns, one after the other in a few arrays.
+
+    Attributes
+    ----------
+    values
+        One array for each type.
+    shapes
+        For each column, in order: in which of ``values`` it is, and its shape.
+    """
+
+    values: tuple[NDArray[Any], ...]
+    shapes: tuple[tuple[int, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -105,3 +124,29 @@ def _with(known: Vocabulary, words: tuple[Words, ...]) -> Vocabulary:
 
 def _equal(new: Budgets, known: Budgets) -> bool:
     return new is known or (np.array_equal(new.allowed, known.allowed) and np.array_equal(new.covers, known.covers))
+
+
+# -- many columns as a few ---------------------------------------------------------------------------------------------
+
+
+def bundled(columns: Sequence[NDArray[Any]]) -> BundledColumns:
+    """Columns of any types and shapes as one."""
+    of_type: dict[np.dtype[Any], list[NDArray[Any]]] = {}
+    for column in columns:
+        of_type.setdefault(column.dtype, []).append(column.ravel())
+    place = {kind: at for at, kind in enumerate(of_type)}
+    return BundledColumns(
+        tuple(np.concatenate(some) for some in of_type.values()),
+        tuple((place[column.dtype], column.shape) for column in columns),
+    )
+
+
+def opened(bundle: BundledColumns) -> Iterator[NDArray[Any]]:
+    """The columns in order, read-only."""
+    for values in bundle.values:
+        values.flags.writeable = False
+    begin = [0] * len(bundle.values)
+    for at, shape in bundle.shapes:
+        first = begin[at]
+        begin[at] = first + prod(shape)
+        yield bundle.values[at][first : begin[at]].reshape(shape)

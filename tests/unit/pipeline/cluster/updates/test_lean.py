@@ -1,4 +1,4 @@
-"""News without what its reader has already."""
+"""News without what its reader has already; columns of all types and shapes come out of a bundle as they went in."""
 
 import pickle
 
@@ -11,7 +11,7 @@ from pipeline.cluster.tables import RUNNING, Budgets
 from pipeline.cluster.updates.copy_on_write import picked
 from pipeline.cluster.updates.events import Changes, News
 from pipeline.cluster.updates.fold import fold
-from pipeline.cluster.updates.lean import full, lean
+from pipeline.cluster.updates.lean import bundled, full, lean, opened
 from pipeline.cluster.vocabulary import Vocabulary
 from pipeline.records import replace
 from tests.support.encoded import encoded
@@ -82,3 +82,26 @@ def test_news_of_tasks_is_what_it_was(state: Snapshot) -> None:
     news = Changes(tasks=task_news((0, RUNNING, 1, 1, 0, 5.0)))
     assert lean(news, state).news is news
     assert arrives_whole(state, news)
+
+
+def test_columns_keep_their_types_their_shapes_and_their_order() -> None:
+    columns = [
+        np.arange(6, dtype=np.int64).reshape(3, 2), np.array([True, False]), np.zeros((0, 4), np.int64),
+        np.array([0.5, np.nan]), np.arange(3, dtype=np.int32), np.arange(24, dtype=np.int64).reshape(2, 3, 4).T,
+    ]  # fmt: skip
+    found = list(opened(bundled(columns)))
+    assert [(one.dtype, one.shape) for one in found] == [(one.dtype, one.shape) for one in columns]
+    for one, other in zip(found, columns, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_there_is_one_array_for_each_type_and_what_comes_out_is_read_only() -> None:
+    bundle = bundled([np.arange(3), np.arange(2), np.array([True])])
+    assert [values.dtype for values in bundle.values] == [np.int64, np.bool_]
+    for column in opened(bundle):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 0
+
+
+def test_no_columns_are_an_empty_bundle() -> None:
+    assert list(opened(bundled([]))) == []
