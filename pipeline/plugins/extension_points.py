@@ -143,18 +143,15 @@ class AdmitsJobs(Protocol):
 
 @asked_at(ExtensionPoint.ALLOCATABLE)
 class LimitsQueues(Protocol):
-    """What each queue may still take; evictions never narrow it."""
+    """What each queue may hold, and so what it may still take; evictions never narrow it.
 
-    def headroom(self) -> Longs:
-        """int64[Q, R], ancestors included; UNLIMITED without bound."""
+    ``CEILINGS_STAY``: whatever tasks come and go, so that a solver can count the limits itself.
+    """
 
-
-@asked_at(ExtensionPoint.ALLOCATABLE)
-class CountsLimits(Protocol):
-    """Limits of queues that a solver can count itself."""
+    CEILINGS_STAY: ClassVar[bool] = False
 
     def queue_limits(self) -> QueueLimits:
-        """What ``headroom`` follows from, in columns."""
+        """The limits on the state as it is."""
 
 
 @asked_at(ExtensionPoint.ALLOCATABLE)

@@ -19,7 +19,6 @@ from pipeline.plugins.extension_points import (
     AdmitsJobs,
     AllowsReclaim,
     ChoosesCards,
-    CountsLimits,
     FiltersNodes,
     FindsOverused,
     FindsStarving,
@@ -192,16 +191,16 @@ class Host(VictimHost):
         snapshot = self._given.snapshot
         room = np.full((len(snapshot.queues), len(snapshot.vocabulary.resources)), UNLIMITED, np.int64)
         for plugin in self._asked(LimitsQueues):
-            room = np.minimum(room, plugin.headroom())
+            room = np.minimum(room, plugin.queue_limits().headroom)
         return room
 
     def queue_limits(self) -> QueueLimits | None:
         """What ``headroom`` follows from, in columns; None where it has to be asked."""
-        if not self._answering(LimitsQueues):
+        asked = self._asked(LimitsQueues)
+        if not asked:
             parent, room = self._given.snapshot.queues.parent, self.headroom
             return QueueLimits(parent, room, np.zeros_like(room), np.zeros(len(room), bool))
-        told = [plugin.queue_limits() for plugin in self._asked(CountsLimits)]
-        return told[0] if self._answering(CountsLimits) == self._answering(LimitsQueues) and len(told) == 1 else None
+        return asked[0].queue_limits() if len(asked) == 1 and asked[0].CEILINGS_STAY else None
 
     @cached_property
     def lasting_headroom(self) -> Longs:

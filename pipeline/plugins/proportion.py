@@ -7,8 +7,9 @@ remains, cut to its ceiling and its requests, raised to its guarantee.
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.queue_tree import flat
 from pipeline.cluster.resources import PODS
-from pipeline.cluster.rules.quota import committed, flat_ceilings, least_of, run_end
+from pipeline.cluster.rules.quota import QueueLimits, committed, flat_ceilings, least_of, run_end
 from pipeline.cluster.tables import OPEN
 from pipeline.keeping import cached_property
 from pipeline.kernels import kernel
@@ -103,12 +104,11 @@ class Proportion(
         """bool[Q]: queues that hold all that they deserve of every resource."""
         return np.asarray((self._deserved <= self._allocated).all(axis=1))
 
-    def headroom(self) -> Longs:
-        """int64[Q, R]: up to the deserved share, pods unlimited; nothing for a queue that is not open."""
-        left = self._deserved - self._allocated
-        left[:, PODS] = UNLIMITED
-        left[self._queues.state != OPEN] = 0
-        return left
+    def queue_limits(self) -> QueueLimits:
+        """Up to the deserved share, pods unlimited; nothing for a queue that is not open."""
+        ceiling = self._deserved.copy()
+        ceiling[:, PODS] = UNLIMITED
+        return QueueLimits(flat(len(ceiling)), ceiling, self._allocated, self._queues.state != OPEN)
 
     def preemptive(self, preemptor: Preemptor) -> bool:
         """Whether the queue stays within its share of every requested resource."""

@@ -5,16 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Ids, Longs, Rows
 from pipeline.cluster.counted.counting import add_requests
-from pipeline.cluster.queue_tree import with_descendants
+from pipeline.cluster.queue_tree import least_above, with_descendants
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING, PHASE_RUNNING, Queues
 from pipeline.kernels import inlined, linked
 
 
 class QueueLimits(NamedTuple):
-    """What each queue may hold, its descendants included, for a solver that counts it itself.
+    """What each queue may hold, its descendants included.
 
     Attributes
     ----------
@@ -30,6 +30,14 @@ class QueueLimits(NamedTuple):
     ceiling: Longs
     held: Longs
     closed: Bools
+
+    @property
+    def headroom(self) -> Longs:
+        """int64[Q, R]: what each queue may still take below its limit and those of its ancestors."""
+        left = np.where(self.ceiling >= UNLIMITED, UNLIMITED, self.ceiling - self.held)
+        room = least_above(self.parent, left)
+        room[self.closed] = 0
+        return room
 
 
 class LosingOrder(NamedTuple):

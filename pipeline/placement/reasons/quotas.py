@@ -102,7 +102,7 @@ def _exceeded(
 def _rooms(host: Host, queue: int, *, lasts: bool) -> Iterator[tuple[str, Longs, bool]]:
     """What each plugin lets the queue take, and whether that is of work that can never be evicted."""
     for name, plugin in host.named(LimitsQueues):
-        yield name, plugin.headroom()[queue], False
+        yield name, plugin.queue_limits().headroom[queue], False
     for name, lasting in host.named(LimitsLastingWork) if lasts else ():
         yield name, lasting.lasting_headroom()[queue], True
 

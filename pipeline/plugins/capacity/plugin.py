@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, in_a_row
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, in_a_row
 from pipeline.cluster.orders import dense_rank, total_rank
-from pipeline.cluster.queue_tree import chain, in_common, least_above, with_descendants
+from pipeline.cluster.queue_tree import chain, in_common, with_descendants
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits, committed, least_of
 from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, TaskQuota, quota_of, spared, task_quota
@@ -30,7 +30,6 @@ from pipeline.plugins.capacity.shares import shares_of
 from pipeline.plugins.extension_points import (
     AdmitsJobs,
     AllowsReclaim,
-    CountsLimits,
     CountsQuotas,
     CountsTasks,
     FiltersBundles,
@@ -49,7 +48,7 @@ from pipeline.policy import HIERARCHY, PluginSetting, Purpose
 
 
 class Capacity(
-    Plugin, OrdersQueues, OrdersVictimQueues, TellsLosingOrder, LimitsQueues, CountsLimits, AllowsReclaim, AdmitsJobs,
+    Plugin, OrdersQueues, OrdersVictimQueues, TellsLosingOrder, LimitsQueues, AllowsReclaim, AdmitsJobs,
     SharesFairly, ShieldsTasks, FiltersBundles, CountsQuotas, FiltersTasks, CountsTasks, ValidatesVictims,
     ValidatesSets,
 ):  # fmt: skip
@@ -58,7 +57,7 @@ class Capacity(
     PROTECTS = Protects.SHARES
     ACCEPTS_PARTS = False  # its ceilings are kept by what goes
     QUEUE_ORDER_FOLLOWS = Follows.SHARE
-    GRANTS_TOGETHER = True
+    CEILINGS_STAY = GRANTS_TOGETHER = True
     ARGUMENTS: ClassVar = {"strict": SWITCH, "ancestor_reclaim_level": COUNT}
     SWITCHES = (HIERARCHY,)
 
@@ -123,15 +122,8 @@ class Capacity(
 
     # -- queues that may take ----------------------------------------------------------------------------------
 
-    def headroom(self) -> Longs:
-        """int64[Q, R]: up to the ceilings of the queue and its ancestors; nothing for a queue that is not open."""
-        ceiling = self._shares.ceiling
-        own = least_above(self._shares.parent, np.where(ceiling >= UNLIMITED, UNLIMITED, ceiling - self._allocated))
-        own[self._closed] = 0
-        return own
-
     def queue_limits(self) -> QueueLimits:
-        """The same in columns."""
+        """Up to the ceilings of the queue and its ancestors; nothing for a queue that is not open."""
         return QueueLimits(self._shares.parent, self._shares.ceiling, self._allocated, self._closed)
 
     def preemptive(self, preemptor: Preemptor) -> bool | None:

@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Ids, Longs, Rows
-from pipeline.cluster.queue_tree import chain, is_parent, least_above, with_descendants
+from pipeline.cluster.queue_tree import chain, is_parent, with_descendants
 from pipeline.cluster.resources import PODS
-from pipeline.cluster.rules.quota import never_evicted
+from pipeline.cluster.rules.quota import QueueLimits, never_evicted
 from pipeline.cluster.rules.requests import asking, lasting_requests
 from pipeline.cluster.tables import OPEN
 from pipeline.keeping import cached_property
@@ -82,13 +82,14 @@ class ElasticQuota(
 
     # -- queues that may take ----------------------------------------------------------------------------------
 
-    def headroom(self) -> Longs:
-        """int64[Q, R]: up to the runtime quota of the queue and its ancestors; nothing for one that is not open."""
-        terms, used = self._terms, self._state.allocated
-        limit = np.minimum(np.where(terms.bound, self._runtime, UNLIMITED), terms.most)
-        own = least_above(terms.parent, np.where(limit >= UNLIMITED, UNLIMITED, limit - used))
-        own[self._closed] = 0
-        return own
+    def queue_limits(self) -> QueueLimits:
+        """Up to the runtime quota of the queue and its ancestors; nothing for one that is not open."""
+        return QueueLimits(self._terms.parent, self._limit, self._state.allocated, self._closed)
+
+    @property
+    def _limit(self) -> Longs:
+        """int64[Q, R]: the runtime quota where one is stated, at most the maximum."""
+        return np.minimum(np.where(self._terms.bound, self._runtime, UNLIMITED), self._terms.most)
 
     def lasting_headroom(self) -> Longs:
         """int64[Q, R]: up to the minimum that the queue states, for work that can never be evicted."""
@@ -146,8 +147,7 @@ class ElasticQuota(
         taken[queue] = preemptor.request
         lost, taken = with_descendants(terms.parent, lost), with_descendants(terms.parent, taken)
         after, line = self._state.allocated + taken - lost, chain(terms.parent, queue)
-        limit = np.minimum(np.where(terms.bound, self._runtime, UNLIMITED), terms.most)
-        if (after > limit)[line][:, preemptor.request > 0].any():
+        if (after > self._limit)[line][:, preemptor.request > 0].any():
             return False
         if preemptor.purpose is not Purpose.RECLAIM:
             return True

@@ -24,7 +24,6 @@ from pipeline.keeping import cached_property
 from pipeline.plugins.arguments import NUMBER
 from pipeline.plugins.extension_points import (
     AllowsReclaim,
-    CountsLimits,
     InterleavesVictims,
     LimitsLastingWork,
     LimitsQueues,
@@ -48,7 +47,6 @@ class FairShare(
     OrdersQueues,
     InterleavesVictims,
     LimitsQueues,
-    CountsLimits,
     LimitsLastingWork,
     AllowsReclaim,
     SharesFairly,
@@ -59,7 +57,8 @@ class FairShare(
     """Fair shares of queues: the order of queues, how much each may hold, and which may take from which."""
 
     PROTECTS = Protects.BRANCHES
-    QUEUE_ORDER_FOLLOWS, LOOKS_AHEAD = Follows.SHARE, True
+    QUEUE_ORDER_FOLLOWS = Follows.SHARE
+    LOOKS_AHEAD = CEILINGS_STAY = True
     ARGUMENTS: ClassVar = {"k": NUMBER, "saturation_multiplier": NUMBER}
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
@@ -122,14 +121,8 @@ class FairShare(
 
     # -- how much a queue may hold -----------------------------------------------------------------------------
 
-    def headroom(self) -> Longs:
-        """int64[Q, R]: up to the limits of the queue and its ancestors; nothing for a queue that is not open."""
-        own = least_above(self._queues.parent, _left(self._queues.capability, self._state.allocated))
-        own[self._closed] = 0
-        return own
-
     def queue_limits(self) -> QueueLimits:
-        """The same in columns."""
+        """Up to the limits of the queue and its ancestors; nothing for a queue that is not open."""
         return QueueLimits(self._queues.parent, self._queues.capability, self._state.allocated, self._closed)
 
     def lasting_headroom(self) -> Longs:

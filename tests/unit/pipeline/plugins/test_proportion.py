@@ -83,7 +83,7 @@ def test_a_gang_gets_idle_room_by_preempt_only_up_to_the_share_of_its_queue(ceil
 def test_there_is_no_bound_where_none_is_stated():
     state = cluster([{"gpu": 8}], [Gang([Task(gpu=1)], 1)])
     assert (state.queues.capability == UNLIMITED).all()
-    assert capacity(state).headroom()[0, GPU] == 8
+    assert capacity(state).queue_limits().headroom[0, GPU] == 8
 
 
 def test_pods_divide_no_queue():
@@ -91,7 +91,7 @@ def test_pods_divide_no_queue():
     state = cluster([{"gpu": 8, "pods": 8}], [gang(5, 0, gpu=0, cpu=0, minimum=0), gang(3, gpu=0), gang(8, queue=1)])
     plugin = proportion(state)
     assert plugin.fair_share()[0, 2] < 6
-    assert plugin.headroom()[0, 2] == UNLIMITED
+    assert plugin.queue_limits().headroom[0, 2] == UNLIMITED
     assert plugin.preemptive(asking(1, pods=1))
 
 

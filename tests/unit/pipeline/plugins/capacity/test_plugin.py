@@ -18,22 +18,22 @@ from tests.support.task_centric import with_queues, with_tasks
 
 def test_a_flat_queue_may_take_what_others_are_not_guaranteed():
     plugin = capacity(shared(3, 0, guarantee={0: {"gpu": 2}, 1: {"gpu": 1}}), tree=False)
-    assert plugin.headroom()[:, GPU].tolist() == [8 - 1 - 3, 8 - 2 - 0]
+    assert plugin.queue_limits().headroom[:, GPU].tolist() == [8 - 1 - 3, 8 - 2 - 0]
 
 
 def test_a_ceiling_binds_below_what_there_is():
-    assert capacity(shared(3, 0, capability={0: {"gpu": 4}})).headroom()[0, GPU] == 1
+    assert capacity(shared(3, 0, capability={0: {"gpu": 4}})).queue_limits().headroom[0, GPU] == 1
 
 
 def test_in_a_tree_the_narrowest_ceiling_on_the_way_up_binds_and_inner_queues_take_nothing():
     state = shared(0, 2, 1, capability={0: {"gpu": 4}, 1: {"gpu": 3}})
     plugin = capacity(with_parents(state, NONE, 0, 0))
-    assert plugin.headroom()[:, GPU].tolist() == [0, 1, 1]
+    assert plugin.queue_limits().headroom[:, GPU].tolist() == [0, 1, 1]
 
 
 def test_a_closed_queue_takes_nothing():
     state = with_queues(shared(0, 0), state=CLOSED)
-    assert not capacity(state).headroom().any()
+    assert not capacity(state).queue_limits().headroom.any()
     assert capacity(state).preemptive(asking(2, gpu=1)) is False
     assert capacity(state).job_enqueued(2, np.zeros(3, bool)) is Opinion.REJECT
 
