@@ -9,8 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Rows, distinct
-from pipeline.cluster.counted.parts import Parts, parts_of
+from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Longs, Rows, distinct, offsets, sealed
 from pipeline.cluster.counted.recent_evictions import RecentEvictions
 from pipeline.cluster.counted.relaid_totals import on_nodes, on_queues
 from pipeline.cluster.counted.task_index import Occupancy, TaskIndex, index_of, renumbered
@@ -23,8 +22,9 @@ from pipeline.cluster.vocabulary import Vocabulary
 from pipeline.keeping import begun_like, begun_with, cached_property, made_of
 from pipeline.records import replace
 
-#: What is kept with the tables and follows from them.
-_FOLLOWING = "totals", "index", "_index_before", "parts", "roles_bind"
+#: Where the parts of podgroups are; and all that is kept with the tables and follows from them.
+_PARTS = "role_start", "subgroup_start", "role_minimum"
+_FOLLOWING = "totals", "index", "_index_before", "roles_bind", *_PARTS
 #: Once a larger part of the tasks has changed, the index is made anew.
 _MOST_BEHIND = 0.25
 
@@ -102,14 +102,25 @@ class CarriedTables:
         return known if len(known.start) == len(self.podgroups) + 1 else self.index.by_podgroup
 
     @cached_property
-    def parts(self) -> Parts:
-        """Where the parts of podgroups are: carried on while there are no others."""
-        return parts_of(len(self.podgroups), self.roles, self.subgroups)
+    def role_start(self) -> Longs:
+        """int64[G + 1]: the roles of podgroup ``g`` are rows ``role_start[g]:role_start[g + 1]``."""
+        return offsets(self.roles.podgroup, len(self.podgroups))
+
+    @cached_property
+    def subgroup_start(self) -> Longs:
+        """int64[G + 1]: the subgroups of podgroup ``g`` are rows ``subgroup_start[g]:subgroup_start[g + 1]``."""
+        return offsets(self.subgroups.podgroup, len(self.podgroups))
+
+    @cached_property
+    def role_minimum(self) -> Longs:
+        """int64[G]: sum of the minima of each podgroup's roles."""
+        least = np.bincount(self.roles.podgroup, weights=self.roles.min_available, minlength=len(self.podgroups))
+        return sealed(least.astype(np.int64))
 
     @cached_property
     def roles_bind(self) -> Bools:
         """bool[G]: role minima count; not in an elastic podgroup, whose minimum is below their sum."""
-        return np.asarray(self.podgroups.min_available >= self.parts.role_minimum)
+        return np.asarray(self.podgroups.min_available >= self.role_minimum)
 
     def following(self, before: Self, rows: Rows) -> Self:
         """These tables, with the totals, the index and the parts of ``before`` brought up to date.
@@ -131,7 +142,7 @@ class CarriedTables:
         """Where parts are, and which roles bind, while podgroups, their parts and minima are the same."""
         same = self.roles is before.roles and self.subgroups is before.subgroups
         if same and len(self.podgroups) == len(before.podgroups):
-            begun_like(self, before, "parts")
+            begun_like(self, before, *_PARTS)
             if self.podgroups.min_available is before.podgroups.min_available:
                 begun_like(self, before, "roles_bind")
 
@@ -167,9 +178,9 @@ class CarriedTables:
         self._following_parts(before)
         return self._following_index(before, NO_ROWS)
 
-    def carrying(self, totals: Totals, index: TaskIndex, parts: Parts) -> Self:
+    def carrying(self, totals: Totals, index: TaskIndex) -> Self:
         """These tables with what follows from them, which the caller knows to be its own."""
-        return begun_with(self, totals=totals, index=index, parts=parts)
+        return begun_with(self, totals=totals, index=index)
 
 
 def _of_both(rows: Rows, more: Rows) -> Rows:

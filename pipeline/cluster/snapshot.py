@@ -12,7 +12,6 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows, sealed
 from pipeline.cluster.carried import CarriedTables
 from pipeline.cluster.counted.counting import add_requests
-from pipeline.cluster.counted.parts import Parts
 from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex, joined_runs
 from pipeline.cluster.counted.totals import Room, TaskCounts, Totals
 from pipeline.cluster.queue_tree import with_descendants
@@ -27,13 +26,13 @@ class Snapshot(CarriedTables, Keeping):
     """Everything that a decision may depend on, except the policy and the clock."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A snapshot is pickled with its totals, its index and its parts, and nothing else derived from it."""
+        """A snapshot is pickled with its totals and its index, and nothing else derived from it."""
         columns = tuple(getattr(self, one.name) for one in fields(self))
-        return _arrived, (*columns, self.totals, self.index, self.parts)
+        return _arrived, (*columns, self.totals, self.index)
 
     def packed(self) -> "Packed":
         """This snapshot with what travels with it, as one record."""
-        return Packed(self, self.totals, self.index, self.parts)
+        return Packed(self, self.totals, self.index)
 
     @cached_property
     def room(self) -> Room:
@@ -131,23 +130,6 @@ class Snapshot(CarriedTables, Keeping):
         start, rows = self.by_podgroup
         return rows[start[podgroup] : start[podgroup + 1]]
 
-    # -- derived from the descriptions -------------------------------------------------------------------------
-
-    @property
-    def role_start(self) -> Longs:
-        """int64[G + 1]: the roles of podgroup ``g`` are rows ``role_start[g]:role_start[g + 1]``."""
-        return self.parts.role_start
-
-    @property
-    def subgroup_start(self) -> Longs:
-        """int64[G + 1]: the subgroups of podgroup ``g`` are rows ``subgroup_start[g]:subgroup_start[g + 1]``."""
-        return self.parts.subgroup_start
-
-    @property
-    def role_minimum(self) -> Longs:
-        """int64[G]: sum of the minima of each podgroup's roles."""
-        return self.parts.role_minimum
-
     def closing(self, nodes: Rows) -> "Snapshot":
         """The snapshot with ``nodes`` (int64[M]) closed to a preemptor: they keep their tasks, and take no others.
 
@@ -210,18 +192,17 @@ def _waiting_of(
 
 @dataclass(frozen=True)
 class Packed:
-    """A snapshot with its totals, its index and its parts, for sending to another process."""
+    """A snapshot with its totals and its index, for sending to another process."""
 
     snapshot: Snapshot
     totals: Totals
     index: TaskIndex
-    parts: Parts
 
     def opened(self) -> Snapshot:
         """The snapshot, which has them."""
-        return self.snapshot.carrying(self.totals, self.index, self.parts)
+        return self.snapshot.carrying(self.totals, self.index)
 
 
 def _arrived(*parts: Any) -> Snapshot:
     """The snapshot that was pickled, with what it was pickled with."""
-    return Snapshot(*parts[:-3]).carrying(*parts[-3:])
+    return Snapshot(*parts[:-2]).carrying(*parts[-2:])
