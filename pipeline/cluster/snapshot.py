@@ -137,11 +137,6 @@ class Snapshot(CarriedTables, Keeping):
         """
         return replace(self, nodes=self.nodes.closing(nodes)) if len(nodes) else self
 
-    @property
-    def seniority(self) -> Longs:
-        """int64[G]: rank of the podgroups by age, then by name: the last tie-break."""
-        return self.podgroups.order
-
     def add_requests(self, rows: Rows, to: Longs, at: Rows | Ids, sign: int = 1) -> None:
         """Add what the tasks ``rows`` int64[K] ask for to the rows ``at`` int[K] of ``to`` int64[M, R].
 

@@ -53,7 +53,7 @@ class Host(VictimHost):
     @cached_property
     def job_rank(self) -> Longs:
         """int64[G]: total order of podgroups, first served first."""
-        return total_rank(*(plugin.job_order() for plugin in self.job_orders), self.context.snapshot.seniority)
+        return total_rank(*(plugin.job_order() for plugin in self.job_orders), self.context.snapshot.podgroups.order)
 
     @property
     def job_orders(self) -> list[OrdersJobs]:

@@ -70,7 +70,7 @@ def in_rank_order(snapshot: Snapshot, rows: Rows) -> Rows:
         number,
         number == NONE,
         tasks.role[rows],
-        snapshot.seniority[owner],
+        snapshot.podgroups.order[owner],
         index,
         index == NONE,
     )

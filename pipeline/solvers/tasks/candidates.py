@@ -59,7 +59,9 @@ def order_of(host: Host) -> VictimOrder:
     """The order of victims in which no queue comes before another; its ``jobs`` may be written."""
     snapshot = host.context.snapshot
     tasks = np.stack([comparable(key) for key in host.task_keys(np.arange(len(snapshot.tasks)))])
-    jobs = np.stack([comparable(key) for key in (*(one.job_order() for one in host.job_orders), snapshot.seniority)])
+    jobs = np.stack(
+        [comparable(key) for key in (*(one.job_order() for one in host.job_orders), snapshot.podgroups.order)]
+    )
     ranks = np.zeros(len(snapshot.queues), np.int64)
     return VictimOrder(ranks, jobs, tasks, snapshot.tasks.node, snapshot.tasks.podgroup, snapshot.podgroups.queue)
 

@@ -149,7 +149,7 @@ def _orders(snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, top: Longs
     cost = np.bincount(node - node.min(initial=0), weights=work)[node - node.min(initial=0)] if len(rows) else work
     highest = np.full(int(node.max(initial=0)) + 1, np.iinfo(np.int64).min)
     np.maximum.at(highest, node, top)
-    last = (tasks.order[rows], snapshot.seniority[owner], -at)
+    last = (tasks.order[rows], snapshot.podgroups.order[owner], -at)
     keys = (
         (*last, -work, part, -top),
         (*last, work, part, -top),
