@@ -1,18 +1,15 @@
 """One search in several batches of domains: their outcomes, put together as if it had been one batch."""
 
-from collections.abc import Iterable, Sequence
-from typing import TypeVar, cast
+from collections.abc import Sequence
+from dataclasses import fields
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats, Longs
 from pipeline.decision.attempt import Survey
 from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason, Ruled
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.price import compared
 from pipeline.records import replace
-
-Column = TypeVar("Column", Longs, Floats, Bools)
 
 
 def merged(outcomes: Sequence[Plan | NoPlan | Survey | None]) -> Plan | NoPlan | Survey | None:
@@ -35,20 +32,9 @@ def whole_survey(parts: Sequence[Survey]) -> Survey:
     """The survey of all domains of some parts, in the order of the domains."""
     order = np.argsort(np.concatenate([part.domain for part in parts]), kind="stable")
     price = [price for part in parts for price in part.price]
-
-    def together(columns: Iterable[Column]) -> Column:
-        return cast(Column, np.concatenate(list(columns))[order])
-
-    return Survey(
-        domain=together(part.domain for part in parts),
-        least_head=together(part.least_head for part in parts),
-        least_priority=together(part.least_priority for part in parts),
-        least_work=together(part.least_work for part in parts),
-        priced=together(part.priced for part in parts),
-        head=together(part.head for part in parts),
-        work=together(part.work for part in parts),
-        price=tuple(price[at] for at in order.tolist()),
-    )
+    names = [one.name for one in fields(Survey) if one.name != "price"]
+    columns = {name: np.concatenate([getattr(part, name) for part in parts])[order] for name in names}
+    return Survey(**columns, price=tuple(price[at] for at in order.tolist()))
 
 
 def weighed(tried: Sequence[DomainTried], plan: Plan) -> tuple[DomainTried, ...]:
