@@ -9,6 +9,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows, distinct
 from pipeline.cluster.counted.recent_evictions import HORIZON_S
+from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.tables import TERMINATING
 from pipeline.plugins.arguments import COUNT, NUMBER, WINDOW
@@ -16,9 +17,6 @@ from pipeline.plugins.evictionbudget.window import NO_BOUND, EvictionWindow
 from pipeline.plugins.extension_points import FiltersTasks, PacesEvictions, ShieldsAnew, ShieldsTasks, ValidatesVictims
 from pipeline.plugins.plugin import BeyondPace, Context, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting
-
-#: Pods do not count: many small ones may go for a large one.
-_NOT_COUNTED = "pods"
 
 
 class EvictionBudget(Plugin, ShieldsTasks, ShieldsAnew, FiltersTasks, ValidatesVictims, PacesEvictions):
@@ -87,7 +85,8 @@ class EvictionBudget(Plugin, ShieldsTasks, ShieldsAnew, FiltersTasks, ValidatesV
     def _in_proportion(self, preemptor: Preemptor, rows: Rows) -> bool:
         if self._ratio == NO_BOUND:
             return True
-        counted = (preemptor.request > 0) & np.array([name != _NOT_COUNTED for name in self._base.vocabulary.resources])
+        counted = preemptor.request > 0
+        counted[PODS] = False  # many small ones may go for a large one
         evicted = self._base.request_of(rows).sum(axis=0)
         return bool((evicted <= np.floor(preemptor.request * self._ratio))[counted].all())
 
