@@ -1,7 +1,7 @@
 """The search for tasks of one kind: swept over columns, and what plugins are asked meanwhile."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,24 +32,6 @@ from pipeline.solvers.tasks.sweeping.one_node import (
 from pipeline.solvers.tasks.sweeping.sweep import ASKS_SCORES, COMPARED, NOWHERE, case_of, sweep
 
 Region = tuple[int, int]
-
-
-class _Known(NamedTuple):
-    """What a search for a task begins with; while it is the same, another one finds no more.
-
-    Attributes
-    ----------
-    decisions
-        How many there are.
-    withheld
-        How many nodes are withheld.
-    sets
-        How many sets of candidates may still be looked at.
-    """
-
-    decisions: int
-    withheld: int
-    sets: int
 
 
 class KindSearch:
@@ -84,7 +66,7 @@ class KindSearch:
         self._rule, self._preemptor = rule, preemptor_of(host, task, rule)
         self._shape, self._queue = int(snapshot.tasks.shape[task]), int(snapshot.queue_of(np.array([task]))[0])
         #: Where the last task had no place, and what its search began with.
-        self._failed: tuple[Region, _Known] | None = None
+        self._failed: tuple[Region, tuple[int, int, int]] | None = None
         #: After how many decisions slots were counted last, and what they were.
         self._slots: tuple[int, Longs, Longs] | None = None
         #: Whether plugins have to be asked node by node, whatever the room of the queue.
@@ -137,8 +119,9 @@ class KindSearch:
                 tasks = tasks[1:] if not all_or_none else tasks[:0]
 
     @property
-    def _known(self) -> _Known:
-        return _Known(self._present.many, int(self._columns.withheld.sum()), int(self._columns.sets[0]))
+    def _known(self) -> tuple[int, int, int]:
+        """What a search begins with: decisions, withheld nodes, and sets of candidates that may still be looked at."""
+        return self._present.many, int(self._columns.withheld.sum()), int(self._columns.sets[0])
 
     def _fails_again(self, region: Region) -> bool:
         """Whether another task has no place either: nothing has changed since the last one had none.
@@ -147,10 +130,9 @@ class KindSearch:
         """
         if self._failed is None:
             return False
-        (failed_in, before), now = self._failed, self._known
-        spent = before.sets - now.sets
-        changed = before.decisions != now.decisions or before.withheld != now.withheld
-        if failed_in != region or changed or spent > now.sets:
+        (failed_in, (*before, sets)), now = self._failed, self._known
+        spent = sets - now[-1]
+        if failed_in != region or before != [*now[:-1]] or spent > now[-1]:
             return False
         self._columns.sets[0] -= spent
         self._failed = region, now
