@@ -7,8 +7,7 @@ leaves the order open). A single task cannot be torn apart: domains that lie sid
 With a preferred level all domains are searched.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
@@ -21,22 +20,8 @@ from pipeline.decision.attempt import Attempt
 from pipeline.placement.domains import domains_of
 from pipeline.plugins.host import Host
 
-
-@dataclass(frozen=True)
-class RegionCapacity:
-    """The input of the comparison of regions.
-
-    Attributes
-    ----------
-    slots
-        Counts how many tasks like this one each node takes now, and after all possible evictions: int64[N] each. Asked
-        only where there are several regions.
-    waiting: int64[K]
-        The tasks that are still to be placed together, this one included.
-    """
-
-    slots: Callable[[], tuple[Longs, Longs]]
-    waiting: Rows
+#: Counts how many tasks like one each node takes now, and after all possible evictions: int64[N] each.
+Slots = Callable[[], tuple[Longs, Longs]]
 
 
 def is_hard(snapshot: Snapshot, podgroups: tuple[int, ...]) -> bool:
@@ -47,21 +32,19 @@ def is_hard(snapshot: Snapshot, podgroups: tuple[int, ...]) -> bool:
     return bool((snapshot.subgroups.required_level[parts] != NONE).any())
 
 
-def regions(
-    attempt: Attempt, host: Host, state: WhatIf, task: int, capacity: RegionCapacity
-) -> Iterator[tuple[int, int]]:
-    """Node slices ``start:stop`` in which the task may lie, best first; one if it is pinned, none if there is none.
+def regions(attempt: Attempt, host: Host, state: WhatIf, waiting: Rows, slots: Slots) -> list[tuple[int, int]]:
+    """Node slices ``start:stop`` in which a task may lie, best first; one if it is pinned, none if there is none.
 
-    For the last task that waits a slice may be several domains side by side.
-
-    ``host`` is of ``state``, in which the attempt's earlier tasks have their places.
+    It is the first of those ``waiting`` (int64[K]) that are still to be placed together. For the last one a slice may
+    be several domains side by side. ``host`` is of ``state``, in which the attempt's earlier tasks have their places.
+    ``slots`` are asked only where there are several regions.
     """
-    snapshot = state.snapshot
-    slices = _ranked(_of_podgroups(attempt, host, snapshot), capacity, len(capacity.waiting))
-    for level, held in _parts(snapshot, task):
-        missing = int(held[capacity.waiting].sum())
-        slices = [piece for outer in slices for piece in _ranked(_inside(state, outer, level, held), capacity, missing)]
-    yield from slices
+    snapshot, alone = state.snapshot, len(waiting) == 1
+    slices = _ranked(_of_podgroups(attempt, host, snapshot), slots, len(waiting), alone=alone)
+    for level, held in _parts(snapshot, int(waiting[0])):
+        inner, missing = [_inside(state, outer, level, held) for outer in slices], int(held[waiting].sum())
+        slices = [piece for some in inner for piece in _ranked(some, slots, missing, alone=alone)]
+    return slices
 
 
 def _of_podgroups(attempt: Attempt, host: Host, snapshot: Snapshot) -> list[tuple[int, int]]:
@@ -111,13 +94,13 @@ def _inside(state: WhatIf, outer: tuple[int, int], level: int, members: Bools) -
     return [(int(first), int(last)) for first, last in zip(start[fits], stop[fits], strict=True)]
 
 
-def _ranked(slices: list[tuple[int, int]], capacity: RegionCapacity, missing: int) -> list[tuple[int, int]]:
+def _ranked(slices: list[tuple[int, int]], slots: Slots, missing: int, *, alone: bool) -> list[tuple[int, int]]:
     """Slices by whether all missing tasks may find room, then by how many need no eviction; ties as given."""
-    if len(capacity.waiting) == 1:
+    if alone:
         slices = _side_by_side(slices)
     if len(slices) <= 1:
         return slices
-    now, later = (np.concatenate([[0], np.cumsum(room)]) for room in capacity.slots())
+    now, later = (np.concatenate([[0], np.cumsum(room)]) for room in slots())
 
     def worth(piece: tuple[int, int]) -> tuple[bool, int]:
         start, stop = piece

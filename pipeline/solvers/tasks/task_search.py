@@ -16,7 +16,7 @@ from pipeline.plugins.plugin import Follows
 from pipeline.solvers.tasks.candidates import order_of, preemptor_of
 from pipeline.solvers.tasks.kind_search import KindSearch, Region
 from pipeline.solvers.tasks.kinds import Withheld, alike, facts_of, fleet_of, kind_of
-from pipeline.solvers.tasks.pinned_regions import RegionCapacity, is_hard, regions
+from pipeline.solvers.tasks.pinned_regions import is_hard, regions
 from pipeline.solvers.tasks.present import Present
 from pipeline.solvers.tasks.rule import Place, Rule
 
@@ -133,10 +133,9 @@ class TaskSearch:
         It is not pinned where tasks of the gang may go for others of it: they may be what ties the gang to that region.
         Nor is that of the last task, since less may be open to others once this one has its place.
         """
-        host, state, task = self._present.host, self._present.state, int(waiting[0])
-        found = list(regions(self._attempt, host, state, task, RegionCapacity(kind.slots, waiting)))
+        found = regions(self._attempt, self._present.host, self._present.state, waiting, kind.slots)
         if len(found) == 1 and len(self._rules) == 1 and len(waiting) > 1:
-            self._pinned[int(self._snapshot.tasks.subgroup[task])] = found[0]
+            self._pinned[int(self._snapshot.tasks.subgroup[waiting[0]])] = found[0]
         return found
 
     def _kind(self, task: int, rule: Rule, key: tuple[int, ...]) -> KindSearch:
