@@ -44,7 +44,8 @@ from actors.fleets.simulated import SimulatedFleet
 from actors.observability.span_store import gathered, ship_to
 from actors.observability.telemetry import start as start_telemetry
 from tests.support.assembly import gang, rack_cluster
-from tests.support.broker_doors import Deployed, Papers, behind_tls, deployed, rules
+from tests.support.broker_doors import Deployed, Papers, deployed, rules
+from tests.support.proxies import behind_tls
 
 FLEET = "guarded"
 SPAN = {

@@ -19,7 +19,7 @@ from actors.broker.redis_client import RedisClient
 from actors.processes.service_process import ServiceProcess
 from tests.integration.services import SmallFleet, ready, url_of
 from tests.support.broker_doors import rules
-from tests.support.slow_line import SlowLine, slow_line
+from tests.support.proxies import SlowLine, slow_line
 
 FLEET, FIRST, TTL_S = "troubled", ">first", 3.0
 ALLOWED = ("reset", "on", FIRST, *rules("clearway", FLEET))

@@ -1,8 +1,7 @@
-"""A broker as deploy/ sets it up, on this machine, and a proxy that speaks TLS before it."""
+"""A broker as deploy/ sets it up, on this machine, and certificates for it."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import socket
@@ -102,48 +101,3 @@ class Papers:
             self.authority.configure_trust(context)
             context.verify_mode = ssl.CERT_REQUIRED
         return context
-
-
-@contextmanager
-def behind_tls(target: Path, context: ssl.SSLContext) -> Iterator[int]:
-    """Ends TLS at a port of this machine and hands on to a Unix socket."""
-    loop, up = asyncio.new_event_loop(), threading.Event()
-    servers: list[asyncio.Server] = []
-
-    async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        try:
-            while piece := await source.read(65_536):
-                sink.write(piece)
-                await sink.drain()
-        except (ConnectionError, ssl.SSLError):
-            pass  # either side left: so does the other
-        finally:
-            sink.close()
-
-    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        inner_reader, inner_writer = await asyncio.open_unix_connection(str(target))
-        await asyncio.gather(pump(reader, inner_writer), pump(inner_reader, writer))
-
-    async def serve() -> None:
-        servers.append(await asyncio.start_server(take, "127.0.0.1", 0, ssl=context))
-        up.set()
-
-    def run() -> None:
-        asyncio.set_event_loop(loop)
-        loop.set_exception_handler(lambda *_: None)  # a client that does not trust us leaves in the middle
-        loop.run_until_complete(serve())
-        loop.run_forever()
-        servers[0].close()
-        for one in asyncio.all_tasks(loop):
-            one.cancel()
-        loop.run_until_complete(asyncio.sleep(0))
-        loop.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    assert up.wait(START_LIMIT_S)
-    try:
-        yield servers[0].sockets[0].getsockname()[1]
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
