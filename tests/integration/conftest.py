@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,13 @@ def broker() -> Iterator[EmbeddedBroker]:
         administrator = RedisClient(running.url)
         administrator.once(lambda link: link.execute_command("ACL", "SETUSER", USER, "nopass", *rules(USER, "*")))
         administrator.close()
+        yield running
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
+    """One that the test may change, freeze and kill."""
+    with EmbeddedBroker(tmp_path) as running:
         yield running
 
 

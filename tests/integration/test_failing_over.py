@@ -20,13 +20,6 @@ NOWHERE = ("127.0.0.1", "1")
 
 
 @pytest.fixture
-def own_broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
-    """A broker that the test may change."""
-    with EmbeddedBroker(tmp_path) as broker:
-        yield broker
-
-
-@pytest.fixture
 def administrator(own_broker: EmbeddedBroker) -> Iterator[RedisClient]:
     client = RedisClient(own_broker.url)
     yield client

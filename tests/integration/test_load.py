@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -155,13 +155,6 @@ def test_a_burst_of_a_hundred_thousand_events_is_folded_in_bounded_pieces(
         ingestor.checkpoint()
     assert bus.bounds(DECISIONS).length == 1
     beside.close()
-
-
-@pytest.fixture
-def own_broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
-    """A broker that the test may freeze and kill."""
-    with EmbeddedBroker(tmp_path) as running:
-        yield running
 
 
 def test_a_broker_that_stalls_freezes_and_dies_loses_nothing(own_broker: EmbeddedBroker) -> None:

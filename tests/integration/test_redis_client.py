@@ -5,7 +5,6 @@ from __future__ import annotations
 import resource
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,13 +18,6 @@ from actors.broker.redis_ledger import RedisLedger
 from actors.broker.retry import RetryPolicy
 
 EAGER = RetryPolicy(first_s=0.005, cap_s=0.01)
-
-
-@pytest.fixture
-def own_broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
-    """A broker that the test may kill."""
-    with EmbeddedBroker(tmp_path) as broker:
-        yield broker
 
 
 def test_a_reader_waits_for_a_broker_that_is_away_and_says_so(own_broker: EmbeddedBroker) -> None:
