@@ -95,7 +95,7 @@ def placed_return(
             outcome = find_places_without(_nodes_of(some, ground), asked, kept, ground.room)
             if outcome != FOUND:
                 decided[unit] = outcome == THERE_ARE_NONE
-                _go_again(some, asked, kept, ground)
+                go_again(some, asked, kept, ground)
                 continue
             decided[unit] = returned[unit] = back = True
             if asks:
@@ -108,10 +108,5 @@ def placed_return(
 @writing("kept", "ground")
 def go_again(some: Rows, asked: AskedPlaces, kept: KeptPlaces, ground: Ground) -> None:
     """Undo the return of some entries."""
-    _go_again(some, asked, kept, ground)
-
-
-@inlined
-def _go_again(some: Rows, asked: AskedPlaces, kept: KeptPlaces, ground: Ground) -> None:
     move(some, 1, ground)
     offer_again(_nodes_of(some, ground), asked, kept, ground.room)
