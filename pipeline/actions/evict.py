@@ -58,10 +58,7 @@ def _served(this: Pass, at: int) -> int:
         if len(back):
             this.progress = replace(this.progress, retaken=back, taker=gang_group[0])
             return 1
-        waits = this.leaves_some(at, outcome.statement)
-        this.take([outcome], [gang_group])
-        if waits:
-            this.give_another_turn(at)
+        this.take_in_turn(outcome, at)
         this.give_turns_to_losers(at, outcome)
     else:
         this.progress = this.progress.without_plan(gang_group, this.action, outcome.explanation)

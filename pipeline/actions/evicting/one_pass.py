@@ -19,7 +19,6 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import Price, lost_work, price_of
-from pipeline.decision.statement import Statement
 from pipeline.placement.kinds import PodgroupKind, kind_of
 from pipeline.placement.serving_order import in_order, queue_depth, within_depth
 from pipeline.plugins.host import Host
@@ -180,17 +179,17 @@ class Pass:
         """Carry out plans; what was found and worked out before does not hold any more."""
         self.progress, self.known = self.progress.planned(plans, gang_groups), SinceLastPlan()
 
-    def leaves_some(self, at: int, made: Statement) -> bool:
-        """Whether tasks of a gang group may ask for more after a statement for it, without working out that state."""
-        snapshot, placed = self.progress.snapshot, made.placed
-        fresh = np.count_nonzero(snapshot.tasks.nominated[placed] == NONE)
-        asks = sum(snapshot.counts.pending[list(self.gang_groups[at])].tolist())
-        return len(placed) < len(made.nominated) or fresh < asks
+    def take_in_turn(self, plan: Plan, at: int) -> None:
+        """Carry out the plan of a gang group; one that asks for more has another turn, before those behind it.
 
-    def give_another_turn(self, at: int) -> None:
-        """Give the gang group that just got its plan another turn, if it asks for more, before those behind it."""
-        gang_group, snapshot = self.gang_groups[at], self.progress.snapshot
-        if snapshot.counts.pending[list(gang_group)].any() and self.host.starving[list(gang_group)].all():
+        The state after it is only worked out where some of its tasks may still ask.
+        """
+        snapshot, gang_group, made = self.progress.snapshot, self.gang_groups[at], plan.statement
+        rows, placed = list(gang_group), made.placed
+        fresh = np.count_nonzero(snapshot.tasks.nominated[placed] == NONE)
+        may_ask = len(placed) < len(made.nominated) or fresh < sum(snapshot.counts.pending[rows].tolist())
+        self.take([plan], [gang_group])
+        if may_ask and self.progress.snapshot.counts.pending[rows].any() and self.host.starving[rows].all():
             self._insert(gang_group, at)
 
     def give_turns_to_losers(self, at: int, plan: Plan) -> None:
