@@ -173,7 +173,7 @@ def condition_lines(condition: Mapping[str, Any], before: str = "  ", after: str
 
 def attempt_lines(attempt: Mapping[str, Any]) -> Iterator[str]:
     """Why an action found no plan."""
-    yield f"  {attempt['action']}: {attempt['reason']}; its minimum needs {attempt['minimum']}"
+    yield f"  {attempt['action']}: {attempt['reason']}; its minimum needs places for {many(attempt['minimum'], 'task')}"
     yield from domain_lines(attempt)
     yield from _obstacle_lines(attempt.get("obstacles", ()))
 

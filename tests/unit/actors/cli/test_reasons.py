@@ -182,6 +182,7 @@ def test_what_was_just_evicted_is_not_asked_for_more_tasks(profile: str) -> None
     waits = result["explain"]["podgroups"]["default/low"]
     assert waits["ending"] == 1
     assert "create more" not in in_words(result)
+    assert "its minimum of 1 lacks 1, for which room is promised" in in_words(result)
 
 
 @pytest.mark.parametrize(

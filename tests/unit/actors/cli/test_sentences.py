@@ -33,6 +33,11 @@ def test_a_proof_says_how_much_breaks_whichever_way_room_is_made(excess: float, 
         ({"cause": Cause.CEILING, "queue": "q", "wanted": 1 << 30, "found": -(2 << 30)}, "q holds 2Gi of memory more"),
         ({"cause": Cause.THEIR_SHARE, "queue": "q", "wanted": 1 << 30, "found": 3.0}, "its share of 1Gi of memory;"),
         ({"cause": Cause.QUOTA, "queue": "q", "wanted": 512 << 20, "found": 3.0}, "the 512Mi of memory that it"),
+        ({"cause": Cause.QUEUE, "queue": "q", "wanted": 9, "found": 4}, "raise what it deserves, or ask for less"),
+        (
+            {"cause": Cause.QUEUE, "queue": "q", "wanted": 9, "found": 4, "passes": True},
+            "raise what it deserves, wait until some of its work ends, or ask for less",
+        ),
     ],
 )
 def test_memory_is_told_with_a_suffix_and_amounts_that_differ_read_otherwise(

@@ -58,9 +58,9 @@ def test_a_gang_that_waits_is_told_why_action_by_action() -> None:
     assert pending(assembly, "default/wide") == [
         f"default/wide starves since {now}, 1 of 1 in order; nothing was found for it at {now}",
         "  Unschedulable (NotEnoughResources): 0 of 5 tasks ready; its minimum of 5 lacks 5",
-        "  reclaim: the queue may not take more; its minimum needs 5",
+        "  reclaim: the queue may not take more; its minimum needs places for 5 tasks",
         f"    {over} (plugin capacity)",
-        f"  preempt: {few}; its minimum needs 5",
+        f"  preempt: {few}; its minimum needs places for 5 tasks",
         f"  domains: {few} (2)",
         f"    r0: {few} (5 wanted, room for 0 now, for 4 after every legal eviction)",
         f"    r1: {few} (5 wanted, room for 0 now, for 4 after every legal eviction)",

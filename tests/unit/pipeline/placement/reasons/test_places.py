@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from actors.cli.simulate import SimulateOptions, simulated
+from actors.cli.simulated_words import in_words
 from pipeline.decision.explanation import Reason
 from pipeline.decision.obstacle import Cause
 from tests.support.stuck import RACKS, cluster, node, runs, task, want
@@ -30,6 +31,24 @@ def test_a_gang_that_no_moves_help_is_told_what_its_nodes_lack_though_enough_is_
     document = cluster(want(2, topology={"required": "rack"}), topology=RACKS)
     (only,) = attempts(document, "kai")["consolidation"]["obstacles"]
     assert (only["cause"], only["wanted"], only["found"]) == (Cause.WIDTH.value, 2.0, 1.0)
+
+
+def test_tasks_that_fit_two_racks_and_no_single_one_are_told_that_their_level_is_too_narrow() -> None:
+    tasks = [task("want-0", 6), task("want-1", 4)]
+    document = cluster(
+        runs("high", "n0", priority=99), want(2, tasks=tasks, topology={"required": "rack"}), topology=RACKS
+    )
+    (mixed,) = attempts(document, "default")["preempt"]["obstacles"]
+    assert (mixed["cause"], mixed["what"], mixed["wanted"], mixed["found"]) == (Cause.MIXED.value, "rack", 2.0, 1.0)
+    words = in_words(simulated(document, SimulateOptions(profile="default", explain=True)))
+    assert "only 1 of the 2 tasks find places together in one rack" in words
+    assert "require a wider level, or lower the minimum" in words
+
+
+def test_taints_that_differ_are_all_named() -> None:
+    nodes = [node(f"n{at}", taints=[{"key": key, "value": "m", "effect": "NoSchedule"}]) for at, key in enumerate("de")]
+    obstacles = attempts(cluster(want(1), nodes=nodes), "default")["preempt"]["obstacles"]
+    assert [one["what"] for one in obstacles if one["cause"] == Cause.TAINTED] == ["d=m:NoSchedule or e=m:NoSchedule"]
 
 
 def test_a_gang_for_which_nothing_is_moved_because_it_stays_itself_is_not_said_to_have_no_right_to_preempt() -> None:
