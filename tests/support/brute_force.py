@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from actors.cli.simulate import open_case
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
@@ -229,14 +229,14 @@ def _anywhere(price: Price) -> Price:
 
 
 def _least_here(attempt: Attempt) -> Least | None:
-    host, best = host_of(attempt), None
-    for tasks in minima(attempt):
-        request = attempt.snapshot.shapes.request[attempt.snapshot.tasks.shape[tasks]].sum(axis=0)
+    host, best, ways = host_of(attempt), None, minima(attempt)
+    asked = [attempt.snapshot.request[tasks].sum(axis=0) for tasks in ways]
+    for tasks, request in zip(ways, asked, strict=True):
         preemptor = Preemptor(attempt.podgroups, request, attempt.purpose)
         if attempt.purpose is Purpose.RECLAIM and not host.preemptive(preemptor):
             continue
         for domain in domains_of(host, attempt.podgroups, attempt.purpose).tolist():
-            found = _least_in(attempt, host, preemptor, tasks, domain, best)
+            found = _least_in(attempt, host, preemptor, tasks, domain, best, np.max(asked, axis=0))
             best = found or best
     return best
 
@@ -256,23 +256,19 @@ def minima(attempt: Attempt) -> list[Rows]:
 
 
 def _least_in(
-    attempt: Attempt, host: Host, preemptor: Preemptor, tasks: Rows, domain: int, best: Least | None
+    attempt: Attempt, host: Host, preemptor: Preemptor, tasks: Rows, domain: int, best: Least | None, unit: Longs
 ) -> Least | None:
-    """The cheapest victims in one domain if they are cheaper than the best so far."""
+    """The cheapest victims in one domain if they are cheaper than the best so far; ``unit``: see ``priced``."""
     snapshot, candidate = attempt.snapshot, host.candidates(preemptor)
     start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
     node = snapshot.tasks.node
     here = np.flatnonzero(candidate & (node >= start) & (node < stop)).tolist()
-    rank = None
-    if attempt.purpose is Purpose.RECLAIM:
-        queue = snapshot.podgroups.queue
-        rank = host.victim_queue_rank(int(queue[attempt.podgroups[0]]))[queue]
-    lost, sets = lost_work(snapshot, attempt.now), dict[tuple[int, ...], Price]()
+    sets = dict[tuple[int, ...], Price]()
     for some in (c for many in range(len(here) + 1) for c in combinations(here, many)):
         gone = with_their_gangs(snapshot, some)
         if tuple(gone.tolist()) in sets or not candidate[gone].all():
             continue
-        sets[tuple(gone.tolist())] = price_of(snapshot, gone, preemptor.request, lost, rank, domain)
+        sets[tuple(gone.tolist())] = _price(attempt, host, gone, domain, unit)
     for gone, price in sorted(sets.items(), key=lambda entry: (entry[1], entry[0])):
         if best is not None and best.price <= price:
             return None
@@ -280,6 +276,20 @@ def _least_in(
         if host.validate_set(preemptor, victims) and stands(attempt, host, tasks, victims, (start, stop)):
             return Least(victims, price)
     return None
+
+
+def priced(attempt: Attempt, victims: Rows, domain: int, tasks: Rows | None = None) -> Price:
+    """The price of victims in units of what some tasks ask for; else of the most that any way asks for."""
+    ways = minima(attempt) if tasks is None else [tasks]
+    asked = [attempt.snapshot.request[way].sum(axis=0) for way in ways]
+    return _price(attempt, host_of(attempt), victims, domain, np.max(asked, axis=0))
+
+
+def _price(attempt: Attempt, host: Host, victims: Rows, domain: int, unit: Longs) -> Price:
+    snapshot, queue, rank = attempt.snapshot, attempt.snapshot.podgroups.queue, None
+    if attempt.purpose is Purpose.RECLAIM:
+        rank = host.victim_queue_rank(int(queue[attempt.podgroups[0]]))[queue]
+    return price_of(snapshot, victims, unit, lost_work(snapshot, attempt.now), rank, domain)
 
 
 def with_their_gangs(snapshot: Snapshot, some: tuple[int, ...]) -> Rows:
