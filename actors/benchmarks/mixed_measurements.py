@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
 from actors.benchmarks.figures import RUNS, WARM_UP, Figure, NotAvailable, attempt_on, digits, generated_fleet
-from actors.fleets.generated import GangSpec
+from actors.configuration.profiles import load_profile
+from actors.fleets.generated import GangSpec, GeneratedFleet
 from actors.fleets.mixed import MIXED
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan
 from pipeline.policy import Purpose
 from pipeline.propose import propose
+from pipeline.records import replace
 
 #: Seconds after which a row with a few runs gets no further run.
 _LIMIT_S = 10.0
 _LEAST_RUNS = 5
+#: What a gang has together.
+_COMBINED = (
+    ("subgroup_shapes",), ("subgroup_shapes", "cards"), ("subgroup_shapes", "affinity"), ("shapes", "cards"),
+    ("subgroups", "cards"), ("subgroups", "affinity"),
+)  # fmt: skip
 
 
 def _mixed(name: str) -> Figure:
@@ -70,4 +77,31 @@ def _in_turn(attempts: Mapping[str, Attempt]) -> Mapping[str, list[float]]:
     return {name: times[WARM_UP:] for name, times in spent.items()}
 
 
-MIXED_MEASUREMENTS: dict[str, Callable[[], Figure]] = {f"{name}_10k": partial(_mixed, name) for name in MIXED}
+def _combined(profile: str) -> Figure:
+    """Decisions of a profile on 1,000 nodes where the gang has several of these things, over the plain decision.
+
+    ``preempt_ratio``, ``reclaim_ratio``: the largest. Under `koordinator` the gang reclaims only if it is plain.
+    """
+    also, least, policy = dict[str, float | str](), RUNS, load_profile(profile)
+    for purpose in (Purpose.PREEMPT, Purpose.RECLAIM)[: 1 if profile == "koordinator" else 2]:
+        fleet = generated_fleet(1_000, GangSpec(), purpose)
+        fleets = {"plain": fleet, **{" ".join(names): _with(fleet, names) for names in _COMBINED}}
+        spent = _in_turn({name: replace(attempt_on(one, purpose), policy=policy) for name, one in fleets.items()})
+        p50 = {name: float(np.median(times)) for name, times in spent.items()}
+        ratios = {f"{purpose.value} {name}": digits(p50[name] / p50["plain"]) for name in p50 if name != "plain"}
+        also |= {f"{purpose.value}_plain_p50_ms": digits(p50["plain"]), **ratios}
+        also[f"{purpose.value}_ratio"] = max(ratios.values())
+        least = min(least, len(spent["plain"]))
+    return Figure(None, None, least, also)
+
+
+def _with(fleet: GeneratedFleet, names: Sequence[str]) -> GeneratedFleet:
+    for name in names:
+        fleet = MIXED[name](fleet, gang=True)
+    return fleet
+
+
+MIXED_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
+    **{f"{name}_10k": partial(_mixed, name) for name in MIXED},
+    **{f"combined_{profile}_1k": partial(_combined, profile) for profile in ("default", "kai", "koordinator")},
+}
