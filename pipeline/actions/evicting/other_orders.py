@@ -226,7 +226,7 @@ class OtherOrders:
         if limit is not None and not self._price(made) < limit:
             return None
         if [*plans] != [*range(self._many)]:
-            self._left += self._many  # these searches are not counted
+            self._left += 2 * self._many  # these searches are not counted
             made = self._plans(self._dealt_out(dict(sorted(plans.items())), _victims(made)))
         if not made:
             return None
@@ -234,19 +234,31 @@ class OtherOrders:
         return _Served(made, price) if limit is None or price < limit else None
 
     def _dealt_out(self, plans: dict[int, Plan], victims: Rows) -> Pass | None:
-        """The state once gangs had their turns, each in its domain among some victims; None if not all get a plan."""
-        after: Pass | None = self._fresh
-        for position, plan in plans.items():
+        """The state once gangs had their turns, each in its domain among some victims; None if not all get a plan.
+
+        Where one takes nodes that another one needs, each is only given the nodes of its plan.
+        """
+        for fixed in (False, True):
+            after: Pass | None = self._fresh
+            for position, plan in plans.items():
+                nodes = distinct(plan.statement.nominated_node) if fixed else None
+                after = after and self._searched(after, position, NONE, plan.domain, victims, nodes)
             if after is not None:
-                after = self._searched(after, position, domain=plan.domain, among=victims)
-        return after
+                return after
+        return None
 
     # -- one search ------------------------------------------------------------------------------------------------
 
     def _searched(
-        self, before: Pass, position: int, barred: int = NONE, domain: int = NONE, among: Rows | None = None
+        self,
+        before: Pass,
+        position: int,
+        barred: int = NONE,
+        domain: int = NONE,
+        among: Rows | None = None,
+        nodes: Rows | None = None,
     ) -> Pass | None:
-        """The state once a gang has its plan, in one domain or in any that is not barred; None if it gets none.
+        """The state once a gang has its plan, in one domain (on some nodes) or any not barred; None if it gets none.
 
         A plan that takes what was promised, or what started, is none: others would have a turn after it.
         """
@@ -255,12 +267,15 @@ class OtherOrders:
         self._left -= 1
         told = [plan.statement for plan in self._plans(before)]  # the state is the same in whatever order they came
         made = frozenset((one.preemptor, one.evictions.tobytes(), one.nominated_node.tobytes()) for one in told)
-        key = made, position, barred, domain, None if among is None else among.tobytes()
+        key = made, position, barred, domain, *(None if rows is None else rows.tobytes() for rows in (among, nodes))
         if key not in self._outcomes:
             attempt = before.attempt(position)
             domains = np.array([domain]) if domain != NONE else _without(before.host_of(attempt), attempt, barred)
             if domains is not None and len(domains) == 0:
                 return None
+            if nodes is not None:
+                rest = np.delete(np.arange(len(attempt.snapshot.nodes)), nodes)
+                attempt = replace(attempt, snapshot=attempt.snapshot.closing(rest))
             fair, among = self._among is not None, self._among if among is None else among
             self._outcomes[key] = before.search(replace(attempt, domains=domains, among=among, equally_fair=fair))
         found = self._outcomes[key]

@@ -77,6 +77,26 @@ def test_the_order_of_arrival_decides_who_is_served_where_there_is_room_for_one(
     assert plans == [(0, 0, 2 * sizes[first][0])]
 
 
+def test_a_small_gang_leaves_the_only_node_of_a_rack_on_which_a_later_one_fits() -> None:
+    """All of the podgroup `one` goes for `large`, and leaves room for `small` as well."""
+    one = running("one", "n0", 4, 5.0)
+    one |= {"tasks": [*one["tasks"], *running("two", "n0", 4, 5.0)["tasks"], *running("three", "n1", 4, 5.0)["tasks"]]}
+    work = [one | {"min_available": 3}, running("stays", "n1", 4, 100.0), running("light", "far", 4, 1.0)]
+    case = open_case({
+        "version": 1, "now": NOW, "policy": {"profile": "default", "actions": ["preempt"]},
+        "nodes": [
+            {"name": name, "allocatable": {GPU: many, "pods": 99}, "labels": {"rack": name[0]}}
+            for name, many in (("far", 4), ("n0", 8), ("n1", 8))
+        ],
+        "topology": {"levels": ["rack"], "labels": {"rack": "rack"}},
+        "queues": [{"name": "q", "deserved": {GPU: 20}}],
+        "podgroups": [*work, waiting("small", 1, 4) | {"created": 1}, waiting("large", 1, 8) | {"created": 2}],
+    })  # fmt: skip
+    done, plans = decided(case)
+    assert sorted(row for plan in done.plans for row in plan.statement.evictions.tolist()) == [0, 1, 2]
+    assert [node for _, node, _ in plans] == [2, 1]
+
+
 def test_policies_that_keep_the_order_of_bundles_serve_one_after_the_other() -> None:
     _, plans = decided(case_of([waiting("small", 2, 1), waiting("large", 4, 2)], dear=8, profile="volcano"))
     assert [node for _, node, _ in plans[:1]] == [0]
