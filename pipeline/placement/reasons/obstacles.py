@@ -88,7 +88,7 @@ def _obstacles(asked: Question) -> Iterator[Obstacle]:
         return
     lacking = list(places(asked))
     yield from lacking
-    if not any(one.cause in NO_PLACES_EVER for one in lacking):  # else nothing helps that goes
+    if asked.may_be_others or not any(one.cause in NO_PLACES_EVER for one in lacking):  # else nothing helps that goes
         yield from staying(asked, {one.plugin for one in (*of_queue, *paced)})
 
 

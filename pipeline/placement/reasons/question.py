@@ -65,6 +65,11 @@ class Question:
         """What the minimum needs."""
         return need_of(self.snapshot, self.attempt.podgroups, surplus=False)
 
+    @property
+    def may_be_others(self) -> bool:
+        """Whether more tasks wait than the minimum needs: then a solver may make it up from others than ``need``."""
+        return int(self.snapshot.counts.pending[list(self.attempt.podgroups)].sum()) > len(self.need.tasks)
+
     @cached_property
     def preemptor(self) -> Preemptor:
         """The podgroups as the plugins were asked about them; task by task the first task stands for all."""

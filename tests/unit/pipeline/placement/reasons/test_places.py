@@ -8,7 +8,7 @@ from actors.cli.simulate import SimulateOptions, simulated
 from actors.cli.simulated_words import in_words
 from pipeline.decision.explanation import Reason
 from pipeline.decision.obstacle import Cause
-from tests.support.stuck import RACKS, cluster, node, runs, task, want
+from tests.support.stuck import RACKS, cluster, full, node, runs, task, want
 
 WIDE = {"cause": Cause.WIDTH.value, "task": "default/want-1", "what": "rack", "wanted": 1.0, "found": 0.0}
 
@@ -43,6 +43,13 @@ def test_tasks_that_fit_two_racks_and_no_single_one_are_told_that_their_level_is
     words = in_words(simulated(document, SimulateOptions(profile="default", explain=True)))
     assert "only 1 of the 2 tasks find places together in one rack" in words
     assert "require a wider level, or lower the minimum" in words
+
+
+def test_running_tasks_are_told_where_another_task_may_make_up_the_minimum() -> None:
+    tasks = [task("want-0", 8, node_selector={"zone": "x"}), task("want-1", 8)]
+    document = cluster(*full(priority=9), want(2, tasks=tasks, min_available=1))
+    causes = [one["cause"] for one in attempts(document, "default")["preempt"]["obstacles"]]
+    assert {Cause.NODES.value, Cause.PRIORITY.value} <= {*causes}
 
 
 def test_taints_that_differ_are_all_named() -> None:
