@@ -78,7 +78,7 @@ class Nodes:
 
 
 @dataclass(frozen=True)
-class Shapes:
+class Shapes(Keeping):
     """What tasks ask for: tasks of one shape are interchangeable when they are placed.
 
     Attributes

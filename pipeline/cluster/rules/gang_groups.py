@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools
+from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import Podgroups
 
 
 class Together(NamedTuple):
@@ -48,8 +49,8 @@ def starting_with(snapshot: Snapshot, podgroups: Iterable[int]) -> set[int]:
 
 def gang_groups(snapshot: Snapshot) -> Together:
     """The gang groups; ask for them with ``Snapshot.once``."""
-    groups, complete = snapshot.podgroups, np.ones(len(snapshot.podgroups), bool)
-    listed = ((groups.gang_group != NONE) & groups.alive).nonzero()[0]
+    groups = snapshot.podgroups
+    listed, complete = groups.once(_listed), np.ones(len(groups), bool)
     if len(listed) == 0:
         return Together({}, complete)
     named = np.flatnonzero((groups.gang != NONE) & groups.alive)
@@ -65,6 +66,11 @@ def gang_groups(snapshot: Snapshot) -> Together:
             ordered[found] = tuple(there)
         gang_group[row] = ordered[found]
     return Together(gang_group, complete)
+
+
+def _listed(groups: Podgroups) -> Rows:
+    """int64[K]: podgroups with a list."""
+    return np.flatnonzero((groups.gang_group != NONE) & groups.alive)
 
 
 def _reached(snapshot: Snapshot, number: int, row_of: dict[int, int]) -> frozenset[int]:

@@ -5,9 +5,20 @@ from itertools import pairwise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows, all_true, any_true, distinct, is_among
+from pipeline.cluster.arrays import (
+    NO_ROWS,
+    NONE,
+    Bools,
+    Floats,
+    Longs,
+    Rows,
+    all_true,
+    any_true,
+    distinct,
+    is_among,
+    sealed,
+)
 from pipeline.cluster.rules.minimum import has_minimum
-from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
 from pipeline.solvers.scenarios.accumulating import Scenario
@@ -19,11 +30,12 @@ _NODES = 8
 
 def share_of(scenario: Scenario) -> Floats:
     """float64[S]: by shape the largest part of the cluster that a task holds."""
-    return scenario.law.host.context.snapshot.once(_shares)
-
-
-def _shares(snapshot: Snapshot) -> Floats:
-    return np.asarray((snapshot.shapes.request / np.maximum(snapshot.capacity, 1)).max(axis=1))
+    snapshot = scenario.law.host.context.snapshot
+    known, asked = snapshot.shapes.answers(share_of), snapshot.capacity.tobytes()
+    if asked not in known:
+        known.clear()  # what the cluster was before it grew or shrank is not asked about again
+        known[asked] = sealed((snapshot.shapes.request / np.maximum(snapshot.capacity, 1)).max(axis=1))
+    return known[asked]
 
 
 def sparing(scenario: Scenario, units: VictimUnits) -> Rows:
