@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows, is_among
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import Price, Work, price_of
+from pipeline.placement.filters import repelled
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, gathered_in
 from pipeline.solvers.gather.leaving.budgets import permitted_by_budgets
 from pipeline.solvers.gather.leaving.out_of_order import permitted, permitted_otherwise
@@ -178,7 +180,7 @@ def _made(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leave
             return None
         leaves, placed = _fewer(search, area, pool, order, *best)
     assert placed is not None
-    victims = _used(search, pool.rows[leaves], placed)
+    victims = np.sort(_used(search, pool.rows[order[leaves[order]]], placed))
     return MadeRoom(victims, placed, _priced(search, victims, area.domain))
 
 
@@ -226,7 +228,42 @@ def _gathered_without(search: GatherSearch, area: GatherArea, rows: Rows) -> Gat
 
 
 def _used(search: GatherSearch, victims: Rows, placed: Gathered) -> Rows:
-    """The victims, without those on nodes where nothing is placed, unless they free quota."""
+    """The victims, given in order of return, without those that neither the gang's places nor its quota ask for.
+
+    Where all tasks are alike, slots decide: each victim on a node of the gang is needed, and each that frees a quota.
+    Else the gang is gathered to be sure, and units were tried whole, so a task may be left that is not in the way.
+    """
+    if search.packings is not None or len(search.need.count) > 1:
+        return victims[~_unneeded(search, victims, placed)]
     if (search.short > 0).any():
         return victims
     return np.asarray(victims[is_among(search.snapshot.tasks.node[victims], placed.node)])
+
+
+def _unneeded(search: GatherSearch, victims: Rows, placed: Gathered) -> Bools:
+    """bool[V]: which victims fit beside the gang, one after the other, while the others free the quota that it lacks.
+
+    What holds a card on a node of the gang is not asked.
+    """
+    snapshot, lacks = search.snapshot, search.short > 0
+    here, held = snapshot.tasks.node[victims].astype(np.int64), snapshot.request_of(victims)
+    nodes, at = np.unique(here, return_inverse=True)
+    left, mine = snapshot.room.future[nodes], is_among(placed.node, nodes)
+    np.add.at(left, at, held)
+    np.subtract.at(left, np.searchsorted(nodes, placed.node[mine]), snapshot.request_of(placed.tasks[mine]))
+    frees = held * search.frees[snapshot.queue_of(victims)][:, None]
+    freed, stays = frees.sum(axis=0), np.zeros(len(victims), bool)
+    cards = (snapshot.shapes.on_card[snapshot.tasks.shape[victims]] > 0) & is_among(here, placed.node)
+    fits = ((held <= left[at]) | (held == 0)).all(axis=1)
+    for one in np.flatnonzero(fits & ~cards & _beside_anti_affinity(snapshot, victims, placed)).tolist():
+        left_then, freed_then = left[at[one]] - held[one], freed - frees[one]
+        if ((left_then >= 0) | (held[one] == 0)).all() and (freed_then >= search.short)[lacks].all():
+            left[at[one]], freed, stays[one] = left_then, freed_then, True
+    return stays
+
+
+def _beside_anti_affinity(snapshot: Snapshot, victims: Rows, placed: Gathered) -> Bools:
+    """bool[V]: which victims anti-affinity lets stay beside the gang, each where it runs."""
+    both = np.concatenate([victims, placed.tasks])
+    nodes = np.concatenate([snapshot.tasks.node[victims].astype(np.int64), placed.node])
+    return ~repelled(snapshot, both, nodes, both)[: len(victims)]
