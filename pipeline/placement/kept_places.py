@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
-from pipeline.cluster.counted.counting import free
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.kernels import inlined, kernel, linked, writing
 from pipeline.placement.layout.regions_of_parts import may_hold_all, offer
-from pipeline.placement.layout.room_left import RoomLeft, count_slots, go_on_cards, place
-from pipeline.placement.layout.settled_groups import OWN, AskedPlaces, GroupTree, settled_with_regions
+from pipeline.placement.layout.room_left import RoomLeft, count_slots, go_on_cards, place, share
+from pipeline.placement.layout.settled_groups import AskedPlaces, settled
 
 #: Places were found; none were, though there may be some; there are none.
 FOUND, MISSED, THERE_ARE_NONE = range(3)
@@ -267,41 +266,11 @@ def _room_left(asked: AskedPlaces, room: Longs, usable: Bools, biggest: Rows) ->
 @linked
 def _laid_out(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
     """Lay out all tasks; without success nothing changes."""
-    size = _shares(asked.room.request, room[:, : asked.room.request.shape[1]].copy())
+    size = share(asked.room.request, room[:, : asked.room.request.shape[1]].copy())
     there = _room_left(asked, room, asked.usable, np.argsort(-size, kind="mergesort"))
-    taken, region = settled_with_regions(_in_order(asked.tree, size), there, asked.trials)
+    taken, region = settled(asked.tree, there, asked.trials)
     if len(taken) == 0:
         return False
     kept.found[0] = 1
     kept.taken[:], kept.region[:], kept.used[:] = taken, region, room[:, : there.left.shape[1]] - there.left
     return True
-
-
-@linked
-def _shares(request: Longs, left: Longs) -> Floats:
-    """The same as ``room_left.share``."""
-    there, result = free(left), np.zeros(len(request))
-    for kind in range(len(request)):
-        for r in range(request.shape[1]):
-            result[kind] = max(result[kind], request[kind, r] / max(there[r], 1))
-    return result
-
-
-@linked
-def _in_order(tree: GroupTree, size: Floats) -> GroupTree:
-    """The tree; of siblings, the one that asks for the largest part of the room comes first.
-
-    ``size`` float64[M]: the share of the room that a task of each kind takes.
-    """
-    todo, asked = tree.todo.copy(), np.zeros(len(tree.own))
-    for group in range(len(asked)):
-        for kind in range(len(size)):
-            asked[group] += tree.total[group, kind] * size[kind]
-    for group in range(len(asked)):
-        for begin in range(tree.begin[group] + 1, tree.begin[group + 1]):
-            one, at = todo[begin], begin
-            while one != OWN and at > tree.begin[group] and asked[todo[at - 1]] < asked[one]:
-                todo[at] = todo[at - 1]
-                at -= 1
-            todo[at] = one
-    return GroupTree(tree.own, tree.total, todo, tree.begin, tree.region, tree.edge, tree.depth)

@@ -8,7 +8,6 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.constraints import allowed
 from pipeline.placement.layout import topology_packing
 from pipeline.placement.layout.regions_of_parts import asked_of_regions
-from pipeline.placement.layout.room_left import share
 from pipeline.placement.need import need_of
 from tests.support.grouped_gangs import APART, crowded, gangs
 from tests.support.placing import NOWHERE, RACK, Work, placed
@@ -20,15 +19,14 @@ from tests.support.twins import uncompiled
 def test_they_go_where_trying_it_out_in_python_puts_them(snapshot):
     need, nodes = need_of(snapshot, (0,)), len(snapshot.nodes)
     packing = topology_packing.Packings(need, allowed(snapshot, need.shapes), snapshot).on(0, nodes)
-    of_room = share(packing._asked_of_room.request, snapshot.room.future)
-    room, outline = packing._room(snapshot.room.future, NOWHERE, of_room), packing._outline
+    room, outline = packing._room(snapshot.room.future, NOWHERE), packing._outline
     assert outline is not None
-    tree = outline.tree(of_room)
+    tree = outline.tree
     oracle = tried_out(snapshot.topology, 0, outline.groups, tree.own, room)
     trials = topology_packing.TRIALS_A_PART * len(outline.groups)
     with uncompiled():
-        again = topology_packing.settled(tree, packing._room(snapshot.room.future, NOWHERE, of_room), trials)
-    found = topology_packing.settled(tree, room, trials)
+        again, _ = topology_packing.settled(tree, packing._room(snapshot.room.future, NOWHERE), trials)
+    found, _ = topology_packing.settled(tree, room, trials)
     assert found.tolist() == again.tolist() == ([] if oracle is None else oracle.tolist())
 
 

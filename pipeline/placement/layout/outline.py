@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
+from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.cluster.topology import Topology
 from pipeline.keeping import begun_like, cached_property
 from pipeline.placement.layout.parts import Group
@@ -90,7 +90,7 @@ class Outline:
 
     def in_slice(self, within: Slice) -> "Outline":
         """The same groups in another slice, in which these ask for the same."""
-        return begun_like(replace(self, within=within), self, "classes", "_amounts", "_has_own", "_begin", "_counted")
+        return begun_like(replace(self, within=within), self, "classes", "_has_own", "_begin", "_counted")
 
     @cached_property
     def classes(self) -> list[tuple[Rows, int, int]]:
@@ -105,27 +105,15 @@ class Outline:
             nodes[at] = each.repeat(taken[g, k])
         return nodes
 
-    def tree(self, of_room: Floats) -> GroupTree:
-        """The groups; of siblings, the one that asks for the largest part of the room comes first.
-
-        ``of_room``: the ``share`` of each kind.
-        """
-        counted = self._counted
-        different, which = self._amounts
-        of_each = [-float(each @ of_room) for each in different]
-        size = [of_each[one] for one in which]
-        one_list = list[int]()
-        for inner, alone in zip(counted.inside, self._has_own, strict=True):
-            one_list += sorted(inner, key=lambda g: (size[g], g))
-            one_list += [OWN] if alone else []
-        todo = np.array(one_list, np.int64)
-        return GroupTree(counted.own, counted.total, todo, self._begin, *self._regions, counted.depth)
-
     @cached_property
-    def _amounts(self) -> tuple[Floats, list[int]]:
-        """The different ``total`` of groups, and which of them is that of each group."""
-        different, which = np.unique(self._counted.total, axis=0, return_inverse=True)
-        return different.astype(np.float64), which.reshape(-1).tolist()
+    def tree(self) -> GroupTree:
+        """The groups."""
+        counted, todo = self._counted, list[int]()
+        for inner, alone in zip(counted.inside, self._has_own, strict=True):
+            todo += [*sorted(inner), OWN] if alone else sorted(inner)
+        return GroupTree(
+            counted.own, counted.total, np.array(todo, np.int64), self._begin, *self._regions, counted.depth
+        )
 
     @cached_property
     def _has_own(self) -> list[bool]:

@@ -12,7 +12,7 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.cluster.cards import best_card
 from pipeline.cluster.counted.counting import free
 from pipeline.cluster.rules.anti_affinity import Exclusions
-from pipeline.kernels import linked, writing
+from pipeline.kernels import kernel, linked, writing
 from pipeline.placement.layout.packing import card_slots, placed_classes, slots_at
 
 #: More slots than any node has.
@@ -93,27 +93,25 @@ def asked_of_room(request: Longs, on_card: Longs, nodes: int, among: Exclusions 
     )  # fmt: skip
 
 
-def room_left(asked: AskedOfRoom, usable: Bools, left: Longs, cards: Longs, size: Floats) -> RoomLeft:
+def room_left(asked: AskedOfRoom, usable: Bools, left: Longs, cards: Longs) -> RoomLeft:
     """The room before any task is placed; its slots are counted by ``count_slots``.
 
     Parameters
     ----------
     usable, left, cards
         See ``RoomLeft``; a slice without cards has none (D = 0).
-    size
-        The ``share`` of each kind.
     """
-    kinds, nodes = usable.shape
+    (kinds, nodes), left = usable.shape, np.array(left, np.int64, order="C")
     request, on_card, carded, conflict, domains = asked
     return RoomLeft(
         request=request,
         on_card=on_card,
-        biggest=np.argsort(-size, kind="stable"),
+        biggest=np.argsort(-share(request, left), kind="stable"),
         carded=carded,
         conflict=conflict,
         domains=domains,
         cards=np.array(cards, np.int64, order="C"),
-        left=np.array(left, np.int64, order="C"),
+        left=left,
         usable=np.array(usable, np.bool_, order="C"),
         cards_left=np.array(cards, np.int64, order="C"),
         held=np.zeros((nodes, kinds), np.int64),
@@ -121,9 +119,14 @@ def room_left(asked: AskedOfRoom, usable: Bools, left: Longs, cards: Longs, size
     )
 
 
+@kernel
 def share(request: Longs, left: Longs) -> Floats:
     """float64[M]: the largest share of the room that one task of each kind takes."""
-    return np.asarray((request / np.maximum(free(left), 1)).max(axis=1, initial=0.0))
+    there, result = free(left), np.zeros(len(request))
+    for kind in range(len(request)):
+        for r in range(request.shape[1]):
+            result[kind] = max(result[kind], request[kind, r] / max(there[r], 1))
+    return result
 
 
 @linked

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import linked, writing
 from pipeline.placement.layout.region_slots import to_front
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions
-from pipeline.placement.layout.room_left import AskedOfRoom, RoomLeft, count_slots, place
+from pipeline.placement.layout.room_left import AskedOfRoom, RoomLeft, count_slots, place, share
 
 #: In a list of what to place inside a group: its tasks that are in no inner group.
 OWN = -1
@@ -26,7 +26,7 @@ class GroupTree(NamedTuple):
     own, total: int64[G, M]
         Tasks of each kind that are in no inner group, and all of them.
     todo: int64[T]
-        What is to be placed inside each group, in order: inner groups, then OWN.
+        What is to be placed inside each group: inner groups as they come, then OWN.
     begin: int64[G + 1]
         Where the ``todo`` of each group begins.
     region: int64[P, 2]
@@ -66,7 +66,7 @@ class AskedPlaces(NamedTuple):
     regions
         What its parts ask of regions.
     tree
-        Its groups; siblings are in no order yet.
+        Its groups.
     room
         Its tasks by shape.
     trials
@@ -120,8 +120,10 @@ class _GroupWalk(NamedTuple):
 
 
 @writing("room")
-def settled(tree: GroupTree, room: RoomLeft, trials: int) -> Longs:
+def settled(tree: GroupTree, room: RoomLeft, trials: int) -> tuple[Longs, Longs]:
     """How many tasks of each kind of each group go to each node, int64[G, M, n]; no rows if no way was found.
+
+    Also the region of each group, int64[G, 2]: its first node, and the one after its last.
 
     Parameters
     ----------
@@ -130,12 +132,7 @@ def settled(tree: GroupTree, room: RoomLeft, trials: int) -> Longs:
     trials
         How many regions may be tried for all groups together.
     """
-    return settled_with_regions(tree, room, trials)[0]
-
-
-@linked
-def settled_with_regions(tree: GroupTree, room: RoomLeft, trials: int) -> tuple[Longs, Longs]:
-    """The same, and the region of each group, int64[G, 2]: its first node, and the one after its last."""
+    tree = _in_order(tree, share(room.request, room.left))
     count_slots(room)
     walk, depth = _begun(tree, room), 0
     taken = np.zeros((len(tree.own), len(room.request), len(room.left)), np.int64)
@@ -174,6 +171,26 @@ def settled_with_regions(tree: GroupTree, room: RoomLeft, trials: int) -> tuple[
         walk.moved[depth, inner] = True
         to_front(walk.order[depth], at)
         walk.at[depth], walk.many[depth] = 0, NONE
+
+
+@linked
+def _in_order(tree: GroupTree, size: Floats) -> GroupTree:
+    """The tree; of siblings, the one that asks for the largest part of the room comes first.
+
+    ``size`` float64[M]: the share of the room that a task of each kind takes.
+    """
+    todo, asked = tree.todo.copy(), np.zeros(len(tree.own))
+    for group in range(len(asked)):
+        for kind in range(len(size)):
+            asked[group] += tree.total[group, kind] * size[kind]
+    for group in range(len(asked)):
+        for begin in range(tree.begin[group] + 1, tree.begin[group + 1]):
+            one, at = todo[begin], begin
+            while one != OWN and at > tree.begin[group] and asked[todo[at - 1]] < asked[one]:
+                todo[at] = todo[at - 1]
+                at -= 1
+            todo[at] = one
+    return GroupTree(tree.own, tree.total, todo, tree.begin, tree.region, tree.edge, tree.depth)
 
 
 @linked

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Ids, Longs, Rows, sealed
+from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Longs, Rows, sealed
 from pipeline.cluster.cards import freed_on_cards
 from pipeline.cluster.rules.anti_affinity import Denials, Exclusions, concerns, denials, exclusions
 from pipeline.cluster.snapshot import Snapshot
@@ -25,7 +25,7 @@ from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each
 from pipeline.placement.layout.parts_in_regions import nodes_in_regions
 from pipeline.placement.layout.region_slots import TRIALS_A_PART
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED, AskedOfRegions, may_find_regions
-from pipeline.placement.layout.room_left import AskedOfRoom, RoomLeft, asked_of_room, room_left, share
+from pipeline.placement.layout.room_left import AskedOfRoom, RoomLeft, asked_of_room, room_left
 from pipeline.placement.layout.settled_groups import AskedPlaces, settled
 from pipeline.placement.need import Need
 from pipeline.records import replace
@@ -241,9 +241,8 @@ class Packing:
             found = nodes_in_regions(need, outline.groups, group, self.allowed, room, start, topology)
             if found is not None or not few_enough(need.minimum, stop - start):
                 return found.copy if found is not None else None
-        of_room = share(self._asked_of_room.request, room)
-        there = self._room(room, leaving, of_room)
-        taken = settled(outline.tree(of_room), there, TRIALS_A_PART * len(outline.groups))
+        there = self._room(room, leaving)
+        taken, _ = settled(outline.tree, there, TRIALS_A_PART * len(outline.groups))
         if len(taken):
             return partial(outline.nodes, taken)
         found = one_by_one(self.snapshot.topology, start, outline.groups, outline.group, outline.kind, there)
@@ -264,8 +263,8 @@ class Packing:
         outline, regions = self._outline, self.of.asked or NOT_ASKED
         if outline is None or (outline.alike and len(outline.groups) > 1):
             return None
-        tree, trials = outline.tree(np.zeros(outline.kinds)), TRIALS_A_PART * len(outline.groups)
-        return AskedPlaces(self.start, self.allowed, regions, tree, self._asked_of_room, trials)
+        trials = TRIALS_A_PART * len(outline.groups)
+        return AskedPlaces(self.start, self.allowed, regions, outline.tree, self._asked_of_room, trials)
 
     def _outline_after(self, leaving: Rows) -> Outline | None:
         """The groups and their tasks; None if a part has tasks outside the slice."""
@@ -293,7 +292,7 @@ class Packing:
         """bool[M, n]: nodes that each kind may use."""
         return self.allowed[self.of.kinds.shape]
 
-    def _room(self, room: Longs, leaving: Rows, of_room: Floats) -> RoomLeft:
+    def _room(self, room: Longs, leaving: Rows) -> RoomLeft:
         """The room for each kind of task, cards and what is repelled included."""
         snapshot, usable, free = self.snapshot, self._allowed_to_kinds, np.zeros((len(room), 0), np.int64)
         if self.of.repels:
@@ -301,4 +300,4 @@ class Packing:
         if len(self._asked_of_room.carded):
             free = snapshot.card_room.future[self.start : self.stop].copy()
             freed_on_cards(snapshot.tasks, snapshot.shapes, leaving, self.start, free)
-        return room_left(self._asked_of_room, usable, room, free, of_room)
+        return room_left(self._asked_of_room, usable, room, free)
