@@ -255,14 +255,14 @@ def _unneeded(search: GatherSearch, victims: Rows, placed: Gathered) -> Bools:
     freed, stays = frees.sum(axis=0), np.zeros(len(victims), bool)
     cards = (snapshot.shapes.on_card[snapshot.tasks.shape[victims]] > 0) & is_among(here, placed.node)
     fits = ((held <= left[at]) | (held == 0)).all(axis=1)
-    for one in np.flatnonzero(fits & ~cards & _beside_anti_affinity(snapshot, victims, placed)).tolist():
+    for one in np.flatnonzero(fits & ~cards & _tolerated(snapshot, victims, placed)).tolist():
         left_then, freed_then = left[at[one]] - held[one], freed - frees[one]
         if ((left_then >= 0) | (held[one] == 0)).all() and (freed_then >= search.short)[lacks].all():
             left[at[one]], freed, stays[one] = left_then, freed_then, True
     return stays
 
 
-def _beside_anti_affinity(snapshot: Snapshot, victims: Rows, placed: Gathered) -> Bools:
+def _tolerated(snapshot: Snapshot, victims: Rows, placed: Gathered) -> Bools:
     """bool[V]: which victims anti-affinity lets stay beside the gang, each where it runs."""
     both = np.concatenate([victims, placed.tasks])
     nodes = np.concatenate([snapshot.tasks.node[victims].astype(np.int64), placed.node])

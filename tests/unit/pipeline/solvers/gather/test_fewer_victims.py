@@ -23,20 +23,11 @@ def test_a_candidate_stays_although_the_one_before_it_has_to_go() -> None:
 
 @pytest.mark.parametrize("sizes", [(3, 1), (1, 3)])
 def test_of_a_gang_that_breaks_a_task_stays_that_is_not_in_the_way(sizes: tuple[int, int]) -> None:
-    """The gang asks for four cores and three, and four are free: units were tried whole, so the task of one went too."""
-    pair = [runs(f"pair-{at}", cores)["tasks"][0] for at, cores in enumerate(sizes)]
-    asks = [{"name": f"gang-{cores}", "request": {"cpu": cores}} for cores in (4, 3)]
-    found = simulate(
-        {
-            "version": 1, "now": 1e6, "policy": {"profile": "koordinator"}, "queues": [{"name": "q"}],
-            "nodes": [{"name": "n", "allocatable": {"cpu": 8, "pods": 110}}],
-            "podgroups": [
-                {"name": "pair", "queue": "q", "min_available": 2, "tasks": pair},
-                {"name": "gang", "queue": "q", "priority": 1, "min_available": 2, "tasks": asks},
-            ],
-        }
-    )  # fmt: skip
-    assert [one["task"] for one in found["cycles"][0]["evictions"]] == [f"default/pair-{sizes.index(3)}"]
+    """The gang asks for four cores and three, and four are free; units were tried whole, so the small task went too."""
+    pair = podgroup("pair", [{"cpu": cores} for cores in sizes], "n", min_available=2)
+    gang = podgroup("gang", [{"cpu": 4}, {"cpu": 3}], priority=1, min_available=2)
+    (cycle,) = played(world({"n": {"cpu": 8}}, {"q": {}}, [pair, gang], profile="koordinator"))
+    assert named(cycle["evictions"]) == [f"pair-{sizes.index(3)}"]
 
 
 @pytest.mark.parametrize("sizes", [[4, 4, 2, 2], [4, 3, 3]])
