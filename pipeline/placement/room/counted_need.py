@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Ids, Longs, Rows, frozen, sealed
+from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions
@@ -95,6 +96,21 @@ class CountedNeed:
     def asked(self) -> AskedOfRegions | None:
         """What parts of the need ask of regions; None if none of them requires a level."""
         return asked_of_regions(self.need, self.columns.request[:, : self.columns.without_cards], self.snapshot)
+
+    def wide(self, room: Longs, start: int, leaving: Rows) -> Longs:
+        """int64[n, R']: the columns but for cards of the nodes from ``start`` on once ``leaving`` (int64[V]) have gone.
+
+        ``room`` int64[n, R]: the resources of these nodes.
+        """
+        columns, many = self.columns, room.shape[1]
+        if columns.without_cards == many:
+            return room
+        more = np.array(columns.future[start : start + len(room), many : columns.without_cards], order="C")
+        at = self.snapshot.tasks.node[leaving].astype(np.int64) - start
+        inside = (at >= 0) & (at < len(room))
+        held = np.ascontiguousarray(columns.held[:, many:])
+        add_requests(more, at[inside], self.form[leaving[inside]], held, 1)
+        return np.concatenate([room, more], axis=1)
 
     @cached_property
     def packings(self) -> Packings:

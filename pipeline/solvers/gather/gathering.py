@@ -9,9 +9,8 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.rules.anti_affinity import concerned
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.packing import node_slots
-from pipeline.placement.layout.regions_of_parts import asked_of_regions
-from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import Need, all_of
+from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.records import replace
 from pipeline.solvers.gather.amounts import divided, in_steps
 from pipeline.solvers.gather.choice import best_first, within
@@ -80,20 +79,20 @@ def in_rank_order(snapshot: Snapshot, rows: Rows) -> Rows:
 def gathered(site: GatherSite, rows: Rows, outer: Rows) -> Gathered | None:
     """Gather the tasks ``rows`` of the need in one of the domains ``outer`` (of one height); None if it cannot be."""
     kinds = kinds_of(site.snapshot, in_rank_order(site.snapshot, rows), site.allowed, site.need.shapes)
-    packings = packings_of(site.snapshot, site.need, site.allowed, rows)
-    return gathered_in(site, rows, kinds, within(site.tree, outer), packings)
+    counted = counted_of(site.snapshot, site.need, site.allowed, rows, site.leaving)
+    return gathered_in(site, rows, kinds, within(site.tree, outer), counted)
 
 
-def gathered_in(site: GatherSite, rows: Rows, kinds: Kinds, may: Bools, packings: Packings | None) -> Gathered | None:
+def gathered_in(site: GatherSite, rows: Rows, kinds: Kinds, may: Bools, counted: CountedNeed | None) -> Gathered | None:
     """Gather the tasks ``rows`` in one of the vertices that may take them (bool[V]); ``kinds`` are in rank order.
 
-    Where slots do not decide, tasks are packed in the vertex (see ``Packings``), not dealt out in rank order.
+    Where slots do not decide, tasks are packed in the vertex (see ``CountedNeed``), not dealt out in rank order.
     """
     tree, steps, share = site.tree, site.steps, np.array([], np.int64)
     offers = offers_of(tree, kinds, site.room, site.existing, steps)
     for vertex in best_first(tree, offers, may).tolist():
-        if packings is not None:
-            order, node = rows, _packed(site, packings, *tree.slice(vertex))
+        if counted is not None:
+            order, node = rows, _packed(site, counted, *tree.slice(vertex))
         else:
             if steps is not None:
                 share = divided(tree, steps, offers.slots, offers.existing, vertex, len(rows))
@@ -123,12 +122,14 @@ def most(site: GatherSite, rows: Rows, outer: Rows) -> int:
     return min(int(slots.max(initial=0)), len(rows))
 
 
-def packings_of(snapshot: Snapshot, need: Need, allowed: Bools, rows: Rows) -> Packings | None:
-    """Places for ``rows``, which lead the tasks of the need; None if slots decide where they fit."""
+def counted_of(snapshot: Snapshot, need: Need, allowed: Bools, rows: Rows, may_leave: Rows) -> CountedNeed | None:
+    """The need of ``rows``, which lead the tasks of the need; None if slots decide where they fit.
+
+    ``may_leave`` int64[K]: the tasks that may be victims.
+    """
     if not _is_entangled(snapshot, need, rows):
         return None
-    need = all_of(first_of(need, len(rows)))
-    return Packings(need, allowed, snapshot, asked=asked_of_regions(need, need.request, snapshot))
+    return CountedNeed(snapshot, all_of(first_of(need, len(rows))), allowed, may_leave)
 
 
 def first_of(need: Need, many: int) -> Need:
@@ -157,8 +158,9 @@ def of_some(need: Need, some: Bools) -> Need:
     return need if some.all() else replace(need, tasks=need.tasks[some], shape=need.shape[some], part=need.part[some])
 
 
-def _packed(site: GatherSite, packings: Packings, start: int, stop: int) -> Rows:
+def _packed(site: GatherSite, counted: CountedNeed, start: int, stop: int) -> Rows:
     """int64[K]: a node of the site for each of the tasks; none if they do not fit."""
     first = site.first
-    found = packings.on(first + start, first + stop).places(site.room[start:stop], site.leaving)
+    room = counted.wide(site.room[start:stop], first + start, site.leaving)
+    found = counted.packings.on(first + start, first + stop).places(room, site.leaving)
     return NO_ROWS if found is None else found - first

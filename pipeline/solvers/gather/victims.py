@@ -60,12 +60,12 @@ def may_gather(search: GatherSearch, area: GatherArea, limit: int) -> bool:
 
     If slots decide, it does: these have been counted.
     """
-    return search.packings is None or _may_gather(search, area, _leavers(search, area, limit))
+    return search.counted is None or _may_gather(search, area, _leavers(search, area, limit))
 
 
 def _may_gather(search: GatherSearch, area: GatherArea, rows: Rows) -> bool:
     """The same if all of some candidates leave: fewer leave no more room."""
-    return search.packings is None or _gathered(search, area, rows) is not None
+    return search.counted is None or _gathered(search, area, rows) is not None
 
 
 def cheapest_in(search: GatherSearch, area: GatherArea, highest: int, best: Harm | None) -> MadeRoom | Price | None:
@@ -224,7 +224,7 @@ def _gathered_without(search: GatherSearch, area: GatherArea, rows: Rows) -> Gat
     steps = search.steps.on(area.start, area.stop) if search.steps is not None else None
     site = GatherSite(snapshot, need, room, allowed, search.existing[here], rows, area.tree, area.start, steps)
     anywhere = np.ones(len(area.tree.parent), bool)
-    return gathered_in(site, need.tasks[: need.minimum], area.kinds, anywhere, search.packings)
+    return gathered_in(site, need.tasks[: need.minimum], area.kinds, anywhere, search.counted)
 
 
 def _used(search: GatherSearch, victims: Rows, placed: Gathered) -> Rows:

@@ -8,11 +8,11 @@ from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.placement.layout.packing import node_slots
-from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import Need
+from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
-from pipeline.solvers.gather.gathering import Gathered, in_rank_order, packings_of
+from pipeline.solvers.gather.gathering import Gathered, counted_of, in_rank_order
 from pipeline.solvers.gather.leaving.pool import Pool
 from pipeline.solvers.gather.leaving.reprieve import Brought, LeavingCandidates, Wanted, brought, reprieved, suffices
 from pipeline.solvers.gather.multiples import Steps
@@ -100,9 +100,10 @@ class GatherSearch:
         return offers_of(tree, self.kinds, free, self.existing, None).enough[: tree.domains]
 
     @cached_property
-    def packings(self) -> Packings | None:
-        """Places for its tasks in slices of nodes; None if slots decide where they fit."""
-        return packings_of(self.snapshot, self.need, self.allowed, self.need.tasks[: self.need.minimum])
+    def counted(self) -> CountedNeed | None:
+        """The need of its minimum; None if slots decide where that fits."""
+        rows, may_leave = self.need.tasks[: self.need.minimum], np.flatnonzero(self.candidate)
+        return counted_of(self.snapshot, self.need, self.allowed, rows, may_leave)
 
 
 @dataclass(frozen=True)

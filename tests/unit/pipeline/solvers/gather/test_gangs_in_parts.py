@@ -18,7 +18,7 @@ from pipeline.placement.need import need_of
 from pipeline.policy import Purpose
 from pipeline.propose import propose
 from pipeline.solvers.gather import gathering
-from pipeline.solvers.gather.gathering import packings_of
+from pipeline.solvers.gather.gathering import counted_of
 from tests.support.gathering import cluster_file, running
 
 #: Two spines of two blocks of two nodes with four cores each.
@@ -98,15 +98,16 @@ def test_places_are_those_of_a_packing_that_knows_nothing_yet(kinds: str) -> Non
         fleet = MIXED[kind](fleet, gang=True)
     snapshot, need = fleet.snapshot, need_of(fleet.snapshot, (fleet.gang,), surplus=False)
     allowed, placed = np.ones((len(need.shapes), len(snapshot.nodes)), bool), np.flatnonzero(snapshot.tasks.node >= 0)
-    packings, outcomes = packings_of(snapshot, need, allowed, need.tasks), set()
-    assert packings is not None
+    counted, outcomes = counted_of(snapshot, need, allowed, need.tasks, placed), set()
+    assert counted is not None
     for leaving in (NO_ROWS, placed[::2], placed):
         room = snapshot.room.future.copy()
         snapshot.add_requests(leaving, room, snapshot.tasks.node[leaving])
         for domain in range(len(snapshot.topology)):
             start, stop = snapshot.topology.slice_of(domain)
             once = Packings(need, allowed, snapshot).on(start, stop).places(room[start:stop], leaving)
-            kept = packings.on(start, stop).places(room[start:stop], leaving)
+            wide = counted.wide(room[start:stop], start, leaving)
+            kept = counted.packings.on(start, stop).places(wide, leaving)
             outcomes.add(once is None)
             assert (once is None) == (kept is None)
             assert once is None or kept is None or once.tolist() == kept.tolist()
