@@ -233,7 +233,7 @@ def _used(search: GatherSearch, victims: Rows, placed: Gathered) -> Rows:
     Where all tasks are alike, slots decide: each victim on a node of the gang is needed, and each that frees a quota.
     Else the gang is gathered to be sure, and units were tried whole, so a task may be left that is not in the way.
     """
-    if search.packings is not None or len(search.need.count) > 1:
+    if search.counted is not None or len(search.need.count) > 1:
         return victims[~_unneeded(search, victims, placed)]
     if (search.short > 0).any():
         return victims
