@@ -1,9 +1,10 @@
 """A few gangs that each need a domain: they are served in other orders, and the cheapest outcome in sum counts.
 
 One after the other, each takes the domain that is cheapest for it. A small gang may take the one domain that would be
-cheap for a large one, and none breaks what would make room for several. So they are tried in other orders, and with
-domains barred to some; then one after the other is planned anew beside the others (ruin and recreate, as in Schrimpf
-et al., "Record Breaking Optimization Results Using the Ruin and Recreate Principle"). In reclaim a queue that loses to
+cheap for a large one, and none breaks what would make room for several. So they are tried in other orders; then one
+after the other is planned anew beside the others (ruin and recreate, as in Schrimpf et al., "Record Breaking
+Optimization Results Using the Ruin and Recreate Principle"); then each comes first in each of its other domains. In
+reclaim a queue that loses to
 one of them is less fair to take from for the next, so all of them take from the fairest queues that suffice for all, as
 things stand before the first. What comes of that is dealt out
 in the policy's order: each gang in its turn, in its domain, among the victims that were found. So every plan holds as
@@ -21,24 +22,22 @@ from pipeline.actions.evicting.one_kind import rigid_apart
 from pipeline.actions.evicting.one_pass import Pass
 from pipeline.actions.searching import Outcome
 from pipeline.cluster.arrays import NONE, Longs, Rows, distinct
-from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import Price
 from pipeline.placement.domains import domains_of
 from pipeline.placement.kinds import kind_of
-from pipeline.plugins.host import Host
 from pipeline.records import replace
 
-#: How many searches there are for each gang at most while orders are tried, and while gangs are planned anew; and for
-#: how many gangs at most.
-_ORDERS, _ANEW, _GANGS = 6, 4, 5
+#: How many searches there are for each gang at most while orders are tried, while gangs are planned anew, and
+#: while they come first elsewhere; and for how many gangs at most.
+_ORDERS, _ANEW, _ELSEWHERE, _GANGS = 6, 4, 8, 5
 
 
 class _Turn(NamedTuple):
-    """The turn of a gang, by its position among them; a domain that is barred to it, or NONE."""
+    """The turn of a gang, by its position among them; the only domain that it may have, or NONE for any."""
 
     position: int
-    barred: int = NONE
+    domain: int = NONE
 
 
 _Order: TypeAlias = tuple[_Turn, ...]
@@ -114,6 +113,8 @@ class OtherOrders:
         best = self._over_orders(best)
         self._left = _ANEW * min(self._many, _GANGS)
         best = self._anew(best)
+        self._left = _ELSEWHERE * min(self._many, _GANGS)
+        best = self._elsewhere(best)
         return best.plans if best is before else self._told(best.plans)
 
     def _told(self, plans: Sequence[Plan]) -> list[Plan]:
@@ -157,7 +158,7 @@ class OtherOrders:
         order, best = self._cheapest_of((self._largest_first, self._policy[::-1]), self._policy, best)
         while True:
             before = order
-            order, best = self._cheapest_of([*self._near(order, best.plans)], order, best)
+            order, best = self._cheapest_of(self._near(order), order, best)
             if order is before:
                 return best
 
@@ -171,16 +172,14 @@ class OtherOrders:
                     order, best = one, found
         return order, best
 
-    def _near(self, order: _Order, plans: Sequence[Plan]) -> Iterator[_Order]:
-        """One gang comes first or last, or its domain is barred to it."""
+    def _near(self, order: _Order) -> Iterator[_Order]:
+        """One gang comes first or last."""
         for at, turn in enumerate(order):
             rest = (*order[:at], *order[at + 1 :])
             yield from ((turn, *rest), (*rest, turn))
-        for at, turn in enumerate(order):
-            yield (*order[:at], turn._replace(barred=plans[turn.position].domain), *order[at + 1 :])
 
     def _alike(self, order: _Order) -> tuple[object, ...]:
-        return tuple((self._kinds[turn.position], turn.barred) for turn in order)
+        return tuple((self._kinds[turn.position], turn.domain) for turn in order)
 
     def _in_order(self, order: _Order, limit: Price | None) -> _Served | None:
         """What the gangs get in an order; None if not all get a plan, or it costs no less than the limit."""
@@ -195,7 +194,7 @@ class OtherOrders:
         """The state once some gangs have had their turns in an order; None if not all get a plan."""
         if order not in self._after:
             before, turn = self._known(order[:-1]), order[-1]
-            self._after[order] = None if before is None else self._searched(before, turn.position, turn.barred)
+            self._after[order] = None if before is None else self._searched(before, turn.position, turn.domain)
         return self._after[order]
 
     # -- planned anew ----------------------------------------------------------------------------------------------
@@ -217,6 +216,29 @@ class OtherOrders:
         if after is None:
             return None
         return self._dealt(dict(zip([*others, position], self._plans(after), strict=True)), best.price)
+
+    # -- elsewhere -------------------------------------------------------------------------------------------------
+
+    def _elsewhere(self, best: _Served) -> _Served:
+        """The best once gangs came first in other domains, until that makes none cheaper."""
+        while self._left:
+            before = best
+            _, best = self._cheapest_of(self._first_elsewhere(best.plans), self._policy, best)
+            if best is before:
+                break
+            best = self._anew(best)
+        return best
+
+    def _first_elsewhere(self, plans: Sequence[Plan]) -> Iterator[_Order]:
+        """Each gang comes first in one of its other domains, then each in the next one; the others after it."""
+        turns = list[tuple[int, _Turn]]()
+        for position, plan in enumerate(plans):
+            attempt = self._fresh.attempt(position)
+            domains = domains_of(self._fresh.host_of(attempt), attempt.podgroups, attempt.purpose)
+            others = domains[domains != plan.domain].tolist()
+            turns += [(nth, _Turn(position, domain)) for nth, domain in enumerate(others)]
+        for _, first in sorted(turns):
+            yield (first, *(turn for turn in self._largest_first if turn.position != first.position))
 
     # -- dealt out -------------------------------------------------------------------------------------------------
 
@@ -242,7 +264,7 @@ class OtherOrders:
             after: Pass | None = self._fresh
             for position, plan in plans.items():
                 nodes = distinct(plan.statement.nominated_node) if fixed else None
-                after = after and self._searched(after, position, NONE, plan.domain, victims, nodes)
+                after = after and self._searched(after, position, plan.domain, victims, nodes)
             if after is not None:
                 return after
         return None
@@ -250,15 +272,9 @@ class OtherOrders:
     # -- one search ------------------------------------------------------------------------------------------------
 
     def _searched(
-        self,
-        before: Pass,
-        position: int,
-        barred: int = NONE,
-        domain: int = NONE,
-        among: Rows | None = None,
-        nodes: Rows | None = None,
+        self, before: Pass, position: int, domain: int = NONE, among: Rows | None = None, nodes: Rows | None = None
     ) -> Pass | None:
-        """The state once a gang has its plan, in one domain (on some nodes) or any not barred; None if it gets none.
+        """The state once a gang has its plan, in one domain (on some nodes) or in any; None if it gets none.
 
         A plan that takes what was promised, or what started, is none: others would have a turn after it.
         """
@@ -267,12 +283,10 @@ class OtherOrders:
         self._left -= 1
         told = [plan.statement for plan in self._plans(before)]  # the state is the same in whatever order they came
         made = frozenset((one.preemptor, one.evictions.tobytes(), one.nominated_node.tobytes()) for one in told)
-        key = made, position, barred, domain, *(None if rows is None else rows.tobytes() for rows in (among, nodes))
+        key = made, position, domain, *(None if rows is None else rows.tobytes() for rows in (among, nodes))
         if key not in self._outcomes:
             attempt = before.attempt(position)
-            domains = np.array([domain]) if domain != NONE else _without(before.host_of(attempt), attempt, barred)
-            if domains is not None and len(domains) == 0:
-                return None
+            domains = None if domain == NONE else np.array([domain])
             if nodes is not None:
                 rest = np.delete(np.arange(len(attempt.snapshot.nodes)), nodes)
                 attempt = replace(attempt, snapshot=attempt.snapshot.closing(rest))
@@ -303,12 +317,3 @@ def _turns(positions: Iterable[int]) -> _Order:
 def _victims(plans: Sequence[Plan]) -> Rows:
     """int64[K]: the victims of all plans."""
     return distinct(np.concatenate([plan.statement.evictions for plan in plans]))
-
-
-def _without(host: Host, attempt: Attempt, barred: int) -> Rows | None:
-    """int64[D]: the attempt's domains without those that share nodes with the barred one; None where none is barred."""
-    if barred == NONE:
-        return None
-    domains, topology = domains_of(host, attempt.podgroups, attempt.purpose), attempt.snapshot.topology
-    apart = (topology.stop[domains] <= topology.start[barred]) | (topology.start[domains] >= topology.stop[barred])
-    return np.asarray(domains[apart])

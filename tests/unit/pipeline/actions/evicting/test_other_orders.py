@@ -97,6 +97,18 @@ def test_a_small_gang_leaves_the_only_node_of_a_rack_on_which_a_later_one_fits()
     assert [node for _, node, _ in plans] == [2, 1]
 
 
+def test_a_small_gang_breaks_what_makes_room_for_another_one_too_though_less_would_do_for_it_alone() -> None:
+    """For `small` alone `light` would do; `wide` goes for `large` anyway, and makes room for `small` as well."""
+    wide = [
+        podgroup(name, [{GPU: 4}] * 2, on, phase="Running", min_available=2, started=NOW - 7200)
+        for name, on in (("other", ["n0", "n2"]), ("wide", ["n1", "n0"]))
+    ]
+    work = [*wide, running("long", "n1", 4, 5.0), running("light", "n2", 2, 3.0)]
+    gangs = [waiting("small", 1, 2) | {"created": 0}, waiting("large", 1, 4) | {"created": 1}]
+    _, plans = decided(opened({"n0": 8, "n1": 8, "n2": 6}, {"q": 22}, [*work, *gangs], actions=["preempt"]))
+    assert plans == [(0, 0, 2), (1, 1, 0)]
+
+
 def test_policies_that_keep_the_order_of_bundles_serve_one_after_the_other() -> None:
     _, plans = decided(case_of([waiting("small", 2, 1), waiting("large", 4, 2)], dear=8, profile="volcano"))
     assert [node for _, node, _ in plans[:1]] == [0]
