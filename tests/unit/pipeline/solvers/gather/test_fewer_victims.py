@@ -13,11 +13,12 @@ from tests.support.small_clusters import named, played, podgroup, world
 
 
 def test_a_candidate_stays_although_the_one_before_it_has_to_go() -> None:
-    """The gang asks for four cores and two of eight: the middle task is enough, the smallest returns after it."""
+    """If both nodes were empty, four cores would go to the first and two to the second: both tasks would be in the way."""
     gang = podgroup("gang", [{"cpu": 4}, {"cpu": 2}], priority=1, min_available=2)
-    groups = [podgroup(name, [{"cpu": cpu}], "n", min_available=0) for name, cpu in (("small", 1), ("middle", 4))]
-    (cycle,) = played(world({"n": {"cpu": 8, "memory": "8Gi"}}, {"q": {}}, [*groups, gang], profile="koordinator"))
-    assert named(cycle["evictions"]) == ["middle-0"]
+    asks = (("small", 2, "n0"), ("large", 4, "n1"))
+    groups = [podgroup(name, [{"cpu": cpu}], node, min_available=0) for name, cpu, node in asks]
+    (cycle,) = played(world({"n0": {"cpu": 4}, "n1": {"cpu": 4}}, {"q": {}}, [*groups, gang], profile="koordinator"))
+    assert named(cycle["evictions"]) == ["large-0"]
     assert len(cycle["nominations"]) == 2
 
 
