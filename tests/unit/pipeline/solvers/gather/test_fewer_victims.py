@@ -13,7 +13,7 @@ from tests.support.small_clusters import named, played, podgroup, world
 
 
 def test_a_candidate_stays_although_the_one_before_it_has_to_go() -> None:
-    """If both nodes were empty, four cores would go to the first and two to the second: both tasks would be in the way."""
+    """If both nodes were empty, four cores would go to the first and two to the second, and no task could stay."""
     gang = podgroup("gang", [{"cpu": 4}, {"cpu": 2}], priority=1, min_available=2)
     asks = (("small", 2, "n0"), ("large", 4, "n1"))
     groups = [podgroup(name, [{"cpu": cpu}], node, min_available=0) for name, cpu, node in asks]
