@@ -3,12 +3,13 @@
 One after the other, each takes the domain that is cheapest for it. A small gang may take the one domain that would be
 cheap for a large one, and none breaks what would make room for several. So they are tried in other orders; then one
 after the other is planned anew beside the others (ruin and recreate, as in Schrimpf et al., "Record Breaking
-Optimization Results Using the Ruin and Recreate Principle"); then each comes first in each of its other domains. In
-reclaim a queue that loses to
-one of them is less fair to take from for the next, so all of them take from the fairest queues that suffice for all, as
-things stand before the first. What comes of that is dealt out
-in the policy's order: each gang in its turn, in its domain, among the victims that were found. So every plan holds as
-it is after those before it, and the order of policy is kept.
+Optimization Results Using the Ruin and Recreate Principle"); then each comes first in each of its other domains.
+
+In reclaim a queue that loses to one of them is less fair to take from for the next, so all of them take from the
+fairest queues that suffice for all, as things stand before the first.
+
+What comes of that is dealt out in the policy's order: each gang in its turn, in its domain, among the victims that were
+found. So every plan holds as it is after those before it, and the order of policy is kept.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
