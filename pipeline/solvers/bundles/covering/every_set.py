@@ -1,13 +1,18 @@
 """The cheapest of all sets of victims, where these are few: each is tried by placing the gang."""
 
-from pipeline.cluster.arrays import NO_ROWS, Rows, is_among
+from itertools import product
+
+import numpy as np
+
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
 from pipeline.decision.price import Price
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of, within_quota
+from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles
 from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
-from pipeline.solvers.bundles.covering.cover import lead
+from pipeline.solvers.bundles.covering.cover import lead, units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.exact import MOST, cheapest_sets
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
@@ -15,6 +20,8 @@ from pipeline.solvers.bundles.covering.ground import Outcome
 from pipeline.solvers.bundles.covering.least import indifferent
 from pipeline.solvers.bundles.covering.sets import outcome_of_set
 
+#: Up to this many units, every set is tried where slots leave a doubt.
+_FEW = 8
 #: How many sets of a small domain are tried, and how many steps are spent on finding them.
 _SETS, _STEPS = 256, 8_000
 
@@ -76,3 +83,28 @@ def voted(search: BundleSearch, domain: int, bundles: Bundles) -> bool:
         return len(counted_off(mine, terms, favour, search.seats()).entry) == len(bundles.entry)
     left = within_quota(mine, search.quota_filter, search.snapshot, nodes, cluster_wide=search.rules.cluster_wide)
     return len(left.entry) == len(bundles.entry)
+
+
+def of_few_units(here: DomainBundles, best: Outcome | None) -> Outcome | None:
+    """Where units are few, the cheapest lawful set of all sets, each tried by placing the gang; else ``best``."""
+    search, domain, terms, found = here.search, here.domain, here.search.terms, list[tuple[Price, int, Outcome]]()
+    leading = here.first_permitted  # a whole bundle is one unit, and each task of a safe one
+    if np.count_nonzero(~leading.safe) + leading.size[leading.safe].sum() > _FEW:
+        return best
+    for bundles in here.permitted:
+        units = units_of(bundles, terms.entries, terms.groups, terms.rules, search.seats())
+        if len(units.stop) > _FEW:
+            return best
+        for returned in product((True, False), repeat=len(units.stop)):
+            stays = np.array(returned, np.bool_)
+            if (stays & (units.after != NONE) & ~stays[units.after]).any():
+                continue
+            cost = cost_of(bundles, units, stays, terms, search.seats())
+            if best is None or is_cheaper(cost, best.cost):
+                found.append((price_of(search, domain, cost), len(found), Outcome(True, bundles, units, stays, cost)))
+    for _, _, one in sorted(found, key=lambda entry: entry[:2]):
+        free, chosen = FreeRoom(search, domain), left_by(search, domain, one)
+        free.leave(chosen.entry)
+        if free.places(chosen) and chosen.lawful():
+            return one
+    return best

@@ -27,7 +27,7 @@ from pipeline.solvers.bundles.covering.chosen import (
 )
 from pipeline.solvers.bundles.covering.cover import units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles, least_leading
-from pipeline.solvers.bundles.covering.every_set import of_all_sets
+from pipeline.solvers.bundles.covering.every_set import of_all_sets, of_few_units
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.ground import Outcome
 from pipeline.solvers.bundles.covering.put_right.kept_minima import minima_kept
@@ -144,14 +144,19 @@ def _by_placing(here: DomainBundles) -> Selection | None:
     search, domain = here.search, here.domain
     heeded = [] if FreeRoom(search, domain).exact else [(False, False)]  # what slots say alone was refused before
     heeded += [] if search.exceeded is None else [(True, False)]
+    least = None
     for by_limits, by_law in (*heeded, (True, True)):
         least = _least(here, by_limits=by_limits, by_law=by_law)
-        if least is None:
-            return None
-        chosen = left_by(search, domain, least[0])
-        if chosen.lawful():
-            return placed(least[0], chosen, least[1])
-    return None
+        if by_law or least is None or left_by(search, domain, least[0]).lawful():
+            break
+    best = of_few_units(here, None if least is None else least[0])
+    if best is None or not (chosen := left_by(search, domain, best)).lawful():
+        return None
+    if least is not None and best is least[0]:
+        return placed(best, chosen, least[1])
+    free = FreeRoom(search, domain)
+    free.leave(chosen.entry)
+    return placed(best, chosen, free)
 
 
 def _least(here: DomainBundles, *, by_limits: bool, by_law: bool) -> tuple[Outcome, FreeRoom] | None:
