@@ -92,9 +92,8 @@ def _publish() -> Figure:
 def _what_if() -> Figure:
     """Take one more of 1,000 victims on a million tasks, and ask what follows.
 
-    After each victim: the quotas, whether its gang keeps its minimum, and the votes of the
-    plugins of profile ``default`` on the next victim. A run takes all victims one by one; the figure is its time for
-    one victim.
+    After each victim: the quotas, whether its gang keeps its minimum, and the votes of the plugins of profile
+    ``default`` on the next victim. A run takes all victims one by one; the figure is its time for one victim.
     """
     fleet = generated_fleet(100_000, GangSpec())
     snapshot, tasks = fleet.snapshot, fleet.snapshot.tasks

@@ -3,7 +3,8 @@
 It is a value: ``evicting`` and the other steps return a new one, and the earlier one still answers as before. A step
 logs how tasks and totals change; an answer is the snapshot's own, corrected by the last entry about what is asked. So
 the cost of a step grows with the tasks that it takes, the cost of an answer with what is asked, and neither with what
-was taken before. The answers are those of the snapshot once the fold has carried out the same decision.
+was taken before. The answers are those of the snapshot once the fold has carried out the same decision. The room of nodes
+is not among them: solvers count it themselves.
 """
 
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ class WhatIf:
     # -- steps -------------------------------------------------------------------------------------------------
 
     def evicting(self, rows: Rows) -> "WhatIf":
-        """With running or bound tasks on their way out: Terminating, the room of their nodes coming free."""
+        """With running or bound tasks on their way out: Terminating."""
         return self._with(EVICT, rows, rows, rows)
 
     def nominating(self, rows: Rows, nodes: Rows, on: Rows | None = None) -> "WhatIf":
