@@ -3,8 +3,8 @@
 It is a value: ``evicting`` and the other steps return a new one, and the earlier one still answers as before. A step
 logs how tasks and totals change; an answer is the snapshot's own, corrected by the last entry about what is asked. So
 the cost of a step grows with the tasks that it takes, the cost of an answer with what is asked, and neither with what
-was taken before. The answers are those of the snapshot once the fold has carried out the same decision. The room of nodes
-is not among them: solvers count it themselves.
+was taken before. The answers are those of the snapshot once the fold has carried out the same decision. The room of
+nodes is not among them: solvers count it themselves.
 """
 
 from dataclasses import dataclass
