@@ -10,7 +10,6 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Rows, distinct, is_among
 from pipeline.cluster.orders import counted_off
-from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
@@ -43,7 +42,9 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
         return Stale(stale)
     made = plan.statement
     tasks = snapshot.tasks
-    if (tasks.nominated[made.placed] != NONE).any() and plan.assumes.revision != snapshot.revision:
+    by_now = tasks.nominated[made.nominated]
+    other = made.nominated[(by_now != NONE) & (by_now != plan.assumes.promised)]
+    if len(other) and is_among(other, made.placed).any():
         return Conflict("a task of the gang holds another nomination by now")
     alive = tasks.runs(made.evictions)
     same = tasks.incarnation[made.evictions] == plan.assumes.incarnation
@@ -158,7 +159,8 @@ def _still_needed(made: Statement, left: Leftover, host: Host) -> Rows:
     """The victims, less those whose return leaves every nomination feasible and lawful.
 
     Podgroups return whole, the largest first; then single tasks that were surplus or would move, since those break no
-    gang. No gang is left broken for nothing.
+    gang. No gang is left broken for nothing. What a solver takes only whole stays or goes whole, so a plan keeps its
+    victims on the state that it was made on: what its cycle planned after it counts on their room.
     """
     if made.purpose in UPKEEP or len(made.evictions) == 0:
         return made.evictions
@@ -176,8 +178,8 @@ def _still_needed(made: Statement, left: Leftover, host: Host) -> Rows:
     singles = kept.fitting()
     if singles.any():
         moves, losing = is_among(made.evictions, made.moved), distinct(owner[singles]).astype(np.int64)
-        broken = losing[breaks_without(snapshot, losing, made.evictions[~moves])]
-        spare = moves | ~is_among(owner, broken)
+        together = losing[solver.whole_or_none(snapshot, losing, made.evictions[~moves])]
+        spare = moves | ~is_among(owner, together)
         for at in np.flatnonzero(singles & spare).tolist():
             kept.reprieve(np.arange(len(owner)) == at)
     return made.evictions[kept.mask]

@@ -1,7 +1,7 @@
 """The law of victims, and of statements that clear or consolidate, which make room for no podgroup.
 
-What solvers that take whole gangs answer alike (`passes`, `victim_point`, `still_lawful`, `lawful`) is here as well:
-they do not know each other.
+What solvers that take whole gangs answer alike (`passes`, `victim_point`, `still_lawful`, `lawful`, `whole_or_none`)
+is here as well: they do not know each other.
 
 Clearing ends what is left of gangs that have fallen below their minimum; consolidation moves tasks so that scattered
 room comes together. Both ask the plugins which tasks are protected, as every eviction does.
@@ -9,7 +9,8 @@ room comes together. Both ask the plugins which tasks are protected, as every ev
 
 import numpy as np
 
-from pipeline.cluster.arrays import Rows, distinct
+from pipeline.cluster.arrays import Bools, Rows, distinct
+from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.headroom import takes
@@ -63,6 +64,11 @@ def still_lawful(host: Host, preemptor: Preemptor, made: Statement, _unchanged: 
 def lawful(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
     """`Solver.lawful` of solvers that take whole gangs: whether all plugins agree to the victims as a set."""
     return host.validate_set(preemptor, victims)
+
+
+def whole_or_none(snapshot: Snapshot, podgroups: Rows, victims: Rows) -> Bools:
+    """`Solver.whole_or_none` where gangs that are broken anyway go task by task: those that the victims break."""
+    return breaks_without(snapshot, podgroups, victims)
 
 
 def why_unlawful(host: Host, made: Statement) -> str | None:

@@ -1,12 +1,12 @@
 """A plan: a statement, its assumptions, its price and its explanation. ``propose`` answers Plan or NoPlan."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows, distinct, sealed
+from pipeline.cluster.arrays import NONE, Ids, Longs, Rows, distinct, sealed
 from pipeline.cluster.orders import counted_off
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
@@ -27,6 +27,8 @@ class Assumptions:
         Epoch and revision of the snapshot on which it was made; rows are those of the epoch.
     incarnation: int64[V]
         Incarnations of the victims, in the order of the statement's evictions.
+    promised: int32[P]
+        Where its nominated tasks were promised a node already, in the order of the statement's nominations.
     nodes: int64[M]
         Node rows that the plan touches, ascending.
     node_revision: int64[M]
@@ -37,6 +39,7 @@ class Assumptions:
     epoch: int
     revision: int
     incarnation: Longs
+    promised: Ids
     nodes: Rows
     node_revision: Longs
     policy: str
@@ -95,21 +98,26 @@ def assumptions(attempt: Attempt, made: Statement) -> Assumptions:
 
 def assumptions_of(attempt: Attempt, some: Sequence[Statement]) -> list[Assumptions]:
     """What each of several statements assumes of the attempt's snapshot."""
-    snapshot, count = attempt.snapshot, len(attempt.snapshot.nodes)
-    gone = np.concatenate([made.evictions for made in some])
+    snapshot, many, count = attempt.snapshot, len(some), len(attempt.snapshot.nodes)
+    gone, placed = np.concatenate([made.evictions for made in some]), np.concatenate([made.nominated for made in some])
     promised, bound = [made.nominated_node for made in some], [made.bound_node for made in some]
     sizes = [*map(len, (made.evictions for made in some)), *map(len, promised), *map(len, bound)]
-    node, owner = np.concatenate([snapshot.tasks.node[gone], *promised, *bound]), np.array([*range(len(some))] * 3)
+    node, owner = np.concatenate([snapshot.tasks.node[gone], *promised, *bound]), np.array([*range(many)] * 3)
     key = distinct((owner.repeat(sizes) * count + node)[node != NONE])
     nodes = sealed(key % count)
     revision, incarnation = sealed(snapshot.nodes.revision[nodes]), sealed(snapshot.tasks.incarnation[gone])
-    of_nodes = pairwise(key.searchsorted(np.arange(len(some) + 1) * count).tolist())
-    of_gone = pairwise(accumulate(sizes[: len(some)], initial=0))
+    already, at = sealed(snapshot.tasks.nominated[placed]), key.searchsorted(np.arange(many + 1) * count)
+    ends = accumulate(sizes[:many], initial=0), accumulate(sizes[many : 2 * many], initial=0), at.tolist()
     epoch, known, policy = snapshot.epoch, snapshot.revision, attempt.policy.digest
     return [
-        Assumptions(epoch, known, incarnation[first:last], nodes[begin:end], revision[begin:end], policy)
-        for (first, last), (begin, end) in zip(of_gone, of_nodes, strict=True)
+        Assumptions(epoch, known, incarnation[of_gone], already[of_placed], nodes[those], revision[those], policy)
+        for of_gone, of_placed, those in zip(*map(_slices, ends), strict=True)
     ]
+
+
+def _slices(ends: Iterable[int]) -> list[slice]:
+    """The slices between neighbouring ``ends``."""
+    return [slice(*pair) for pair in pairwise(ends)]
 
 
 def explained(attempt: Attempt, minimum: int, reason: Reason, domain: int = NONE) -> Explanation:

@@ -45,6 +45,9 @@ class Solver(Protocol):
     def lawful(self, host: Host, preemptor: Preemptor, victims: Rows) -> bool:
         """Whether ``victims`` (int64[V]), some of those of a lawful statement, are lawful without the others."""
 
+    def whole_or_none(self, snapshot: Snapshot, podgroups: Rows, victims: Rows, /) -> Bools:
+        """bool[P]: from which of ``podgroups`` no part of the ``victims`` may return, since all go or none."""
+
 
 class Placer(Protocol):
     """How pending tasks of podgroups that start together are placed without evictions."""

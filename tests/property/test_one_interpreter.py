@@ -33,7 +33,6 @@ from tests.support.task_centric import USUAL
 from tests.support.task_centric import policy as task_by_task
 
 BUNDLES = load_profile("default")
-VOLCANO = load_profile("volcano")
 #: Volcano's task-centric actions; preempt has two passes.
 _ALL_BUT = {"gang": ("preemptable", "reclaimable")}
 TASKS = replace(
@@ -44,7 +43,8 @@ TASKS = replace(
     digest="task by task",
     actions=("enqueue", "allocate", "backfill", "reclaim", "preempt"),
 )
-POLICIES = {"bundles": BUNDLES, "tasks": TASKS, "volcano": VOLCANO}
+OTHERS = {name: load_profile(name) for name in ("volcano", "kai", "koordinator")}
+POLICIES = {"bundles": BUNDLES, "tasks": TASKS, **OTHERS}
 SEEDS, TURNS = (0, 9, 6, 7, 14)[: sampled(5, least=2)], 10
 #: Fleets of many domains, of which only the cheapest are looked at with effort: racks by seed.
 RACKS = {9: 24, 14: 24}

@@ -16,7 +16,7 @@ from pipeline.cluster.tables import Budgets
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import CLOSEST, Explanation, Reason
 from pipeline.decision.headroom import limits_of
-from pipeline.decision.law import lawful, passes, still_lawful, victim_point
+from pipeline.decision.law import lawful, passes, still_lawful, victim_point, whole_or_none
 from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.placement.compositions import compositions, has_choice
@@ -40,7 +40,8 @@ from pipeline.solvers.bundles.over_domains import Best, best_of
 from pipeline.solvers.bundles.surveying import slots_decide, survey_of
 
 __all__ = [
-    "divides", "lawful", "passes", "propose", "search_of", "still_lawful", "survey", "victim_point", "widest_dealt",
+    "divides", "lawful", "passes", "propose", "search_of", "still_lawful", "survey", "victim_point", "whole_or_none",
+    "widest_dealt",
 ]  # fmt: skip
 
 #: Wider gangs are searched for one by one: each of them is a search of its own size.

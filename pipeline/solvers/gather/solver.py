@@ -2,7 +2,7 @@
 
 from pipeline.cluster.arrays import NONE
 from pipeline.decision import law
-from pipeline.decision.law import lawful, passes, victim_point
+from pipeline.decision.law import lawful, passes, victim_point, whole_or_none
 from pipeline.decision.statement import Statement
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -10,7 +10,7 @@ from pipeline.solvers.gather.allocation import allocate
 from pipeline.solvers.gather.multiples import uneven
 from pipeline.solvers.gather.preemption import propose
 
-__all__ = ["allocate", "lawful", "passes", "propose", "still_lawful", "uneven", "victim_point"]
+__all__ = ["allocate", "lawful", "passes", "propose", "still_lawful", "uneven", "victim_point", "whole_or_none"]
 
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:

@@ -9,9 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Rows, all_true
+from pipeline.cluster.arrays import NO_ROWS, Bools, Rows, all_true
 from pipeline.cluster.orders import first_of
 from pipeline.cluster.resources import fits
+from pipeline.cluster.rules.minimum import whole_without
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.headroom import takes_after
@@ -40,7 +42,7 @@ from pipeline.solvers.scenarios.signatures import failed, signature_of
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import units_of
 
-__all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point", "widest_dealt"]
+__all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point", "whole_or_none", "widest_dealt"]
 
 #: A scenario in which victims find other places is as much work as this many that are only counted.
 _MOVING = 8
@@ -243,3 +245,8 @@ def still_lawful(host: Host, preemptor: Preemptor, made: Statement, _unchanged: 
     refused = why_not_taken(host, preemptor, made.evictions, taken(host.context.policy, made))
     within = refused is not None or takes_after(host, preemptor, made, made.evictions)
     return refused if within else "the queue may not take more"
+
+
+def whole_or_none(snapshot: Snapshot, podgroups: Rows, victims: Rows) -> Bools:
+    """Those that the victims leave without their minimum: what is left of a gang that had none before is one unit."""
+    return ~whole_without(snapshot, podgroups, victims)

@@ -4,7 +4,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.law import TOO_FAST
+from pipeline.decision.law import TOO_FAST, whole_or_none
 from pipeline.decision.plan import NoPlan, Plan, plan_of
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.statement import Statement
@@ -15,6 +15,8 @@ from pipeline.records import replace
 from pipeline.solvers.tasks.candidates import candidates
 from pipeline.solvers.tasks.rule import Rule
 from pipeline.solvers.tasks.serve import queue_takes, serve
+
+__all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point", "whole_or_none"]
 
 
 def passes(purpose: Purpose) -> tuple[bool, ...]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from actors.configuration.profiles import load_profile
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, RUNNING, TERMINATING
@@ -134,6 +135,16 @@ def test_of_a_gang_that_is_needed_in_part_no_task_is_left_behind():
     made = plan(state, 1)
     assert victims(made) == [0, 1, 2, 3]
     assert accepted(judged(made, with_room(state, 0, gpu=5))).statement.evictions.tolist() == [0, 1, 2, 3]
+
+
+def test_what_is_left_of_a_broken_gang_goes_whole_where_its_solver_takes_it_whole():
+    """One of two was given back on the very state of the plan, so later plans of its cycle found the queue full."""
+    state = cluster([NODE], [Gang([Task(0, gpu=1)] * 2, 3), gang(1, gpu=1, priority=1)])
+    state = with_quota(state, capability={0: {"gpu": 2}})
+    for policy, gone in ((load_profile("kai"), [0, 1]), (DEFAULT, [1])):
+        made = propose(replace(attempt(state, 1, policy=policy), action="preempt"))
+        assert isinstance(made, Plan)
+        assert accepted(judged(made, state, policy=policy)).statement.evictions.tolist() == victims(made) == gone
 
 
 @pytest.mark.parametrize(

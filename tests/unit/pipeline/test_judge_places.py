@@ -142,6 +142,15 @@ def test_a_promise_is_not_redeemed_over_a_closed_queue() -> None:
     assert judge(made, closed, DEFAULT, 0.0) == Stale("the queue may not take more")
 
 
+def test_a_promise_can_be_moved_until_another_decision_has_moved_it() -> None:
+    """As the second plan of a cycle it was a conflict with the promise that it replaces."""
+    state = nominated(cluster([NODE] * 3, [gang(1, gpu=1)]), {0: 0})
+    made = planned(state, promising({0: 1}))
+    assert accepted(judged(made, state)).nominated_node.tolist() == [1]
+    elsewhere = nominated(state, {0: 2})
+    assert judged(made, elsewhere) == Conflict("a task of the gang holds another nomination by now")
+
+
 def test_promises_of_a_gang_group_are_redeemed_though_one_of_them_takes_what_the_other_queue_would_share() -> None:
     """Under `koordinator` what a queue without a quota is promised is not shared: `bound` would have 2 of 8, not 4."""
     list_of = {"gang_group": ["default/first", "default/second"], "priority": 5}
