@@ -39,8 +39,8 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
 
     Returns
     -------
-    The snapshot, revision and epoch 0, and the names of its rows. The order of nodes, of their cards, of domains and of
-    queues in the file does not matter; podgroups and tasks keep their order.
+    The snapshot, revision and epoch 0, and the names of its rows. The order of nodes, of their cards, of domains, of
+    queues, of roles and of subgroups in the file does not matter; podgroups and tasks keep their order.
     """
     resources = axis(resource_names(cluster))
     order, rows = order_nodes(cluster.nodes, Homes(cluster.topology))

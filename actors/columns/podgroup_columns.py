@@ -109,15 +109,15 @@ class PodgroupColumns:
         return self._gathers.row(Gather(wanted.layers, tuple(sorted(wanted.multiples.items())), wanted.near))
 
     def _add_roles(self, podgroup: int, document: PodgroupDocument) -> dict[str, int]:
-        """Add the roles with a minimum, then those that only tasks name; rows by name."""
+        """Add the roles, also those that only tasks name, in the order of their names; rows by name."""
         minimum = {name: role.min for name, role in document.roles.items()}
         for task in document.tasks.kinds:
             if task.role is not None:
                 minimum.setdefault(task.role, 0)
         first = len(self._roles)
-        for least in minimum.values():
-            self._roles.add({"podgroup": podgroup, "min_available": least})
-        return {name: first + at for at, name in enumerate(minimum)}
+        for name in sorted(minimum):
+            self._roles.add({"podgroup": podgroup, "min_available": minimum[name]})
+        return {name: first + at for at, name in enumerate(sorted(minimum))}
 
     def _add_subgroups(
         self, podgroup: int, subgroups: Sequence[SubgroupDocument], parent: int, rows: dict[str, int]

@@ -1,4 +1,4 @@
-"""What is decided does not depend on the order in which a file lists its things, subgroups included."""
+"""What is decided does not depend on the order in which a file lists its things, roles and subgroups included."""
 
 import random
 from typing import Any
@@ -25,9 +25,14 @@ def shuffled(document: dict[str, Any], seed: int) -> dict[str, Any]:
     domains = [
         {**domain, "nodes": mixed(domain["nodes"])} if "nodes" in domain else domain for domain in topology["domains"]
     ]
+    lists, roles = ("tasks", "subgroups"), "roles"
     podgroups = [
-        {**podgroup, **{key: mixed(podgroup[key]) for key in ("tasks", "subgroups") if key in podgroup}}
-        for podgroup in document["podgroups"]
+        {
+            **one,
+            **{key: mixed(one[key]) for key in lists if key in one},
+            roles: dict(mixed([*one.get(roles, {}).items()])),
+        }
+        for one in document["podgroups"]
     ]
     return {
         **document, "nodes": mixed(document["nodes"]), "queues": mixed(document["queues"]),
@@ -99,3 +104,19 @@ def test_of_equal_subgroups_the_first_by_name_start_and_not_the_first_of_the_fil
     document = world({"n": {"cpu": 4}}, {"q": {}}, [wide])
     bound = [one["task"] for one in decided(document)[0]["bindings"]]
     assert bound == ["default/a-0", "default/a-1", "default/b-0", "default/b-1"]
+
+
+@pytest.mark.parametrize("order", ["ab", "ba", "b", ""])
+def test_tasks_without_an_index_are_neighbours_by_role_in_the_order_of_the_names_of_roles(order: str) -> None:
+    tasks = [{"name": f"t-{at}", "role": role, "request": {"cpu": 1}} for at, role in enumerate("bba")]
+    group = {
+        "name": "g",
+        "queue": "q",
+        "min_available": 3,
+        "roles": {role: {"min": 1} for role in order},
+        "tasks": tasks,
+    }
+    racked = group | {"topology": {"required": "rack"}}
+    document = world({"n1": {"cpu": 2}, "n2": {"cpu": 1}}, {"q": {}}, [racked], profile="koordinator")
+    document["topology"] = {"levels": ["rack"], "domains": [{"name": "r", "level": "rack", "nodes": ["n1", "n2"]}]}
+    assert [one["node"] for one in decided(document)[0]["bindings"]] == ["n1", "n2", "n1"]

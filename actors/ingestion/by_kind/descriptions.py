@@ -39,7 +39,7 @@ class Described:
     Attributes
     ----------
     document
-        Without tasks. A role that it does not state, and that a task has named, stands behind the others.
+        Without tasks. Its roles stand by name, also those that it does not state, and that a task has named.
     revision
         Of the podgroup's own description; of its row, if only tasks were described.
     at
@@ -82,10 +82,11 @@ class Described:
         self.tasks.append(DescribedTasks(tasks, revision, place))
 
     def _name_roles(self, names: Iterable[str]) -> None:
-        """Add the roles that are not known yet, without a minimum."""
-        fresh = {name: RoleDocument() for name in names if name not in self.document.roles}
-        if fresh:
-            self.document = self.document.model_copy(update={"roles": {**self.document.roles, **fresh}})
+        """Add the roles that are not known yet, without a minimum; all by name, as their rows are."""
+        roles = {name: RoleDocument() for name in names} | self.document.roles
+        by_name = sorted(roles)
+        if by_name != list(self.document.roles):
+            self.document = self.document.model_copy(update={"roles": {name: roles[name] for name in by_name}})
 
     def whole(self) -> PodgroupDocument:
         """Its document with the tasks that were described."""

@@ -27,7 +27,7 @@ from pipeline.cluster.updates.fold import fold
 from pipeline.errors import StateRefused
 
 #: The format of a whole checkpoint: the snapshot's columns, then what they leave out.
-SCHEMA = f"{checkpoint.SCHEMA}+register-10"
+SCHEMA = f"{checkpoint.SCHEMA}+register-11"
 
 #: Kinds of events whose body names their object: its section, and the key.
 _NAMED: Mapping[str, tuple[Section, str]] = {
