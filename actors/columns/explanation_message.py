@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def explained(why: Explanation, naming: Directory, shown: int = SHOWN) -> dict[s
         ],
         "victims": [
             {"podgroup": name, "safe": one.safe, "tasks": one.tasks, "elsewhere": one.elsewhere,
-             "priority": one.priority, "efficiency": round(float(one.efficiency), 4)}
+             "priority": one.priority, "efficiency": _finite(one.efficiency)}
             for name, one in zip(victims, why.bundles, strict=True)
         ],
         "spared": [
@@ -62,6 +63,11 @@ def explained(why: Explanation, naming: Directory, shown: int = SHOWN) -> dict[s
         "together": why.together,
         "not_shown": {"domains": sum(fell.values()) - len(tried), "victims": 0, "spared": why.spared_more},
     }  # fmt: skip
+
+
+def _finite(efficiency: float) -> float | None:
+    """The efficiency of a bundle; None for one that costs nothing: JSON has no word for a number without end."""
+    return round(efficiency, 4) if isfinite(efficiency) else None
 
 
 def _bound(why: Explanation, chosen: Price | None) -> dict[str, Any] | None:

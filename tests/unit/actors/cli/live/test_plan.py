@@ -66,6 +66,13 @@ def test_a_gang_that_needs_room_says_at_whose_cost() -> None:
     assert any("price: budgets violated 0, gangs broken 0" in line for line in lines)
 
 
+@pytest.mark.parametrize("profile", ["default", "kai", "koordinator"])
+def test_what_costs_nothing_is_told_in_json_as_well(profile: str) -> None:
+    told = planned(joined(racks(), gang(3, priority=100), Wish(), profile, STATE_LIMITS))
+    assert told["evictions"]
+    assert json.loads(json.dumps(told, allow_nan=False)) == told
+
+
 @pytest.mark.parametrize(
     ("queue", "priority", "starts"), [("ml", 0, "no"), ("ml", 5, "after evictions"), ("guest", 5, "no")]
 )
