@@ -14,6 +14,7 @@ import sys
 from typing import NoReturn
 
 from actors.cli.commands import app
+from actors.documents.messages import on_one_line
 from actors.documents.results import ReaderLeft
 
 #: Exit code if standard output has no reader any more, which is no error: the code that a shell reports for SIGPIPE.
@@ -25,7 +26,7 @@ _REFUSED = 2
 
 def _refuse(sentence: str) -> NoReturn:
     if sys.stderr is not None:
-        sys.stderr.write(f"clearway: {' '.join(sentence.split())}\n")
+        sys.stderr.write(f"clearway: {on_one_line(' '.join(sentence.split()))}\n")
     _drop_unwritten()
     sys.exit(_REFUSED)
 

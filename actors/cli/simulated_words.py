@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from actors.cli.sentences import attempt_lines, condition_lines, decision_lines
+from actors.documents.messages import on_one_line
 
 
 def in_words(result: Mapping[str, Any]) -> str:
@@ -20,7 +21,7 @@ def in_words(result: Mapping[str, Any]) -> str:
             lines.append("  nothing to do")
     if "explain" in result:
         lines += _why(result["explain"])
-    return "\n".join(lines) + "\n"
+    return "".join(f"{on_one_line(line)}\n" for line in lines)
 
 
 def _why(told: Mapping[str, Any]) -> Iterator[str]:

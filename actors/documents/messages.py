@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any, get_args
@@ -13,6 +14,10 @@ from pydantic_core import ErrorDetails
 from actors.documents.model import END_OF_TIME, FIRST_MOMENT, Location, Offence
 
 _SHOWN, _MANY = 60, 30
+#: The longest key of a path that is shown whole, and the longest word that is compared with those that are known.
+_LONGEST = 512
+#: What would end a line, or move a terminal's cursor: names may hold it, and must not write lines of their own.
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _LISTED = "expected one of "
 #: What the kinds of pydantic's errors mean to the author of a document.
 _EXPECTED = {
@@ -118,7 +123,7 @@ def _expected(kind: str, context: dict[str, Any], where: Location, told: str) ->
         return f"expected more than {context['gt']:.15g}"
     if kind in ("less_than", "less_than_equal"):
         most = context["le"] if "le" in context else context["lt"] - 1
-        return f"expected at most {int(most) if most == int(most) else most}"
+        return f"expected at most {most if isinstance(most, int) else f'{most:.15g}'}"
     if kind == "string_too_long":
         return f"expected at most {context['max_length']} characters"
     if kind == "string_pattern_mismatch":
@@ -136,7 +141,8 @@ def meant(expected: str, found: object) -> str:
     expected
         A phrase such as ``expected one of a, b``; of other phrases nothing follows.
     """
-    near = get_close_matches(str(found), _names(expected), 1)
+    word = str(found)
+    near = get_close_matches(word, _names(expected), 1) if len(word) <= _LONGEST else []
     return f"; did you mean {near[0]}?" if near else ""
 
 
@@ -167,5 +173,11 @@ def key_path(loc: Location, root: str = "") -> str:
         if isinstance(step, int):
             path += f"[{step}]"
         else:
-            path += f".{step}" if path else step
+            key = step if len(step) <= _LONGEST else f"{step[:_SHOWN]}…"
+            path += f".{key}" if path else key
     return path
+
+
+def on_one_line(text: str) -> str:
+    """The text with its control characters as escapes."""
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

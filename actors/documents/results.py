@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from actors.documents.bounded_files import FileRefused
+from actors.documents.messages import on_one_line
 
 
 class ReaderLeft(Exception):
@@ -64,6 +65,11 @@ def write_out(text: str, out: Path | None) -> None:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise FileRefused(f"{out}: expected a file that can be written, found: {error}") from error
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Write lines for people to standard output, as `say` does; no name in them can end a line or move the cursor."""
+    say("".join(f"{on_one_line(line)}\n" for line in lines))
 
 
 def say(text: str) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import re
 import sys
 import threading
 import time
@@ -22,6 +21,8 @@ from typing import Literal, TextIO
 
 from opentelemetry.trace import format_trace_id, get_current_span
 
+from actors.documents.messages import on_one_line
+
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -29,8 +30,6 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 _KEPT = 5_000
 #: What a record may carry besides its message, in the order in which it is written.
 _SAID_WITH = ("plan", "podgroup")
-#: What would end a line, or move a terminal's cursor: names may hold it, and must not write lines of their own.
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 #: Where OpenTelemetry says that a collector is away, and for how many seconds one such line stands for those like it.
 _TELEMETRY, _SELDOM_S = "opentelemetry.", 60.0
 #: How many kinds of lines are remembered for that.
@@ -98,18 +97,14 @@ def unsaid() -> Iterator[None]:
 
 def line_of(record: logging.LogRecord, role: str) -> Line:
     """A record as a line; its trace is that of the span in which it was said."""
-    said = {key: _on_one_line(str(value)) for key in _SAID_WITH if (value := getattr(record, key, None)) is not None}
+    said = {key: on_one_line(str(value)) for key in _SAID_WITH if (value := getattr(record, key, None)) is not None}
     context = get_current_span().get_span_context()
     if context.is_valid:
         said["trace_id"] = format_trace_id(context.trace_id)
-    message = _on_one_line(record.getMessage())
+    message = on_one_line(record.getMessage())
     if record.exc_info:
         message += "\n" + logging.Formatter().formatException(record.exc_info)
     return Line(record.created, record.levelname, role, message, said)
-
-
-def _on_one_line(text: str) -> str:
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class KeptLines(logging.Handler):

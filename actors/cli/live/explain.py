@@ -12,7 +12,7 @@ from actors.broker.bus import DECISIONS, Bus, id_order
 from actors.cli.live.reading import at, reading
 from actors.cli.sentences import attempt_lines, condition_lines, decision_lines, listed, many, told
 from actors.configuration.settings import Settings
-from actors.documents.results import say
+from actors.documents.results import say, say_lines
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, decisions_in
 from actors.protocol.outcomes import fulfilled
@@ -113,7 +113,7 @@ def run(settings: Settings, name: str | None, *, count: int, as_json: bool = Fal
         lines.append(f"and {many(len(waits) - count, 'more podgroup')} not scheduled")
     lines += [line for claim in kept for line in kept_lines(claim)]
     lines += [line for one in made for line in one.lines(name)]
-    say("\n".join(lines or [_nothing(settings.fleet, name)]) + "\n")
+    say_lines(lines or [_nothing(settings.fleet, name)])
     return 0 if lines else 1
 
 

@@ -13,6 +13,7 @@ import yaml
 from actors.cli.live.reading import reading
 from actors.cli.live.tables import COLUMNS, OF_STATE, OF_STREAMS, Row, table, waiting_now
 from actors.configuration.settings import Settings
+from actors.documents.messages import on_one_line
 from actors.documents.results import say, write_out
 from actors.ingestion.exported import cluster_document
 from actors.ingestion.spectating import Onlooker
@@ -65,7 +66,11 @@ def _names(row: Row) -> set[str]:
 def _said(kind: str, rows: Sequence[Row], output: str) -> str:
     if output == "json":
         return json.dumps(rows, ensure_ascii=False) + "\n"
-    return _yaml(list(rows)) if output == "yaml" else "".join(f"{line}\n" for line in table(COLUMNS[kind], rows))
+    return (
+        _yaml(list(rows))
+        if output == "yaml"
+        else "".join(f"{on_one_line(line)}\n" for line in table(COLUMNS[kind], rows))
+    )
 
 
 def _yaml(data: Any) -> str:

@@ -19,7 +19,7 @@ from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, tex
 from actors.columns.names import Names
 from actors.configuration.settings import Settings, SettingsRefused
 from actors.documents.messages import key_path, sentence, shown
-from actors.documents.results import say
+from actors.documents.results import say, say_lines
 from actors.documents.state_limits import StateLimits
 from actors.ingestion.exported import cluster_document
 from actors.ingestion.spectating import Onlooker
@@ -121,7 +121,10 @@ def run(
             raise ClusterFileRefused(named.sentence(str(refusal), wish)) from refusal
         cases[wish.priority] = case
         told.append(planned(case))
-    say(json.dumps(told, ensure_ascii=False) + "\n" if as_json else "\n".join(in_words(told)) + "\n")
+    if as_json:
+        say(json.dumps(told, ensure_ascii=False, allow_nan=False) + "\n")
+    else:
+        say_lines(in_words(told))
     return 0 if all(one["starts"] != NO for one in told) else 1
 
 

@@ -11,6 +11,7 @@ from actors.broker.bus import Bus
 from actors.cli.live.reading import at, reading
 from actors.cli.live.tables import OF_STATE, OF_STREAMS, Row, table, waiting_now
 from actors.configuration.settings import Settings
+from actors.documents.messages import on_one_line
 from actors.documents.results import say
 from actors.ingestion.known.state import LiveState
 from actors.ingestion.spectating import Onlooker
@@ -42,7 +43,7 @@ def run(settings: Settings, *, every_s: float, once: bool) -> int:
         while True:
             state, (width, height) = onlooker.state(), shutil.get_terminal_size()
             room = height if not once else 1 << 20
-            lines = [line[:width] for line in screen(settings.fleet, bus, state, room, now_s())]
+            lines = [on_one_line(line)[:width] for line in screen(settings.fleet, bus, state, room, now_s())]
             say((_AGAIN if not once and sys.stdout.isatty() else "") + "\n".join(lines) + "\n")
             if once:
                 return 0

@@ -22,6 +22,7 @@ from actors.cluster_file.reader import read_cluster
 from actors.configuration.profile_writer import profile_text
 from actors.configuration.profiles import FOLDER
 from actors.documents.bounded_files import SETTINGS_BYTES, text_of, toml_of
+from actors.documents.messages import on_one_line
 from actors.documents.model import Location
 from actors.documents.results import write_out
 from actors.imports.fields import deepest, name_of
@@ -53,7 +54,7 @@ def run(files: Sequence[Path], out: Path | None, cluster: Path | None) -> int:
     sentences = [sentence for located in read.located for sentence in located.sentences()]
     sentences = sentences or [*_unmet(read, out, cluster)]
     if sentences:
-        sys.stderr.writelines(f"clearway: {sentence}\n" for sentence in sentences)
+        sys.stderr.writelines(f"clearway: {on_one_line(sentence)}\n" for sentence in sentences)
         return _REFUSED
     if read.objects.any:
         made = read.objects.cluster()

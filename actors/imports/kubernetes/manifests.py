@@ -16,6 +16,7 @@ import yaml
 from actors.cluster_file.documents import ClusterDocument
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_cluster
+from actors.documents.messages import on_one_line
 from actors.documents.results import write_out
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.imports.fields import FieldRefused, Finding
@@ -42,7 +43,7 @@ def run(
 def report(findings: Sequence[Finding]) -> int:
     """Write the findings to standard error; the exit code, 1 if something was left out."""
     lines = (("left out: " if finding.left_out else "note: ") + sentence(finding) for finding in findings)
-    sys.stderr.writelines(f"clearway: {line}\n" for line in dict.fromkeys(lines))
+    sys.stderr.writelines(f"clearway: {on_one_line(line)}\n" for line in dict.fromkeys(lines))
     return LEFT_OUT if any(finding.left_out for finding in findings) else DONE
 
 

@@ -11,7 +11,7 @@ from actors.cluster_file.reader import read_cluster
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import SettingsRefused
 from actors.configuration.settings_sources import load_settings
-from actors.documents.messages import meant
+from actors.documents.messages import meant, on_one_line
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,7 @@ from actors.documents.messages import meant
         ("expected one of nodes, queues (so far)", "queus", "; did you mean queues?"),
         ("expected one of nodes, queues", "rack", ""),
         ("expected at least 1", "0", ""),
+        ("expected one of nodes, queues", "ndoes" * 1_000_000, ""),
     ],
 )
 def test_the_word_that_is_near_is_named(expected: str, found: str, hint: str) -> None:
@@ -30,6 +31,16 @@ def test_the_word_that_is_near_is_named(expected: str, found: str, hint: str) ->
 def test_a_key_of_a_cluster_file_that_is_misspelled_is_known() -> None:
     with pytest.raises(ClusterFileRefused, match=r'found "ndoes"; did you mean nodes\?$'):
         read_cluster({"version": 1, "ndoes": []})
+
+
+def test_a_key_that_is_endless_is_shortened() -> None:
+    with pytest.raises(ClusterFileRefused, match=r"^nodes\[0\].x{60}…: ") as refused:
+        read_cluster({"version": 1, "nodes": [{"name": "n", "allocatable": {}, "x" * 1_000_000: 1}]})
+    assert len(str(refused.value)) < 400
+
+
+def test_a_name_can_neither_end_a_line_nor_move_the_cursor() -> None:
+    assert on_one_line("a\nb\x1b[2Jé\x85\u202e") == r"a\nb\x1b[2Jé\x85\u202e"
 
 
 def test_a_profile_a_plugin_and_a_key_of_a_profile_that_are_misspelled_are_known(tmp_path: Path) -> None:
