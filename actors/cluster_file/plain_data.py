@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,19 +39,44 @@ class _Loader(yaml.CSafeLoader):
     """YAML by the rules of version 1.2, where ``on`` is text and ``1e3`` a number; each key may be given once."""
 
 
-_Loader.yaml_implicit_resolvers = {}
-for _tag, _pattern, _first in (
-    ("null", r"~|null|Null|NULL|", "~nN\0"),
-    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
-    ("float", r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan", "-+.0123456789"),
-    ("merge", r"<<", "<"),
-):
+def _constructed_if(expected: str, pattern: str, construct: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A constructor that refuses what does not match: a tag can be written before any text, such as ``!!bool 3``."""
+
+    def constructed(loader: _Loader, node: Any) -> Any:
+        text = loader.construct_scalar(node)
+        try:
+            if re.fullmatch(pattern, text) is not None:
+                return construct(loader, node)
+        except ValueError as error:  # thousands of digits
+            raise yaml.constructor.ConstructorError(
+                None, None, f"{expected} that is shorter", node.start_mark
+            ) from error
+        raise yaml.constructor.ConstructorError(None, None, f"{expected}, found {shown(text)}", node.start_mark)
+
+    return constructed
+
+
+_Loader.yaml_implicit_resolvers, _Loader.yaml_constructors = {}, {}
+for _kind, _expected, _pattern, _first in (
+    ("null", "expected null", r"~|null|Null|NULL|", "~nN\0"),
+    ("bool", "expected true or false", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", "expected a whole number", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
+    (
+        "float", "expected a number", r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan",
+        "-+.0123456789",
+    ),
+    ("merge", "", r"<<", "<"),
+):  # fmt: skip
+    _tag = f"tag:yaml.org,2002:{_kind}"
     _Loader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_tag}",
-        re.compile(rf"^(?:{_pattern})$"),
-        ["" if letter == "\0" else letter for letter in _first],
+        _tag, re.compile(rf"^(?:{_pattern})$"), ["" if letter == "\0" else letter for letter in _first]
     )
+    if _expected:
+        _Loader.add_constructor(_tag, _constructed_if(_expected, _pattern, yaml.CSafeLoader.yaml_constructors[_tag]))
+for _kind in ("str", "seq"):
+    _tag = f"tag:yaml.org,2002:{_kind}"
+    _Loader.add_constructor(_tag, yaml.CSafeLoader.yaml_constructors[_tag])
+_Loader.add_constructor(None, yaml.CSafeLoader.yaml_constructors[None])
 
 
 def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[dict[Hashable, Any]]:

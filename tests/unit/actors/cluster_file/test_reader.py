@@ -48,6 +48,7 @@ def test_yaml_and_json_say_the_same() -> None:
     assert read == read_mapping(json.dumps(read), "f.json")
     assert read["nodes"][0] == {"name": "n0", "allocatable": {"cpu": 1000.0, "memory": "1Gi"}, "labels": {"a": "on"}}
     assert read["now"] == 1500.0
+    assert read_mapping("\ufeffa: !!int 5", "f.yaml") == {"a": 5}
 
 
 #: Each line twice as large as the one before, once aliases are followed.
@@ -73,10 +74,17 @@ DOUBLING = "\n".join(["a0: &a0 [x]", *(f"a{at}: &a{at} [*a{at - 1}, *a{at - 1}]"
         ('{"a":' * 100_000, "f, line 1, column 321: expected at most 64 levels of nesting, found more"),
         ("a: &a [*a]", "f, line 1, column 8: expected no alias of what it stands in, found *a"),
         (DOUBLING, "f, line 23, column 18: expected at most 20000000 values, found more"),
-        ('{"now": 1' + "0" * 5000 + "}", "f: expected YAML or JSON: Exceeds the limit"),
+        ('{"now": 1' + "0" * 5000 + "}", "f, line 1, column 9: expected a whole number that is shorter"),
+        ("a: !!bool 3", 'f, line 1, column 4: expected true or false, found "3"'),
+        ("a: !!int ''", 'f, line 1, column 4: expected a whole number, found ""'),
+        ("a: !!int 0x10", 'f, line 1, column 4: expected a whole number, found "0x10"'),
+        ("a: !!float x", 'f, line 1, column 4: expected a number, found "x"'),
+        ("a: !!null 1", 'f, line 1, column 4: expected null, found "1"'),
+        ("a: !!timestamp x", "f, line 1, column 4: expected YAML: could not determine a constructor"),
+        ("a: !!int [1]", "f, line 1, column 4: expected a scalar node"),
         ('{"id": "\\ud800"}', "f: expected Unicode text, found half of a surrogate pair"),
     ],
-    ids=range(18),
+    ids=range(25),
 )
 def test_what_is_neither_yaml_nor_json_is_refused_where_it_stops(text: str, sentence: str) -> None:
     with pytest.raises(ClusterFileRefused) as refused:
