@@ -129,7 +129,7 @@ def _one(files: Sequence[Path], asked: SimulateOptions) -> tuple[dict[str, Any],
 
 def _batch(batch: Path, asked: SimulateOptions) -> Iterator[tuple[dict[str, Any], bool]]:
     """The result of each line, and whether the line could be read."""
-    for number, line in enumerate(text_to_read(batch).splitlines(), 1):
+    for number, line in enumerate(text_to_read(batch).split("\n"), 1):
         if line.strip():
             try:
                 document = read_mapping(line, f"line {number}")

@@ -25,6 +25,8 @@ STANDARD_INPUT = Path("-")
 def text_of(file: Path, most_bytes: int = SETTINGS_BYTES) -> str:
     """The text of a file, or of standard input for ``-``; at most ``most_bytes`` are read, even without an end.
 
+    A byte order mark at its beginning, as some editors write it, is not part of the text.
+
     Raises
     ------
     OSError
@@ -41,7 +43,7 @@ def text_of(file: Path, most_bytes: int = SETTINGS_BYTES) -> str:
             read = opened.read(most_bytes + 1)
     if len(read) > most_bytes:
         raise FileRefused(f"expected at most {most_bytes} bytes, found more")
-    return read.decode("utf-8")
+    return read.decode("utf-8-sig")
 
 
 def toml_of(text: str) -> dict[str, Any]:

@@ -209,6 +209,15 @@ def test_a_refused_line_of_a_batch_says_so_itself_and_a_batch_without_lines_is_r
     assert error == f"clearway: {batch}: expected a cluster file in each line, found no line\n"
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_only_line_feeds_end_the_lines_of_a_batch(tmp_path, ending):
+    batch, names = tmp_path / "cases.jsonl", ["a\u2028b", "a\x85b", "a\x0bb"]
+    lines = [json.dumps({"version": 1, "id": name}, ensure_ascii=False) for name in names]
+    batch.write_bytes(("\ufeff" + ending.join(lines)).encode())
+    ended = run("--batch", batch)
+    assert (ended.exit_code, [json.loads(line)["id"] for line in ended.stdout.split("\n")[:-1]]) == (0, names)
+
+
 def test_a_batch_is_not_told_in_words(tmp_path, monkeypatch, capsys):
     batch = tmp_path / "cases.jsonl"
     batch.write_text('{"version": 1}\n', encoding="utf-8")
