@@ -120,18 +120,22 @@ class TopologyDocument(Document):
         return self
 
 
+#: Weights are added up and multiplied with each other, which must not come to infinity. An amount of bytes can be one.
+MOST_WEIGHT = 1e30
+
+
 def _weights(given: object) -> object:
     """Check one number or a number for each resource. Pydantic's errors for a union would name its branches."""
     weights = given.items() if isinstance(given, dict) else [(None, given)]
     offended(
-        Offence(() if key is None else (str(key),), "expected a number, at least 0", weight)
+        Offence(() if key is None else (str(key),), f"expected a number, 0 to {MOST_WEIGHT:g}", weight)
         for key, weight in weights
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < float("inf")
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= MOST_WEIGHT
     )
     return given
 
 
-_WEIGHT = {"type": "number", "minimum": 0}
+_WEIGHT = {"type": "number", "minimum": 0, "maximum": MOST_WEIGHT}
 _Weights = Annotated[
     float | dict[str, float],
     BeforeValidator(_weights),
@@ -148,7 +152,7 @@ class QueueDocument(Document):
     name: Name
     parent: Name | None = None
     priority: Priority = 0
-    weight: Amount = 1.0
+    weight: Annotated[Amount, Field(le=MOST_WEIGHT)] = 1.0
     over_quota_weight: _Weights = 1.0
     usage: _Weights = 0.0
     guarantee: Quantities = Field(default_factory=dict)

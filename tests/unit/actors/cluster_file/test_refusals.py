@@ -165,15 +165,21 @@ A_TIME = "expected seconds since 1970, within the years 1 to 9999"
         ("queues.0.parent", "nlp", 'queues[0].parent: expected a queue that is not below this one, found "nlp"'),
         ("queues.1.name", "ml", 'queues[1].name: expected each name once, found "ml"'),
         ("queues.0.weight", -1, "queues[0].weight: expected at least 0, found -1"),
+        ("queues.0.weight", 1e308, "queues[0].weight: expected at most 1e+30, found 1e+308"),
         (
             "queues.0.over_quota_weight",
             {"cpu": -1},
-            "queues[0].over_quota_weight.cpu: expected a number, at least 0, found -1",
+            "queues[0].over_quota_weight.cpu: expected a number, 0 to 1e+30, found -1",
+        ),
+        (
+            "queues.0.usage",
+            1e31,
+            "queues[0].usage: expected a number, 0 to 1e+30, found 1e+31",
         ),
         (
             "queues.0.over_quota_weight",
             "much",
-            'queues[0].over_quota_weight: expected a number, at least 0, found "much"',
+            'queues[0].over_quota_weight: expected a number, 0 to 1e+30, found "much"',
         ),
         (
             "queues.0.deserved.cpu",
