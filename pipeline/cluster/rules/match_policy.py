@@ -121,7 +121,8 @@ def _view(snapshot: Snapshot, otherwise: str, *, room: bool) -> Snapshot:
     if not (once | only).any():
         return snapshot
     enough = np.where(once, counts.valid if room else 0, least)
-    needed = np.where(only, least + counts.ready, enough).astype(np.int32)
+    anew = np.minimum(least, np.iinfo(np.int32).max - counts.ready) + counts.ready  # the most that a minimum can be
+    needed = np.where(only, anew, enough).astype(np.int32)
     return replace(snapshot, podgroups=replace(groups, min_available=sealed(needed))).following(snapshot, NO_ROWS)
 
 

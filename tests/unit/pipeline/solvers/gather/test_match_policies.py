@@ -52,7 +52,8 @@ def test_waiting_and_running_wants_the_minimum_of_both_together(wish: dict[str, 
 @pytest.mark.parametrize("wish", [GATHERED, ANYWHERE])
 def test_only_waiting_wants_the_minimum_anew_whatever_runs(wish: dict[str, Any]) -> None:
     late = grown(["n1", "n2", "n3"], 1, 3, match_policy="only-waiting", **wish)
-    assert Outcome(cluster_file(TWO_BY_TWO, 1, [late])).bound == {}
+    for minimum in (3, 2**31 - 1):
+        assert Outcome(cluster_file(TWO_BY_TWO, 1, [late | {"min_available": minimum}])).bound == {}
     again = grown(["n1", "n2", "n3"], 3, 3, match_policy="only-waiting", **wish)
     assert Outcome(cluster_file(TWO_BY_TWO, 1, [again])).bound.keys() == {"job-3", "job-4", "job-5"}
     short = Outcome(cluster_file(TWO_BY_TWO, 1, [again, filled(5)]))
