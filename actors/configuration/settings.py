@@ -8,10 +8,20 @@ from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FilePath, SecretStr, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    FilePath,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from actors.documents.bounded_files import text_of
@@ -24,7 +34,10 @@ PREFIX = "CLEARWAY_"
 #: The tables of the file while settings are loaded. The library builds its sources itself and takes no argument.
 GIVEN_BY_FILE: ContextVar[Mapping[str, Any]] = ContextVar("GIVEN_BY_FILE", default=MappingProxyType({}))
 
-Whole = Annotated[int, Field(ge=1)]
+Whole = Annotated[int, Field(ge=1, lt=2**31)]
+#: What may follow the host of a broker's URL: the number of its database.
+_DATABASE = re.compile(r"(?:/[0-9]{0,9})?(?:\?db=[0-9]{1,9})?")
+_FILE_AND_DATABASE = re.compile(r"/[^?#]+(?:\?db=[0-9]{1,9})?")
 
 
 def _matching(pattern: str, expected: str) -> AfterValidator:
@@ -42,7 +55,22 @@ class SettingsRefused(Exception):
     """The settings cannot be used; the message is one sentence for the operator."""
 
 
-class _Section(BaseModel):
+def _is_number(annotation: Any) -> bool:
+    return annotation in (int, float) or any(map(_is_number, get_args(annotation)))
+
+
+class _Numbers(BaseModel):
+    """Refuses true and false where a number is expected; pydantic would read them as 1 and 0."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_no_switch(cls, value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, bool) and _is_number(cls.model_fields[str(info.field_name)].annotation):
+            raise ValueError("expected a number")
+        return value
+
+
+class _Section(_Numbers):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -56,7 +84,7 @@ class LimitSettings(_Section):
     resources: Annotated[int, Field(ge=4, le=1_024)] = STATE_LIMITS.resources
     queues: Annotated[int, Field(ge=1, lt=2**31)] = STATE_LIMITS.queues
     domains: Annotated[int, Field(ge=1, lt=2**31)] = STATE_LIMITS.domains
-    state_bytes: Annotated[int, Field(ge=1 << 20)] = STATE_LIMITS.state_bytes
+    state_bytes: Annotated[int, Field(ge=1 << 20, lt=2**62)] = STATE_LIMITS.state_bytes
 
     @property
     def state(self) -> StateLimits:
@@ -76,7 +104,7 @@ class TelemetrySettings(_Section):
     protocol: Literal["grpc", "http"] = "grpc"
     endpoint: str | None = None
     sample_ratio: Annotated[float, Field(ge=0, le=1)] = 1.0
-    spans_kept: Annotated[int, Field(ge=0)] = 20_000
+    spans_kept: Annotated[int, Field(ge=0, lt=2**31)] = 20_000
     """How many of the newest spans the broker keeps for the live view; 0 keeps none."""
 
     @field_validator("endpoint")
@@ -95,7 +123,7 @@ class TelemetrySettings(_Section):
         return self.exporter
 
 
-class Settings(BaseSettings):
+class Settings(_Numbers, BaseSettings):
     """All settings of the program, checked."""
 
     model_config = SettingsConfigDict(
@@ -130,7 +158,7 @@ class Settings(BaseSettings):
     """At most how many events a simulated fleet puts into one entry."""
     entries_per_read: Annotated[int, Field(ge=1, le=10_000)] = 500
     domains_per_attempt: Whole = 4_096
-    in_place_cells: Annotated[int, Field(ge=0)] = 262_144
+    in_place_cells: Annotated[int, Field(ge=0, lt=2**62)] = 262_144
     """The dispatcher searches in its own process below this number of cells (domains times tasks)."""
     lease_ttl_s: Annotated[float, Field(ge=0.1, le=300)] = 5.0
     commit_synced: bool = True
@@ -168,13 +196,19 @@ class Settings(BaseSettings):
             return None
         if not value.get_secret_value().startswith(schemes):
             raise ValueError(f"expected a URL that begins with {', '.join(schemes[:2])} or {schemes[2]}")
+        expected = "scheme://user:password@host:port/number, with %-codes for what is neither letter nor digit"
         try:
+            parts = urlsplit(value.get_secret_value())
             # A password with a slash is read as a port, and the message of the library would show it.
-            urlsplit(value.get_secret_value()).port  # noqa: B018 - reading the property computes and checks it
+            parts.port  # noqa: B018 - reading the property computes and checks it
         except ValueError:
-            raise ValueError(
-                "expected scheme://user:password@host:port/number, with %-codes for what is neither letter nor digit"
-            ) from None
+            raise ValueError(f"expected {expected}") from None
+        # The library takes a database that is no number for number 0, and any key after ? for one of its own.
+        after, form = parts._replace(scheme="", netloc="").geturl(), _DATABASE
+        if parts.scheme == "unix":
+            form, expected = _FILE_AND_DATABASE, "unix:///path?db=number, or without ?db=number"
+        if form.fullmatch(after) is None:
+            raise ValueError(f"expected {expected}")
         return value
 
     @model_validator(mode="after")

@@ -23,6 +23,10 @@ SHIPPED = CONFIG / "runtime.toml"
 
 #: Top keys whose values are, or may hold, a secret: messages do not show these.
 _SECRET = ("redis_url", "redis_password", "telemetry")
+#: Settings that are tables, whose keys have variables of their own.
+_TABLES = ("limits", "telemetry")
+#: Standard variables of OpenTelemetry, by the key of the table ``telemetry`` that they stand for.
+_OPENTELEMETRY = {"endpoint": "OTEL_EXPORTER_OTLP_ENDPOINT", "protocol": "OTEL_EXPORTER_OTLP_PROTOCOL"}
 
 
 def load_settings(path: Path | None = None, **options: Any) -> Settings:
@@ -78,8 +82,8 @@ def _refuse_unknown_variables() -> None:
     """Refuse ``CLEARWAY_*`` variables that name no setting; a mistyped one would have no effect and no message."""
     for variable in sorted(os.environ):
         if variable.startswith(PREFIX):
-            field = variable.removeprefix(PREFIX).lower().partition("__")[0]
-            if field not in Settings.model_fields:
+            field, within, _ = variable.removeprefix(PREFIX).lower().partition("__")
+            if field not in Settings.model_fields or (within and field not in _TABLES):
                 # Without the prefix, which would make all names look alike.
                 near = meant(f"expected one of {', '.join(Settings.model_fields)}", field)
                 hint = re.sub(r"mean (\w+)", lambda name: f"mean {PREFIX}{name[1].upper()}", near)
@@ -89,7 +93,7 @@ def _refuse_unknown_variables() -> None:
 def _adopt_opentelemetry(tables: dict[str, Any]) -> None:
     """Fill in endpoint and protocol from the standard variables of OpenTelemetry."""
     ours = tables.setdefault("telemetry", {})
-    endpoint, protocol = (os.environ.get(f"OTEL_EXPORTER_OTLP_{name}") for name in ("ENDPOINT", "PROTOCOL"))
+    endpoint, protocol = map(os.environ.get, _OPENTELEMETRY.values())
     if isinstance(ours, dict):  # any other type is refused later, with its path
         if endpoint:
             ours["endpoint"] = endpoint
@@ -107,4 +111,7 @@ def _source(location: tuple[int | str, ...], options: Mapping[str, Any], file: P
         for given in sorted(os.environ):
             if given == variable or (depth == len(steps) and given.startswith(f"{variable}__")):
                 return f"environment ({given})"
+    standard = _OPENTELEMETRY.get(steps[-1].lower()) if location[:1] == ("telemetry",) else None
+    if standard is not None and os.environ.get(standard):
+        return f"environment ({standard})"
     return str(file) if file is not None else "settings"
