@@ -14,18 +14,6 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 
 
-def headroom_of(host: Host, podgroup: int) -> Longs:
-    """int64[R]: what the queue of a podgroup may still take of its work."""
-    return room_of(host, host.context.snapshot, podgroup)
-
-
-def room_of(host: Host, snapshot: Snapshot, podgroup: int) -> Longs:
-    """The same where ``host`` may be on a what-if of ``snapshot``, which is not worked out for it."""
-    queue, lasts = snapshot.podgroups.queue[podgroup], not snapshot.podgroups.preemptible[podgroup]
-    room = host.headroom[queue]
-    return np.asarray(np.minimum(room, host.lasting_headroom[queue]) if lasts else room)
-
-
 class LineLimits(NamedTuple):
     """How much more a queue and its ancestors may take.
 
@@ -75,7 +63,7 @@ def limits_of(host: Host, podgroup: int) -> LineLimits:
     queue, told = int(snapshot.podgroups.queue[podgroup]), host.queue_limits()
     if told is None or told.closed[queue]:
         alone = in_common(flat(len(snapshot.queues)), queue)
-        return LineLimits(alone, room_of(host, snapshot, podgroup)[None], counted=False)
+        return LineLimits(alone, host.headroom_of(podgroup)[None], counted=False)
     line = chain(told.parent, queue)
     ceiling = told.ceiling[line]
     room = np.where(ceiling >= UNLIMITED, UNLIMITED, ceiling - told.held[line])
@@ -88,12 +76,12 @@ def takes_after(host: Host, preemptor: Preemptor, made: Statement, victims: Rows
     Those that the statement moves hold as much as before. What its tasks were promised already is not counted twice.
     """
     snapshot, first = host.context.snapshot, preemptor.podgroups[0]
-    if fits(preemptor.request, room_of(host, snapshot, first)):
+    if fits(preemptor.request, host.headroom_of(first)):
         return True
     moves, promised = is_among(made.nominated, victims), made.placed[snapshot.tasks.nominated[made.placed] != NONE]
     before = WhatIf.of(snapshot).withdrawing(promised)
     after = before.evicting(victims).nominating(made.nominated[moves], made.nominated_node[moves])
-    return bool(fits(preemptor.request, room_of(host.on(after, victims), snapshot, first)))
+    return bool(fits(preemptor.request, host.on(after, victims).headroom_of(first)))
 
 
 def takes(host: Host, rows: Rows) -> bool:

@@ -210,6 +210,13 @@ class Host(VictimHost):
             room = np.minimum(room, plugin.lasting_headroom())
         return room
 
+    def headroom_of(self, podgroup: int) -> Longs:
+        """int64[R]: what the queue of a podgroup may still take of its work."""
+        groups, room = self._given.snapshot.podgroups, self.headroom
+        if not groups.preemptible[podgroup]:
+            room = np.minimum(room, self.lasting_headroom)
+        return np.asarray(room[groups.queue[podgroup]])
+
     def fair_share(self) -> Longs | None:
         """int64[Q, R]: what each queue is entitled to, by the first plugin that answers; None if none does."""
         return next((plugin.fair_share() for plugin in self._asked(SharesFairly)), None)

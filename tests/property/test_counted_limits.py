@@ -17,7 +17,7 @@ from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.cycle import cycle
-from pipeline.decision.headroom import LineLimits, limits_of, room_of
+from pipeline.decision.headroom import LineLimits, limits_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.solvers.scenarios.law import Law
@@ -38,7 +38,7 @@ def defect_of(seed: int) -> str | None:
     last = len(snapshot.podgroups) - 1
     limits = limits_of(host, last)
     counted = limits.left_by(snapshot, some).min(axis=0)
-    said = room_of(host.on(WhatIf.of(snapshot).evicting(some), some), snapshot, last)
+    said = host.on(WhatIf.of(snapshot).evicting(some), some).headroom_of(last)
     if not limits.counted:
         return "the limits are not told"
     bound = said < 2**40  # beyond, there is no limit

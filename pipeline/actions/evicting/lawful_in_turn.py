@@ -9,7 +9,6 @@ from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
-from pipeline.decision.headroom import room_of
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
 from pipeline.plugins.host import Host
@@ -36,7 +35,7 @@ def lawful_in_turn(snapshot: Snapshot, host: Host, statements: Sequence[Statemen
         if sets and not host.on(after, gone).validate_set(preemptor, made.evictions):
             return at
         after, gone = after.evicting(made.evictions), np.concatenate([gone, made.evictions])
-        if rooms and not fits(request, room_of(host.on(after, gone), snapshot, made.preemptor)):
+        if rooms and not fits(request, host.on(after, gone).headroom_of(made.preemptor)):
             return at
         after = after.nominating(made.nominated, made.nominated_node)
     return len(statements)

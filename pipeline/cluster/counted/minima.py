@@ -223,8 +223,8 @@ def _take_least(holder: Longs, at: int, wanted: int, lacks: Longs, never: Bools,
     """Let a subgroup, or the podgroup, lack what as many children lack as it needs: mark those that lack least."""
     children = np.flatnonzero(holder == at)
     if wanted != NONE and wanted < len(children):
-        children = children[np.argsort(lacks[children], kind="mergesort")]
-        children = children[np.argsort(never[children], kind="mergesort")][:wanted]
+        last = lacks[children].max() + 1  # those that the tasks that wait cannot make whole come after all others
+        children = children[np.argsort(lacks[children] + last * never[children], kind="mergesort")][:wanted]
     for child in children:
         needed[child] = True
         lacks[at] += lacks[child]

@@ -15,7 +15,6 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.cluster.vocabulary import HARD_EFFECTS
 from pipeline.decision.explanation import Reason
-from pipeline.decision.headroom import headroom_of
 from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.layout.packing import place_classes
 from pipeline.placement.layout.topology_packing import Packings
@@ -221,7 +220,7 @@ def _together(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
     several = Obstacle(Cause.SHAPES, task=first_of_shape(need, 0), wanted=need.minimum, found=len(need.shapes))
     tried = need.minimum <= _TASKS and (shapes or len(present) > 0)
     if tried and asked.reason is not Reason.NO_ARRANGEMENT and _placed(asked, asked.domains, allowed, room, leaving):
-        if shapes and len(leaving) == 0 and fits(need.total, headroom_of(asked.host, asked.attempt.podgroups[0])):
+        if shapes and len(leaving) == 0 and fits(need.total, asked.host.headroom_of(asked.attempt.podgroups[0])):
             yield several  # nothing has to go for it, and yet it was not placed: in order they take each other's room
         return
     never = list(_never_together(asked, allowed)) if shapes else []

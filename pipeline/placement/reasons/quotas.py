@@ -12,7 +12,6 @@ from pipeline.cluster.rules.quota import never_evicted
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import OPEN, QUEUE_STATE_NAMES
 from pipeline.cluster.what_if import WhatIf
-from pipeline.decision.headroom import headroom_of
 from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.reasons.question import Question
 from pipeline.plugins.extension_points import AllowsReclaim, FindsOverused, LimitsLastingWork, LimitsQueues
@@ -38,7 +37,7 @@ def limits(asked: Question) -> Iterator[Obstacle]:
     if closed:
         return
     yield from _elsewhere(asked)
-    if fits(asked.need.total, headroom_of(asked.host, asked.attempt.podgroups[0])):
+    if fits(asked.need.total, asked.host.headroom_of(asked.attempt.podgroups[0])):
         return
     rows, total = asked.losing, asked.need.total
     host = asked.host.on(WhatIf.of(snapshot).evicting(rows), rows) if len(rows) else asked.host

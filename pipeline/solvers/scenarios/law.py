@@ -7,7 +7,7 @@ import numpy as np
 from pipeline.cluster.arrays import UNLIMITED, Longs, Rows, without
 from pipeline.cluster.resources import fits
 from pipeline.cluster.what_if import WhatIf
-from pipeline.decision.headroom import LineLimits, headroom_of, limits_of, room_of
+from pipeline.decision.headroom import LineLimits, limits_of
 from pipeline.decision.statement import Statement
 from pipeline.keeping import cached_property
 from pipeline.plugins.host import Host
@@ -60,7 +60,7 @@ class Law:
             lasting = not lasts or bool(fits(request, self.host.lasting_headroom[snapshot.podgroups.queue[first]]))
             return lasting and self._limits.take(request, snapshot, victims)
         after = self.host.on(WhatIf.of(snapshot).evicting(victims), victims)
-        return bool(fits(request, room_of(after, snapshot, first)))
+        return bool(fits(request, after.headroom_of(first)))
 
     @cached_property
     def _limits(self) -> LineLimits:
@@ -69,7 +69,7 @@ class Law:
     @cached_property
     def within_limits(self) -> bool:
         """Whether the queue may take the request as it is."""
-        return bool(fits(self.preemptor.request, headroom_of(self.host, self.preemptor.podgroups[0])))
+        return bool(fits(self.preemptor.request, self.host.headroom_of(self.preemptor.podgroups[0])))
 
     @cached_property
     def quota(self) -> Longs | None:
@@ -83,7 +83,7 @@ class Law:
             return np.full(len(request), UNLIMITED, np.int64)
         if self.preemptor.purpose is not Purpose.PREEMPT and not self._limits.counted:
             return None
-        return np.where(request > 0, headroom_of(self.host, self.preemptor.podgroups[0]) - request, UNLIMITED)
+        return np.where(request > 0, self.host.headroom_of(self.preemptor.podgroups[0]) - request, UNLIMITED)
 
 
 def moves_are_free(policy: Policy, purpose: Purpose) -> bool:
