@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NONE, Bools, Rows, is_among
+from pipeline.cluster.arrays import NONE, Bools, Rows, is_among, mask_of
 from pipeline.cluster.rules.gang_groups import gang_groups
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
@@ -50,9 +50,8 @@ def _in_turn(host: Host, rows: Rows) -> Rows:
     """Some tasks by the order in which their podgroups are served, each podgroup's in its own order."""
     snapshot = host.context.snapshot
     podgroup = snapshot.tasks.podgroup[rows]
-    turn, wanted = np.zeros(len(snapshot.podgroups), np.int64), np.zeros(len(snapshot.podgroups), bool)
-    wanted[podgroup] = True
-    for at, gang_group in enumerate(in_order(host, wanted)):
+    turn = np.zeros(len(snapshot.podgroups), np.int64)
+    for at, gang_group in enumerate(in_order(host, mask_of(podgroup, len(turn)))):
         turn[list(gang_group)] = at
     return rows[np.lexsort((host.task_ranks(rows), host.job_rank[podgroup], turn[podgroup]))]
 
@@ -86,14 +85,9 @@ def _regions_of(snapshot: Snapshot, placement: ScoredPlacement, task: int) -> li
         if level == NONE:
             continue
         rows = topology.holding(topology.at_level(level), _nodes_of(snapshot, placement, podgroup, owner))
-        regions = _met(regions, topology.slices_of(rows))
+        met = [(max(a, c), min(b, d)) for a, b in regions for c, d in topology.slices_of(rows)]
+        regions = [(first, last) for first, last in met if first < last]
     return regions
-
-
-def _met(regions: list[tuple[int, int]], others: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The intersections of slices of two lists, pair by pair."""
-    met = [(max(a, c), min(b, d)) for a, b in regions for c, d in others]
-    return [(first, last) for first, last in met if first < last]
 
 
 def _nodes_of(snapshot: Snapshot, placement: ScoredPlacement, podgroup: int, part: int) -> Rows:

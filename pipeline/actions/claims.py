@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Rows, distinct
+from pipeline.cluster.arrays import NO_ROWS, Rows, distinct, mask_of
 from pipeline.decision.claim import Claim, claimed_nodes
 from pipeline.placement.serving_order import in_order
 from pipeline.plugins.host import Host
@@ -50,9 +50,9 @@ def closed_to(host: Host, closed: Closed, gang_groups: Sequence[tuple[int, ...]]
     overdue = distinct(np.array([node for node, _ in closed.overdue], np.int64)) if closed.overdue else NO_ROWS
     if not claims:
         return [overdue] * len(gang_groups)
-    wanted = np.zeros(len(snapshot.podgroups), bool)
-    wanted[[*(row for gang_group in gang_groups for row in gang_group), *(one.podgroup for one in claims)]] = True
-    place_of = {row: at for at, gang_group in enumerate(in_order(host, wanted)) for row in gang_group}
+    rows = [*(row for gang_group in gang_groups for row in gang_group), *(one.podgroup for one in claims)]
+    in_turn = in_order(host, mask_of(rows, len(snapshot.podgroups)))
+    place_of = {row: at for at, gang_group in enumerate(in_turn) for row in gang_group}
     return [
         np.union1d(
             overdue,

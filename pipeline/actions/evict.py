@@ -50,7 +50,8 @@ def _run(this: Pass) -> Progress:
 def _served(this: Pass, at: int) -> int:
     """Serve one gang group."""
     gang_group, key = this.gang_groups[at], this.key(at)
-    outcome = _none_of_its_kind(this, key, gang_group[0]) or _outcome(this, at)
+    why = this.known.unplaced.get(key)  # of another one of its kind, that found no room on the same state
+    outcome = _outcome(this, at) if why is None else NoPlan(of_another(why, this.progress.snapshot, gang_group[0]))
     if outcome is None:
         return this.lost(1)
     if isinstance(outcome, Plan):
@@ -65,12 +66,6 @@ def _served(this: Pass, at: int) -> int:
         if key is not None and outcome.explanation.reason not in _OWN:
             this.known.unplaced[key] = outcome.explanation
     return 1
-
-
-def _none_of_its_kind(this: Pass, key: KindAndClosed | None, podgroup: int) -> NoPlan | None:
-    """Why there is no room for a podgroup, if another one of its kind found none on the same state."""
-    why = this.known.unplaced.get(key)
-    return None if why is None else NoPlan(of_another(why, this.progress.snapshot, podgroup))
 
 
 def _outcome(this: Pass, at: int) -> Outcome:

@@ -9,7 +9,7 @@ from pipeline.actions.backoff import Backoff, GangGroup
 from pipeline.actions.claims import Closed
 from pipeline.actions.observing import Observer, Unobserved
 from pipeline.actions.searching import InPlace, Search
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, is_among, mask_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
@@ -189,8 +189,7 @@ class Progress:
     @property
     def turns(self) -> Bools:
         """bool[G]: podgroups that have a turn now: all but some, and then only these."""
-        some = np.zeros(len(self.snapshot.podgroups), bool)
-        some[list(self.held if self.late is None else self.late)] = True
+        some = mask_of(list(self.held if self.late is None else self.late), len(self.snapshot.podgroups))
         return some if self.late is not None else ~some
 
     def without_turn(self) -> frozenset[int]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, any_true, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, any_true, is_among, mask_of
 from pipeline.cluster.rules.match_policy import start_after, to_start
 from pipeline.cluster.rules.minima_met import is_pipelined
 from pipeline.cluster.rules.minimum import has_minimum, starts_with
@@ -36,7 +36,8 @@ def redeem(progress: Progress) -> Progress:
     if not promised.any():
         return progress
     host = progress.host
-    rows_of = {one: _promised_of(snapshot, one) for one in in_order(host, _holders(snapshot, promised))}
+    holders = mask_of(snapshot.tasks.podgroup[promised], len(snapshot.podgroups))
+    rows_of = {one: _promised_of(snapshot, one) for one in in_order(host, holders)}
     broken = _broken(progress, np.concatenate(list(rows_of.values())), host)
     for gang_group, rows in rows_of.items():
         if broken[rows].any():  # another promise may take its room: looked at again, after those before it
@@ -57,13 +58,6 @@ def _holds_promise(snapshot: Snapshot) -> Bools:
     result = np.zeros(len(snapshot.tasks), bool)
     rows = snapshot.tasks_of_all(snapshot.counts.waiting.nonzero()[0])[0]
     result[rows] = _promised_among(snapshot, rows)
-    return result
-
-
-def _holders(snapshot: Snapshot, promised: Bools) -> Bools:
-    """bool[G]: podgroups with tasks where ``promised`` (bool[T])."""
-    result = np.zeros(len(snapshot.podgroups), bool)
-    result[snapshot.tasks.podgroup[promised]] = True
     return result
 
 
@@ -186,7 +180,8 @@ def release(progress: Progress, begun: Snapshot, *, evicting: bool) -> Progress:
     if not promised.any():
         return progress
     whole = is_pipelined(to_start(snapshot, progress.policy))
-    torn = _holders(snapshot, promised) & (~whole | (snapshot.podgroups.gang_group != NONE))
+    holders = mask_of(snapshot.tasks.podgroup[promised], len(snapshot.podgroups))
+    torn = holders & (~whole | (snapshot.podgroups.gang_group != NONE))
     if not torn.any():
         return progress
     for gang_group in in_order(progress.host, torn):

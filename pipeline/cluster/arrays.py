@@ -86,6 +86,13 @@ def sizes(stop: Longs) -> Longs:
     return size
 
 
+def mask_of(rows: Any, count: int) -> Bools:
+    """bool[count]: true at ``rows``."""
+    mask = np.zeros(count, np.bool_)
+    mask[rows] = True
+    return mask
+
+
 def with_rows(column: NDArray[Any], rows: NDArray[Any], values: Any) -> NDArray[Any]:
     """A read-only copy of ``column`` in which ``rows`` hold ``values``."""
     changed = column.copy()

@@ -6,7 +6,7 @@ without parents, so one function serves both; the parts of a need are such a tre
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, mask_of
 from pipeline.kernels import kernel
 
 
@@ -39,9 +39,7 @@ def least_above(parent: Ids, own: Longs) -> Longs:
 
 def is_parent(parent: Ids) -> Bools:
     """bool[Q]: queues that have children."""
-    result = np.zeros(len(parent), bool)
-    result[parent[parent != NONE]] = True
-    return result
+    return mask_of(parent[parent != NONE], len(parent))
 
 
 @kernel

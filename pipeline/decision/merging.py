@@ -60,11 +60,7 @@ def _without_plan(whys: Sequence[Explanation]) -> Explanation:
     reason = next((one for one in CLOSEST if one in reasons), whys[0].reason)
     tried = [entry for why in whys for entry in why.tried]
     first = next(why for why in whys if why.reason is reason)
-    return replace(first, tried=_by_domain(tried), ruled=_ruled(whys))
-
-
-def _by_domain(tried: Sequence[DomainTried]) -> tuple[DomainTried, ...]:
-    return tuple(sorted(tried, key=lambda entry: entry.domain))
+    return replace(first, tried=tuple(sorted(tried, key=lambda entry: entry.domain)), ruled=_ruled(whys))
 
 
 def _ruled(whys: Sequence[Explanation]) -> Ruled | None:

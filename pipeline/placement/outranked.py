@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, is_among, mask_of
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
@@ -75,10 +75,8 @@ def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: 
     since that holds on ``freed``.
     """
     snapshot, tasks = carried_out(plan.statement, freed.snapshot, attempt.now), attempt.snapshot.tasks
-    holders = np.zeros(len(snapshot.podgroups), bool)
-    holders[tasks.podgroup[rows]] = True
     lost = []
-    for gang_group in in_order(host, holders):
+    for gang_group in in_order(host, mask_of(tasks.podgroup[rows], len(snapshot.podgroups))):
         mine = rows[is_among(tasks.podgroup[rows], gang_group)]
         node, card = tasks.promised(mine)
         if kept(made_anew(host, snapshot), mine, node, card).all():

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, any_true, in_a_row, sealed
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, any_true, in_a_row, mask_of, sealed
 from pipeline.cluster.rules.quota import agreed
 from pipeline.cluster.rules.sparing import Quota, TaskQuota, may_all_go, no_quota, task_quota
 from pipeline.cluster.tables import BOUND, RUNNING, Budgets
@@ -28,7 +28,6 @@ from pipeline.plugins.extension_points import (
     SharesFairly,
     ShieldsAnew,
     ShieldsTasks,
-    TimesShields,
     ValidatesSets,
     ValidatesVictims,
 )
@@ -47,13 +46,6 @@ def _takeable(may: Bools, podgroup: Ids, preemptible: Bools, status: Bytes, clea
     for task in range(len(result)):
         runs = (status[task] == BOUND) | (status[task] == RUNNING)
         result[task] = runs & (preemptible[task] | clears) & may[podgroup[task]]
-
-
-def _marked(rows: Rows, tasks: int) -> Bools:
-    """bool[T]: whether each task is one of ``rows``."""
-    result = np.zeros(tasks, np.bool_)
-    result[rows] = True
-    return result
 
 
 def _known_by(preemptor: Preemptor) -> tuple[object, ...]:
@@ -137,9 +129,9 @@ class VictimHost(AskedPlugins):
 
         in_halves(judge, len(result), _TASKS_FOR_TWO)
         if len(self.context.starting):
-            result &= ~_marked(self.context.starting, len(tasks))[some]
+            result &= ~mask_of(self.context.starting, len(tasks))[some]
         if self.context.among is not None:
-            result &= _marked(self.context.among, len(tasks))[some]
+            result &= mask_of(self.context.among, len(tasks))[some]
         for opinion in said:
             if opinion is not True and not isinstance(opinion, OfPodgroups):
                 result &= opinion if isinstance(opinion, bool) else opinion[some]
@@ -274,10 +266,6 @@ class VictimHost(AskedPlugins):
     def shields_anew(self, point: ExtensionPoint) -> bool:
         """Whether evictions may change which of the other tasks plugins shield."""
         return any(plugin.shields_anew() for plugin in self._asked(ShieldsAnew, point))
-
-    def timed_shields(self, point: ExtensionPoint) -> dict[str, TimesShields]:
-        """The plugins that shield tasks for some time only, by name; for reports."""
-        return dict(self.named(TimesShields, point))
 
     def task_victims(self, preemptor: Preemptor, rows: Rows, point: ExtensionPoint) -> Bools:
         """bool[C]: which of the ordered candidates may go by all quotas at once.

@@ -12,7 +12,7 @@ from pipeline.actions.claims import closed_to
 from pipeline.actions.evicting.one_kind import MOST_TASKS, rigid_apart, rigid_of_one_kind, rigid_of_one_rank
 from pipeline.actions.progress import Progress, unheard
 from pipeline.actions.searching import Outcome
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, mask_of
 from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
@@ -214,8 +214,8 @@ class Pass:
 
     def _insert(self, gang_group: GangGroup, at: int) -> None:
         """Put a gang group behind a position, before those that come after it in the policy's order."""
-        wanted = np.zeros(len(self.progress.snapshot.podgroups), bool)
-        wanted[[*gang_group, *(row for one in self.gang_groups[at:] for row in one)]] = True
+        rows = [*gang_group, *(row for one in self.gang_groups[at:] for row in one)]
+        wanted = mask_of(rows, len(self.progress.snapshot.podgroups))
         after = set(dropwhile(lambda one: one != gang_group, in_order(self.host, wanted)))
         last = len(self.gang_groups)
         place = next((n for n in range(at + 1, last) if self.gang_groups[n] in after), last)

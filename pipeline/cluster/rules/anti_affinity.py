@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Longs, Rows, distinct, is_among, sealed
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Longs, Rows, distinct, is_among, mask_of, sealed
 from pipeline.cluster.rules.requirements import reaches, selects
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
@@ -165,8 +165,7 @@ def denials(snapshot: Snapshot, constraints: Ids, label_sets: Ids, start: int, s
         for rows, key in _repelling(snapshot, one):
             domains, place = domains_by(snapshot, key), _place_of(snapshot, rows)
             taken, here = np.append(domains, NONE)[place], domains[start:stop]  # none of NONE, also without nodes
-            there = np.zeros(int(domains.max(initial=NONE)) + 2, bool)
-            there[here] = True
+            there = mask_of(here, int(domains.max(initial=NONE)) + 2)
             there[NONE] = False
             near = there[taken]
             found.append(_Denial(kind, rows[near], taken[near], here))

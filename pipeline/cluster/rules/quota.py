@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Ids, Longs, Rows, mask_of
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.queue_tree import least_above, with_descendants
 from pipeline.cluster.snapshot import Snapshot
@@ -163,9 +163,7 @@ def agreed(ask: Callable[[Rows], list[Bools]], many: int) -> Bools:
             at = at[may]
             break
         at = np.concatenate([at[:certain][may[:certain]], at[certain:]])
-    kept = np.zeros(many, bool)
-    kept[at] = True
-    return kept
+    return mask_of(at, many)
 
 
 def _certain(said: Bools) -> int:

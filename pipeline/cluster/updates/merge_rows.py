@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, frozen
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, frozen, mask_of
 from pipeline.cluster.orders import dense_rank
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
@@ -86,7 +86,7 @@ def new_rows_from(base: Snapshot, joined: CompiledPart) -> NewRows:
     appended = replace(appended, order=dense_rank(appended.order) if len(fresh) else appended.order)
     groups = picked(described, new)
     moved = new[joined.podgroup_of[new] != NONE]
-    gone = members_of(joined.podgroup_of[moved], len(base.podgroups))
+    gone = mask_of(joined.podgroup_of[moved], len(base.podgroups))
     return NewRows(
         vocabulary=vocabulary,
         shapes=shapes,
@@ -125,13 +125,6 @@ def _tasks(table: Tasks, place: Rows, role_at: Rows, part_at: Rows, shape_of: Id
     writable["shape"] = shape_of[table.shape]
     writable["label_set"] = label_sets[table.label_set]
     return writable.done()
-
-
-def members_of(rows: Rows, count: int) -> Bools:
-    """A mask bool[count] that is true at ``rows``."""
-    mask = np.zeros(count, bool)
-    mask[rows] = True
-    return mask
 
 
 def _moves(what: str, gone: Rows, known: Rows, at: Rows) -> dict[str, Rows]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import UNLIMITED, UNSET, Floats, Longs, frozen
+from pipeline.cluster.arrays import UNLIMITED, UNSET, Longs, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.records import replace
 
@@ -25,8 +25,9 @@ def widened(snapshot: Snapshot, resources: tuple[str, ...]) -> Snapshot:
     queues = snapshot.queues
     entitled_to_all = np.where((queues.deserved == UNLIMITED).all(axis=1), UNLIMITED, UNSET)
     share = np.ones((len(queues), len(resources)))
-    share[:] = _common(queues.over_quota_weight)[:, None]
-    share[:, place] = queues.over_quota_weight
+    weights = queues.over_quota_weight
+    share[:] = np.where((weights == weights[:, :1]).all(axis=1), weights[:, 0], 1.0)[:, None]  # what all share, else 1
+    share[:, place] = weights
     usage = np.zeros(share.shape)
     usage[:, place] = queues.usage
     return replace(
@@ -44,9 +45,3 @@ def widened(snapshot: Snapshot, resources: tuple[str, ...]) -> Snapshot:
             capability=wide(queues.capability, UNLIMITED),
         ),
     )
-
-
-def _common(weights: Floats) -> Floats:
-    """Per row the value that all its entries share, else 1."""
-    same = (weights == weights[:, :1]).all(axis=1)
-    return np.where(same, weights[:, 0], 1.0)

@@ -123,11 +123,6 @@ class PackedNeed:
         return not self.is_new or self._more_than_room
 
     @property
-    def only_room(self) -> bool:
-        """Whether only resources, cards, nodes and regions matter, whatever leaves."""
-        return not self.repels and (self.is_new or self.need.plain)
-
-    @property
     def _more_than_room(self) -> bool:
         return self.repels or any(self.on_card.tolist())
 
@@ -230,8 +225,9 @@ class Packing:
 
     def _found(self, room: Longs, leaving: Rows) -> Callable[[], Rows] | None:
         """What gives the nodes of the tasks; None if none were found."""
-        need, start, stop, outline = self.need, self.start, self.stop, self._outline_after(leaving)
-        if outline is None:
+        need, start, stop = self.need, self.start, self.stop
+        outline = self._outline if self.of.is_new else self._outlined(leaving)
+        if outline is None:  # a part has tasks outside the slice
             return None
         if outline.alike:
             if len(outline.groups) == 1:  # the usual gang: all its tasks are alike, and only resources decide
@@ -258,17 +254,14 @@ class Packing:
 
         None as well where counts say where tasks go, or so few tasks that they are tried one by one.
         """
-        if not self.of.only_room or few_enough(self.need.minimum, self.stop - self.start):
+        only_room = not self.of.repels and (self.of.is_new or self.need.plain)  # whatever leaves
+        if not only_room or few_enough(self.need.minimum, self.stop - self.start):
             return None
         outline, regions = self._outline, self.of.asked or NOT_ASKED
         if outline is None or (outline.alike and len(outline.groups) > 1):
             return None
         trials = TRIALS_A_PART * len(outline.groups)
         return AskedPlaces(self.start, self.allowed, regions, outline.tree, self._asked_of_room, trials)
-
-    def _outline_after(self, leaving: Rows) -> Outline | None:
-        """The groups and their tasks; None if a part has tasks outside the slice."""
-        return self._outline if self.of.is_new else self._outlined(leaving)
 
     @cached_property
     def _outline(self) -> Outline | None:

@@ -88,7 +88,9 @@ def _obstacles(asked: Question) -> Iterator[Obstacle]:
         return
     lacking = list(places(asked))
     yield from lacking
-    if asked.may_be_others or not any(one.cause in NO_PLACES_EVER for one in lacking):  # else nothing helps that goes
+    # Where more tasks wait than the minimum needs, a solver may make it up from others.
+    others = asked.snapshot.counts.pending[list(asked.attempt.podgroups)].sum() > len(asked.need.tasks)
+    if others or not any(one.cause in NO_PLACES_EVER for one in lacking):  # else nothing helps that goes
         yield from staying(asked, {one.plugin for one in (*of_queue, *paced)})
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows, sealed
+from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows, mask_of, sealed
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
@@ -65,11 +65,6 @@ class Question:
         """What the minimum needs."""
         return need_of(self.snapshot, self.attempt.podgroups, surplus=False)
 
-    @property
-    def may_be_others(self) -> bool:
-        """Whether more tasks wait than the minimum needs: then a solver may make it up from others than ``need``."""
-        return int(self.snapshot.counts.pending[list(self.attempt.podgroups)].sum()) > len(self.need.tasks)
-
     @cached_property
     def preemptor(self) -> Preemptor:
         """The podgroups as the plugins were asked about them; task by task the first task stands for all."""
@@ -90,7 +85,7 @@ class Question:
             may = (groups.queue != self.queue) & snapshot.queues.reclaimable[groups.queue]
         else:
             may = groups.queue == self.queue
-        may = may & groups.alive & ~np.isin(np.arange(len(groups)), self.attempt.podgroups)
+        may = may & groups.alive & ~mask_of(list(self.attempt.podgroups), len(groups))
         return sealed(self.host.task_candidates(self.preemptor, may, self.point))
 
     @cached_property

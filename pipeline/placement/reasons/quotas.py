@@ -41,7 +41,8 @@ def limits(asked: Question) -> Iterator[Obstacle]:
         return
     rows, total = asked.losing, asked.need.total
     host = asked.host.on(WhatIf.of(snapshot).evicting(rows), rows) if len(rows) else asked.host
-    held, line = _held_after(asked), chain(snapshot.queues.parent, queue)
+    parent = snapshot.queues.parent
+    held, line = snapshot.allocated - with_descendants(parent, asked.leaving), chain(parent, queue)
     for name, room, lasts in _rooms(host, queue, lasts=not snapshot.podgroups.preemptible[asked.attempt.podgroups[0]]):
         binds = room + held[queue] < snapshot.capacity  # else it is the size of the cluster and no limit
         for row in np.flatnonzero((total > room) & (total > 0) & binds).tolist():
@@ -65,11 +66,6 @@ def _elsewhere(asked: Question) -> Iterator[Obstacle]:
                 amounts = int(total[row]), int(room[row])
                 for one in _exceeded(snapshot, queue, snapshot.allocated, row, amounts, lasts=lasts):
                     yield replace(one, plugin=name)
-
-
-def _held_after(asked: Question) -> Longs:
-    """int64[Q, R]: what queues hold once all candidates have gone."""
-    return np.asarray(asked.snapshot.allocated - with_descendants(asked.snapshot.queues.parent, asked.leaving))
 
 
 def _exceeded(

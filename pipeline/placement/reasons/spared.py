@@ -160,7 +160,10 @@ class _Others:
         chosen = self._made.price
         cheaper = [at for at, price in enumerate(prices) if price < chosen]
         refused = dict(zip(cheaper, self._refused([sets[at] for at in cheaper]), strict=True))
-        whys = [refused[at] if at in refused else _no_cheaper(price, chosen) for at, price in enumerate(prices)]
+        whys = [
+            refused[at] if at in refused else Reason.COSTLIER if decisive(chosen, price) else Reason.EQUAL
+            for at, price in enumerate(prices)
+        ]
         enough = self._enough(rows, start).tolist() if None in whys else [True] * len(sets)
         lesser = (Reason.OUTRANKED if suffices else Reason.TOO_LITTLE for suffices in enough)
         return [why or other for why, other in zip(whys, lesser, strict=True)]
@@ -185,10 +188,6 @@ class _Others:
             rows, start, _columns_of(snapshot.tasks), snapshot.shapes.request, self._nodes, snapshot.room.future,
             snapshot.shapes.request[shapes], np.bincount(kind), self._asked.host.allowed(shapes.astype(np.int64)),
         )  # fmt: skip
-
-
-def _no_cheaper(price: Price, chosen: Price) -> Reason:
-    return Reason.COSTLIER if decisive(chosen, price) else Reason.EQUAL
 
 
 @kernel

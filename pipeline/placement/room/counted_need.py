@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Ids, Longs, Rows, frozen, sealed
+from pipeline.cluster.arrays import Bools, Ids, Longs, Rows, frozen, mask_of, sealed
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
@@ -48,9 +48,7 @@ class CountedNeed:
 
     @cached_property
     def _repulsion(self) -> Repulsion | None:
-        candidate = np.zeros(len(self.snapshot.tasks), np.bool_)
-        candidate[self.may_leave] = True
-        return repulsion_of(self.snapshot, self.need, candidate)
+        return repulsion_of(self.snapshot, self.need, mask_of(self.may_leave, len(self.snapshot.tasks)))
 
     @property
     def _closes(self) -> bool:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Ids, Longs, Rows, mask_of
 from pipeline.cluster.queue_tree import chain, is_parent, with_descendants
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import QueueLimits, never_evicted
@@ -119,8 +119,7 @@ class ElasticQuota(
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
         """bool[C]: candidates in order while their queues hold more than their runtime quota."""
         snapshot, terms = self._base, self._terms
-        own = np.zeros(len(self._queues), bool)
-        own[chain(terms.parent, self._queue_of(preemptor))] = True
+        own = mask_of(chain(terms.parent, self._queue_of(preemptor)), len(self._queues))
         runtime, used = self._runtime, self._state.allocated
         queues = Held(terms.parent, used, runtime, self._floor, terms.bound, own, preemptor.request > 0)
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit

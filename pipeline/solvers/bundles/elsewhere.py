@@ -41,7 +41,8 @@ def or_elsewhere(attempt: Attempt, host: Host, found: Plan | NoPlan, searched: S
     searched
         The search in the attempt's domains.
     """
-    if not attempt.policy.cheapest_set or not _confined(attempt) or not _lacks_quota(attempt, host, found):
+    confined = (attempt.snapshot.podgroups.required_level[list(attempt.podgroups)] != NONE).any()
+    if not attempt.policy.cheapest_set or not confined or not _lacks_quota(attempt, host, found):
         return found
     if isinstance(found, Plan):
         sought = _frees_quota_alone(attempt.snapshot, found.statement)
@@ -59,11 +60,6 @@ def or_elsewhere(attempt: Attempt, host: Host, found: Plan | NoPlan, searched: S
         return found
     other = _of_both(attempt, host, inside, gone)
     return found if other is None or (isinstance(found, Plan) and not spares_work(other.price, found.price)) else other
-
-
-def _confined(attempt: Attempt) -> bool:
-    """Whether the gang must lie in one domain."""
-    return bool((attempt.snapshot.podgroups.required_level[list(attempt.podgroups)] != NONE).any())
 
 
 def _lacks_quota(attempt: Attempt, host: Host, found: Plan | NoPlan) -> bool:

@@ -75,14 +75,10 @@ def _survey(attempt: Attempt, search: BundleSearch, hopeful: Rows) -> tuple[Surv
     some = np.sort(hopeful[estimable(search, hopeful)])
     if len(some) > _FEW:
         return contested(search, attempt.survey or estimates(search, some))
-    if priceable(search) and not _all_sets_tried(search, hopeful):
+    every_set = 0 < len(hopeful) <= _FEW and _small(search, hopeful).all()  # is tried in each of them
+    if priceable(search) and not every_set:
         return prices(search, some, search.effort), {}
     return None
-
-
-def _all_sets_tried(search: BundleSearch, hopeful: Rows) -> bool:
-    """Whether all domains are so small that selecting in them tries every set of victims."""
-    return 0 < len(hopeful) <= _FEW and bool(_small(search, hopeful).all())
 
 
 def _small(search: BundleSearch, domains: Rows) -> Bools:

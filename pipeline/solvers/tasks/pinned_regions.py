@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among, mask_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
 from pipeline.cluster.topology import Topology
@@ -63,8 +63,7 @@ def _of_podgroups(attempt: Attempt, host: Host, snapshot: Snapshot) -> list[tupl
 
 def _inside_others(topology: Topology, domains: Rows) -> Bools:
     """bool[len(domains)]: those that lie in another one of them."""
-    mine, inside = np.zeros(len(topology), bool), np.zeros(len(topology), bool)
-    mine[domains] = True
+    mine, inside = mask_of(domains, len(topology)), np.zeros(len(topology), bool)
     for _ in range(topology.levels):  # from the root down
         inside = (mine | inside)[topology.parent] & (topology.parent != NONE)
     return inside[domains]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, mask_of
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
@@ -204,8 +204,7 @@ class Floor:
         """Parts with tasks that may be placed, in order; where all of them may, simply all parts."""
         if self.among is None:
             return range(len(self.need.parts))
-        some = np.zeros(len(self.need.parts), bool)
-        some[self.need.part[self.among]] = True
+        some = mask_of(self.need.part[self.among], len(self.need.parts))
         for part in reversed(range(len(some))):  # parts come after those that they are in
             if some[part] and self.need.parts[part].parent != NONE:
                 some[self.need.parts[part].parent] = True
