@@ -4,8 +4,11 @@ A gang of two waits, and a gang of two of lower priority runs on the only node. 
 plan still right?
 
 >>> from actors.cli.simulate import open_case
->>> from pipeline import Accepted, Attempt, Plan, Purpose
+>>> from pipeline.decision.attempt import Attempt
+>>> from pipeline.decision.plan import Plan
+>>> from pipeline.decision.verdict import Accepted
 >>> from pipeline.judge import judge
+>>> from pipeline.policy import Purpose
 >>> from pipeline.propose import propose
 >>> gpus = {"nvidia.com/gpu": 1}
 >>> low = {"name": "low", "queue": "q", "min_available": 2, "priority": 1,
@@ -20,39 +23,3 @@ plan still right?
 >>> isinstance(judge(plan, case.snapshot, case.policy, case.now), Accepted)
 True
 """
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pipeline.public import (
-        Accepted,
-        Attempt,
-        Conflict,
-        Cycle,
-        NoPlan,
-        Plan,
-        Policy,
-        Price,
-        Purpose,
-        Snapshot,
-        Stale,
-        Statement,
-        Verdict,
-    )
-
-__all__ = [
-    "Accepted", "Attempt", "Conflict", "Cycle", "NoPlan", "Plan", "Policy", "Price", "Purpose", "Snapshot", "Stale",
-    "Statement", "Verdict",
-]  # fmt: skip
-
-
-def __getattr__(name: str) -> object:
-    """One of the names above, imported when it is first used: the kernels take long, and not all callers need them.
-
-    ``propose``, ``judge`` and ``cycle`` are in the modules of their names.
-    """
-    if name not in __all__:
-        raise AttributeError(f"module 'pipeline' has no attribute {name!r}")
-    from pipeline import public  # noqa: PLC0415 - see above
-
-    return getattr(public, name)
