@@ -10,22 +10,17 @@ import random
 import sys
 from itertools import product
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from actors.cli.simulate import Case, open_case
-from pipeline.cluster.arrays import NONE
 from pipeline.cycle import Cycle, cycle
-from pipeline.decision.decided import carried_out
 from pipeline.decision.price import Price, lost_work, price_of
-from pipeline.decision.verdict import Accepted
-from pipeline.judge import judge
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.policy import Purpose
-from pipeline.records import replace
+from tests.support.dealt_in_turn import defect_in, served
 from tests.support.depth import sampled
 from tests.support.seeds import compare
 from tests.support.small_clusters import REST, podgroup, world
@@ -79,32 +74,6 @@ def _podgroup(name: str, queue: str, priority: int, places: list[str | None], si
     return podgroup(name, [{GPU: size}] * len(places), places, phase="Running" if places[0] else "Inqueue", **said)
 
 
-def defect_in(case: Case, done: Cycle) -> str | None:
-    """A plan that does not hold as it is after those before it, or is about a task of another one; None for none."""
-    state, gone, placed = case.snapshot, set[int](), set[int]()
-    for plan in done.plans:
-        made, verdict = plan.statement, judge(plan, state, case.policy, case.now)
-        if not isinstance(verdict, Accepted) or len(verdict.statement.evictions) < len(made.evictions):
-            return f"{made.preemptor}: {verdict}"
-        evicted = {*made.evictions.tolist()}
-        starts = {*made.nominated[made.nominated_node != NONE].tolist(), *made.bound.tolist()}
-        if gone & (evicted | starts) or placed & (evicted | starts):
-            return f"{made.preemptor} is about a task of an earlier plan"
-        gone, placed = gone | evicted, placed | starts
-        state = replace(carried_out(made, state, case.now), revision=state.revision)
-    return None
-
-
-def in_turn(case: Case) -> Cycle:
-    """A cycle in which every gang is searched for alone, one after the other."""
-    with (
-        patch("pipeline.actions.evicting.at_once._RANKED_NODES", 0),
-        patch("pipeline.actions.evicting.one_pass.MOST_TASKS", 1),
-        patch("pipeline.actions.evicting.one_kind.MOST_GANGS", 1),
-    ):
-        return cycle(case.snapshot, case.policy, case.now)
-
-
 def in_sum(case: Case, done: Cycle) -> Price:
     """The price of all victims of a cycle."""
     gone = np.concatenate([np.zeros(0, np.int64), *(plan.statement.evictions for plan in done.plans)])
@@ -139,13 +108,13 @@ def worse_than_in_turn(case: Case) -> str | None:
     What is lost in sum is compared where no gang between those that are served is left out: those after it are not
     decided together with those before it.
     """
-    together, alone = cycle(case.snapshot, case.policy, case.now), in_turn(case)
-    served, first = ([plan.statement.preemptor for plan in one.plans] for one in (together, alone))
-    left_out, instead = set(first) - set(served), set(served) - set(first)
+    together, alone = served(case)
+    mine, first = ([plan.statement.preemptor for plan in one.plans] for one in (together, alone))
+    left_out, instead = set(first) - set(mine), set(mine) - set(first)
     if left_out and min(left_out) < min(instead, default=len(case.snapshot.podgroups)):  # the first come first
-        return f"plans for {served}, for {first} one after the other"
-    whole = len(served) == 0 or len(served) == max(served) - min(served) + 1
-    if served == first and whole and in_sum(case, alone) < in_sum(case, together):
+        return f"plans for {mine}, for {first} one after the other"
+    whole = len(mine) == 0 or len(mine) == max(mine) - min(mine) + 1
+    if mine == first and whole and in_sum(case, alone) < in_sum(case, together):
         return f"{in_sum(case, together)}, {in_sum(case, alone)} one after the other"
     return None
 
@@ -158,7 +127,7 @@ def test_each_plan_holds_after_those_before_it_and_in_sum_no_more_is_lost_than_o
 @pytest.mark.parametrize("racks", [0, 3])
 def test_in_some_of_the_clusters_less_is_lost_in_sum(racks: int) -> None:
     cases = [open_case(crowded(seed, racks=racks)) for seed in range(20)]
-    done = [(cycle(case.snapshot, case.policy, case.now), in_turn(case)) for case in cases]
+    done = [served(case) for case in cases]
     less = [in_sum(case, one) < in_sum(case, other) for case, (one, other) in zip(cases, done, strict=True)]
     assert sum(less) > 0
 
