@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.tables import RUNNING
-from pipeline.decision.price import in_units, needed_by
+from pipeline.cluster.arrays import NONE
 from pipeline.placement.layout.packing import fits
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED
 from pipeline.placement.need import need_of
@@ -17,17 +15,15 @@ from pipeline.solvers.bundles import lower_bounds
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS
 from pipeline.solvers.bundles.bundling.records import BREAKING
 from pipeline.solvers.bundles.lower_bounds import bounds_with_levels, cost_bounds, slot_bounds
-from tests.support.builders import searching
+from tests.support import racked_crowds
 from tests.support.placing import Work, placed
+from tests.support.racked_crowds import lost
 from tests.support.twins import uncompiled
 
 
 def search_on(snapshot, weights=None, **changed):
-    candidate = (snapshot.tasks.status == RUNNING) & (snapshot.tasks.podgroup != 0)
     weights = np.ones(len(snapshot.podgroups)) if weights is None else np.array(weights)
-    return searching(
-        snapshot, 0, candidate=frozen(candidate, bool), lost_work=frozen(weights, float), by_priority=True, **changed
-    )
+    return racked_crowds.search_on(snapshot, weights, by_priority=True, **changed)
 
 
 def bounded(snapshot, weights=None, **changed):
@@ -125,35 +121,15 @@ def crowds(draw):
 
 
 def truths(snapshot, weights, start, stop):
-    """Work lost, by priority, of every set of victims that makes room in ``start:stop``: by podgroups that break, and
-    as surplus.
-
-    A podgroup that breaks loses all it has everywhere, one that was broken before loses nothing.
-    """
+    """What every set of victims that makes room in ``start:stop`` loses."""
     tasks, need = snapshot.tasks, need_of(snapshot, (0,))
-    unit = in_units(snapshot.shapes.request, needed_by(need.total))[tasks.shape] * np.array(weights)[tasks.podgroup]
     inside = np.flatnonzero((tasks.podgroup != 0) & (tasks.node >= start) & (tasks.node < stop))
-    have, minimum = snapshot.counts.running, snapshot.podgroups.min_available
-    running = tasks.status == RUNNING
     for many in range(len(inside) + 1):
         for victims in combinations(inside.tolist(), many):
-            rows = np.array(victims, np.int64)
-            room = snapshot.room.future.copy()
+            rows, room = np.array(victims, np.int64), snapshot.room.future.copy()
             np.add.at(room, tasks.node[rows], snapshot.request[rows])
-            if not fits(need.request, need.count, np.ones((1, stop - start), bool), room[start:stop]):
-                continue
-            gone = np.bincount(tasks.podgroup[rows], minlength=len(have))
-            breaks = np.flatnonzero((have >= minimum) & (have - gone < minimum))
-            broken: dict[int, float] = {}
-            surplus: dict[int, float] = {}
-            for group in np.flatnonzero(gone).tolist():
-                priority, held = int(snapshot.podgroups.priority[group]), running & (tasks.podgroup == group)
-                if group in breaks:
-                    broken[priority] = broken.get(priority, 0.0) + float(unit[held].sum())
-                else:
-                    lost = unit[rows[tasks.podgroup[rows] == group]].sum() if have[group] >= minimum[group] else 0.0
-                    surplus[priority] = surplus.get(priority, 0.0) + float(lost)
-            yield tuple(tuple(sorted(one.items(), reverse=True)) for one in (broken, surplus))
+            if fits(need.request, need.count, np.ones((1, stop - start), bool), room[start:stop]):
+                yield lost(snapshot, np.array(weights), rows)
 
 
 @given(crowds())
@@ -170,9 +146,9 @@ def test_no_set_of_victims_is_cheaper_than_its_bound(crowd):
         assert head != HOPELESS or not ways
         for broken, surplus in ways:
             if head >= BREAKING:
-                assert least <= tuple((priority, lost + 1e-9) for priority, lost in broken)
+                assert least <= tuple((priority, loses + 1e-9) for priority, loses in broken)
             elif head and not broken:
-                assert least <= tuple((priority, lost + 1e-9) for priority, lost in surplus)
+                assert least <= tuple((priority, loses + 1e-9) for priority, loses in surplus)
         if bool((slots.room[domain] >= count).all()):
             assert found.head[domain] == 0
 

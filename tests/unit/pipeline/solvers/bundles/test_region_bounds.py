@@ -7,15 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.tables import RUNNING
-from pipeline.decision.price import in_units, needed_by
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED
 from pipeline.placement.need import need_of
 from pipeline.solvers.bundles import lower_bounds
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS
 from pipeline.solvers.bundles.bundling.records import BREAKING
 from tests.support.placing import RACK, Work, placed
-from tests.support.racked_crowds import RACKS, crowd, search_on
+from tests.support.racked_crowds import RACKS, crowd, lost, search_on
 from tests.support.twins import uncompiled
 
 
@@ -54,27 +52,6 @@ def ways(snapshot, start, stop, parts):
                 yield rows
 
 
-def lost(snapshot, weights, rows):
-    """What podgroups lose that break, and what surplus does, by priority; and the podgroups that lose tasks."""
-    tasks, need = snapshot.tasks, need_of(snapshot, (0,))
-    unit = in_units(snapshot.shapes.request, needed_by(need.total))[tasks.shape] * weights[tasks.podgroup]
-    have, minimum, running = snapshot.counts.running, snapshot.podgroups.min_available, tasks.status == RUNNING
-    gone = np.bincount(tasks.podgroup[rows], minlength=len(have))
-    broken: dict[int, float] = {}
-    surplus: dict[int, float] = {}
-    for group in np.flatnonzero(gone).tolist():
-        breaks, priority = (
-            have[group] >= minimum[group] > have[group] - gone[group],
-            int(snapshot.podgroups.priority[group]),
-        )
-        if breaks:
-            broken[priority] = broken.get(priority, 0.0) + float(unit[running & (tasks.podgroup == group)].sum())
-        else:
-            mine = unit[rows[tasks.podgroup[rows] == group]].sum() if have[group] >= minimum[group] else 0.0
-            surplus[priority] = surplus.get(priority, 0.0) + float(mine)
-    return [tuple(sorted(one.items(), reverse=True)) for one in (broken, surplus)], np.flatnonzero(gone)
-
-
 @given(crowds())
 def test_no_set_of_victims_of_a_preempt_is_cheaper_than_its_bound(drawn):
     snapshot, weights, parts = drawn
@@ -83,7 +60,7 @@ def test_no_set_of_victims_of_a_preempt_is_cheaper_than_its_bound(drawn):
         head = int(found.head[domain])
         least = ((int(found.priority[domain]), float(found.work[domain])),)
         for rows in ways(snapshot, int(topology.start[domain]), int(topology.stop[domain]), parts):
-            (broken, surplus), _ = lost(snapshot, weights, rows)
+            broken, surplus = lost(snapshot, weights, rows)
             assert head != HOPELESS
             if head >= BREAKING:
                 assert least <= tuple((priority, work + 1e-9) for priority, work in broken)
@@ -99,8 +76,8 @@ def test_no_set_of_victims_of_a_reclaim_is_cheaper_than_its_bound(drawn):
     for domain in range(len(topology)):
         head, work = int(found.head[domain]), float(found.work[domain])
         for rows in ways(snapshot, int(topology.start[domain]), int(topology.stop[domain]), parts):
-            (broken, _), groups = lost(snapshot, weights, rows)
-            assert (head, work) <= (int(rank[groups].max(initial=0)), sum(lost for _, lost in broken) + 1e-9)
+            (broken, _), groups = lost(snapshot, weights, rows), snapshot.tasks.podgroup[rows]
+            assert (head, work) <= (int(rank[groups].max(initial=0)), sum(loses for _, loses in broken) + 1e-9)
 
 
 def test_regions_that_lack_room_each_ask_for_more_than_the_domain_as_a_whole():
