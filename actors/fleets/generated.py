@@ -9,11 +9,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from actors.fleets.generated_columns import Columns, queues_of, same_nodes
-from pipeline.cluster.arrays import NONE, Longs, Rows, frozen
+from actors.fleets.generated_columns import table
+from pipeline.cluster.arrays import NONE, Floats, Longs, Rows, frozen
 from pipeline.cluster.counted.recent_evictions import NO_EVICTIONS
+from pipeline.cluster.orders import dense_rank
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Budgets, Roles, Shapes, Subgroups
+from pipeline.cluster.tables import (
+    PENDING,
+    PHASE_INQUEUE,
+    PHASE_RUNNING,
+    RUNNING,
+    Budgets,
+    Nodes,
+    Podgroups,
+    Queues,
+    Roles,
+    Shapes,
+    Subgroups,
+    Tasks,
+)
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Constraint, Vocabulary
 
@@ -23,6 +37,9 @@ RESOURCES = ("cpu", "memory", "pods", "nvidia.com/gpu")
 _GIB = 1 << 30
 _NODE = (128_000, 1024 * _GIB, 110, 8)
 _QUEUES, _PRIORITIES = 32, 10
+_SHAPES = 34
+#: When the gang came.
+_ARRIVED = NOW - 60.0
 #: Ways to divide the 8 devices of a node among tasks, and their frequencies.
 _CUTS = (
     ((8,), 0.12),
@@ -91,32 +108,38 @@ def generate(
     node, shape, group = _arrival(node, shape, group, rng)
     sizes = np.bincount(group)
     roles, role, minimum = _roles(group, sizes, rigidify, rng)
-    tables = Columns(len(sizes), len(group), gang.tasks, _PRIORITIES, NOW - 60.0, len(RESOURCES))
-    priority = rng.integers(0, _PRIORITIES, tables.groups)
-    started = NOW - np.round(rng.exponential(12 * 3600.0, tables.groups), 1)
-    owner = rng.integers(0, queues, tables.groups) if queues else np.zeros(tables.groups, np.int64)
+    groups, wide = len(sizes), len(RESOURCES)
+    priority = np.append(rng.integers(0, _PRIORITIES, groups), _PRIORITIES)
+    started = NOW - np.round(rng.exponential(12 * 3600.0, groups), 1)
+    created = np.append(started, _ARRIVED)
+    owner = rng.integers(0, queues, groups) if queues else np.zeros(groups, np.int64)
     used = (np.bincount(shape, minlength=len(request))[:, None] * request).sum(axis=0)
     snapshot = Snapshot(
         revision=1,
         epoch=1,
         decided=0,
         vocabulary=Vocabulary(RESOURCES, LEVELS, constraints=(Constraint(),), namespaces=("default",)),
-        nodes=same_nodes(nodes, _NODE),
+        nodes=table(Nodes, nodes, wide, allocatable=_NODE, revision=1),
         topology=topology,
         shapes=Shapes(
             frozen(request, np.int64),
             frozen(np.zeros(len(request)), np.int32),
             frozen(np.zeros(len(request)), np.int64),
         ),
-        queues=queues_of(queues, used),
-        podgroups=tables.podgroups(owner, priority, minimum, started, queues, LEVELS.index(gang.level)),
+        queues=table(Queues, queues + 1, wide, deserved=_deserved(queues, used), revision=1),
+        podgroups=table(
+            Podgroups, groups + 1, wide, queue=np.append(owner, queues), priority=priority,
+            min_available=np.append(minimum, gang.tasks), phase=[PHASE_RUNNING] * groups + [PHASE_INQUEUE],
+            required_level=[NONE] * groups + [LEVELS.index(gang.level)], created=created,
+            started=np.append(started, np.nan), order=dense_rank(created, np.arange(groups + 1)), revision=1,
+        ),
         roles=roles,
         subgroups=Subgroups(*(frozen([], np.int32) for _ in range(6))),
-        tasks=tables.tasks(group, shape, role, node, priority, started, len(request) - 1),
+        tasks=_tasks(gang.tasks, group, shape, role, node, priority, created),
         budgets=Budgets(frozen([], np.int32), frozen(np.zeros((0, 1, 1)), np.bool_)),
         recent=NO_EVICTIONS,
-    )
-    return GeneratedFleet(snapshot, tables.groups)
+    )  # fmt: skip
+    return GeneratedFleet(snapshot, groups)
 
 
 # -- topology ------------------------------------------------------------------------------------------------------
@@ -144,7 +167,7 @@ def _topology(nodes: int, rng: np.random.Generator) -> Topology:
 
 
 def _requests(gang: GangSpec) -> Longs:
-    """int64[34, R]: 9 shapes without devices, 6 for each of 1, 2, 4 and 8 devices, and the gang's."""
+    """int64[_SHAPES, R]: 9 shapes without devices, 6 for each of 1, 2, 4 and 8 devices, and the gang's."""
     plain = [(1000 * cpu, gib * _GIB, 1, 0) for cpu in (1, 2, 4) for gib in (4, 8, 16)]
     device = [
         (1000 * cpu * gpus, gib * gpus * _GIB, 1, gpus)
@@ -209,3 +232,22 @@ def _roles(group: Rows, sizes: Rows, rigidify: float, rng: np.random.Generator) 
     minimum[kind == BROKEN] += 1
     minimum[kind == LOOSE] = np.ceil(sizes * kept).astype(np.int64)[kind == LOOSE]
     return Roles(frozen(owner, np.int32), frozen(least, np.int32)), role, minimum
+
+
+def _deserved(queues: int, used: Longs) -> Longs:
+    """int64[Q, R]: 40 to 80 % of an equal share of what is used for each queue; a fifth for that of the gang."""
+    parts = np.append(0.8 * np.linspace(0.5, 1.0, queues) / max(queues, 1), 0.2)
+    return np.floor(parts[:, None] * used).astype(np.int64)
+
+
+def _tasks(waiting: int, group: Rows, shape: Rows, role: Rows, node: Rows, priority: Rows, created: Floats) -> Tasks:
+    """Tasks that run, then those of the gang, whose shape is the last one and whose podgroup is as well."""
+    running, none = len(group), np.full(waiting, NONE)
+    group = np.append(group, np.full(waiting, len(created) - 1))
+    return table(
+        Tasks, running + waiting, podgroup=group, shape=np.append(shape, np.full(waiting, _SHAPES - 1)),
+        role=np.append(role, none), priority=priority[group], status=np.repeat([RUNNING, PENDING], [running, waiting]),
+        node=np.append(node, none), index=np.append(np.full(running, NONE), np.arange(waiting)),
+        created=created[group], order=dense_rank(created[group], np.arange(running + waiting)), incarnation=1,
+        revision=1,
+    )  # fmt: skip

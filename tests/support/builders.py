@@ -9,19 +9,33 @@ from typing import Any
 
 import numpy as np
 
+from actors.fleets.generated_columns import table
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.rules.sparing import no_quota
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import BOUND, PENDING, RUNNING, Nodes, Roles, Shapes, Subgroups
+from pipeline.cluster.tables import (
+    BOUND,
+    PENDING,
+    PHASE_INQUEUE,
+    RUNNING,
+    Nodes,
+    Podgroups,
+    Roles,
+    Shapes,
+    Subgroups,
+    Tasks,
+)
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Constraint, Vocabulary
 from pipeline.placement.need import need_of
 from pipeline.solvers.bundles.bundling.budget_columns import NO_BUDGETS
 from pipeline.solvers.bundles.bundling.bundle_search import EFFORT, BundleSearch
 from pipeline.solvers.bundles.bundling.records import Rules
-from tests.support.small_states import column, podgroups_table, queues_table, small_state, tasks_table
+from tests.support.small_states import column, queues_table, small_state
 
 AXIS = ("cpu", "memory", "pods", "gpu")
+#: What a gang says as the column of its podgroup is called.
+_SAME = ("priority", "queue", "min_subgroups", "required_level")
 
 
 @dataclass(frozen=True)
@@ -74,7 +88,7 @@ def cluster(
     owner = [g for g, one in enumerate(gangs) for _ in one.tasks]
     shapes = list(dict.fromkeys(task.request for task in tasks)) or [(1, 0, 1, 0)]
     roles, subgroups = _firsts([len(one.roles) for one in gangs]), _firsts([len(one.subgroups) for one in gangs])
-    edges = np.cumsum([0, *racks])
+    edges, created = np.cumsum([0, *racks]), [task.created for task in tasks]
     base = small_state()
     return replace(
         base,
@@ -87,33 +101,26 @@ def cluster(
         shapes=Shapes(
             frozen(shapes, np.int64), column(0, np.int32, len(shapes)), column(0, np.int64, len(shapes))
         ),
-        queues=_widened(queues_table(queues)),
-        podgroups=replace(
-            _widened(podgroups_table(len(gangs))),
-            min_available=frozen([one.minimum for one in gangs], np.int32),
-            priority=frozen([one.priority for one in gangs], np.int32),
-            queue=frozen([one.queue for one in gangs], np.int32),
-            min_subgroups=frozen([one.min_subgroups for one in gangs], np.int32),
-            required_level=frozen([one.required_level for one in gangs], np.int32),
+        queues=queues_table(queues, len(AXIS)),
+        podgroups=table(
+            Podgroups, len(gangs), len(AXIS), phase=PHASE_INQUEUE,
+            **{
+                name: [getattr(one, said) for one in gangs]
+                for name, said in (("min_available", "minimum"), *((same, same) for same in _SAME))
+            },
         ),
         roles=Roles(
             frozen(np.repeat(np.arange(len(gangs)), [len(one.roles) for one in gangs]), np.int32),
             frozen([least for one in gangs for least in one.roles], np.int32),
         ),
         subgroups=_subgroups(gangs, subgroups),
-        tasks=replace(
-            tasks_table(owner, _rows_of([task.role for task in tasks], owner, roles)),
-            subgroup=frozen(_rows_of([task.subgroup for task in tasks], owner, subgroups), np.int32),
-            shape=frozen([shapes.index(task.request) for task in tasks], np.int32),
-            node=frozen([task.node for task in tasks], np.int32),
-            priority=frozen(
-                [gangs[g].priority if t.priority is None else t.priority for t, g in zip(tasks, owner, strict=True)],
-                np.int32,
-            ),
-            created=frozen([task.created for task in tasks], np.float64),
-            order=frozen(np.argsort(np.lexsort((np.arange(len(tasks)), [t.created for t in tasks]))), np.int64),
-            preemptible=frozen([task.preemptible for task in tasks], bool),
-            status=frozen([_status(task) for task in tasks], np.uint8),
+        tasks=table(
+            Tasks, len(tasks), podgroup=owner, role=_rows_of([task.role for task in tasks], owner, roles),
+            subgroup=_rows_of([task.subgroup for task in tasks], owner, subgroups),
+            shape=[shapes.index(task.request) for task in tasks], node=[task.node for task in tasks],
+            priority=[one.priority if t.priority is None else t.priority for one in gangs for t in one.tasks],
+            created=created, order=np.argsort(np.lexsort((np.arange(len(tasks)), created))),
+            preemptible=[task.preemptible for task in tasks], status=[_status(task) for task in tasks],
         ),
     )  # fmt: skip
 
@@ -172,15 +179,5 @@ def _subgroups(gangs: Sequence[Gang], firsts: list[int]) -> Subgroups:
 
 def _nodes(nodes: Sequence[dict[str, int]]) -> Nodes:
     usual = {"cpu": 1_000, "memory": 1_000, "pods": 100, "gpu": 0}
-    count = len(nodes)
-    return Nodes(
-        frozen([[{**usual, **one}[name] for name in AXIS] for one in nodes], np.int64), column(True, bool, count),
-        column(0, np.int32, count), frozen(np.zeros((count, 0)), np.int32), frozen(np.zeros((count, 0)), np.int64),
-        column(0, np.int32, count), column(0, np.int64, count),
-    )  # fmt: skip
-
-
-def _widened(table: Any) -> Any:
-    """A table of ``small_states`` whose quantities are repeated for one more resource."""
-    wide = {name: values for name, values in vars(table).items() if np.ndim(values) == 2}
-    return replace(table, **{name: frozen(np.c_[values, values[:, :1]], values.dtype) for name, values in wide.items()})
+    rooms = [[{**usual, **one}[name] for name in AXIS] for one in nodes]
+    return table(Nodes, len(nodes), len(AXIS), allocatable=rooms)

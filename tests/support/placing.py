@@ -6,16 +6,32 @@ from typing import Any
 
 import numpy as np
 
+from actors.fleets.generated_columns import table
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PENDING, RUNNING, Nodes, Roles, Shapes, Subgroups
+from pipeline.cluster.tables import (
+    PENDING,
+    PHASE_INQUEUE,
+    RUNNING,
+    Nodes,
+    Podgroups,
+    Roles,
+    Shapes,
+    Subgroups,
+    Tasks,
+)
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Taint, Vocabulary
-from tests.support.small_states import column, podgroups_table, small_state, tasks_table
+from tests.support.small_states import column, small_state
 
 BLOCK, RACK = 0, 1
 NOWHERE = np.zeros(0, np.int64)
 ANYWHERE = Constraint()
+#: What may be said of a podgroup, and what holds otherwise.
+_OF_GROUPS = {
+    "min_available": 1, "required_level": NONE, "namespace": 0, "preferred_level": NONE, "priority": 0,
+    "min_subgroups": NONE,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,27 +80,19 @@ def placed(
             base.vocabulary.resources, ("block", "rack"), tuple(keys), tuple(tuple(values[key]) for key in keys),
             tuple(taint_sets), tuple(constraints), tuple(label_sets), ("default", "other"),
         ),
-        nodes=Nodes(
-            frozen([[1000 * many, 1 << 30, 110] for many in cores], np.int64),
-            frozen([n not in cordoned for n in range(len(cores))], bool),
-            frozen([taint_sets.index(each) for each in taints] or np.zeros(len(cores)), np.int32),
-            frozen(codes or np.zeros((len(cores), 0)), np.int32), frozen(np.zeros((len(cores), 0)), np.int64),
-            column(0, np.int32, len(cores)), column(0, np.int64, len(cores)),
+        nodes=table(
+            Nodes, len(cores), 3, allocatable=[[1000 * many, 1 << 30, 110] for many in cores],
+            schedulable=[n not in cordoned for n in range(len(cores))],
+            taint_set=[taint_sets.index(each) for each in taints] or 0, labels=codes or [],
         ),
         topology=topology(len(cores), racks, racks_a_block),
         shapes=Shapes(
             frozen([[1000 * cpu, 0, 1] for cpu, _ in shapes], np.int64), frozen([row for _, row in shapes], np.int32),
             column(0, np.int64, len(shapes)),
         ),
-        podgroups=replace(
-            podgroups_table(len(groups)),
-            **{
-                name: frozen([group.get(name, default) for group in groups], dtype)
-                for name, default, dtype in (
-                    ("min_available", 1, np.int32), ("required_level", NONE, np.int32), ("namespace", 0, np.int32),
-                    ("preferred_level", NONE, np.int32), ("priority", 0, np.int32), ("min_subgroups", NONE, np.int32),
-                )
-            },
+        podgroups=table(
+            Podgroups, len(groups), 3, phase=PHASE_INQUEUE,
+            **{name: [group.get(name, usual) for group in groups] for name, usual in _OF_GROUPS.items()},
         ),
         roles=Roles(column(0, np.int32, 0), column(0, np.int32, 0)),
         subgroups=Subgroups(
@@ -92,17 +100,12 @@ def placed(
             column(NONE, np.int32, len(subgroups)), frozen([row[3] for row in subgroups], np.int32),
             column(NONE, np.int32, len(subgroups)),
         ),
-        tasks=replace(
-            tasks_table([task.group for task in work], column(NONE, np.int32, len(work))),
-            shape=frozen([shapes.index((task.cpu, constraints.index(task.constraint))) for task in work], np.int32),
-            subgroup=frozen([task.subgroup for task in work], np.int32),
-            priority=frozen([task.priority for task in work], np.int32),
-            label_set=frozen([label_sets.index(task.labels) for task in work], np.int32),
-            node=frozen([task.node for task in work], np.int32),
-            nominated=frozen([task.nominated for task in work], np.int32),
-            status=frozen(
-                [(PENDING if t.node == NONE else RUNNING) if t.status is None else t.status for t in work], np.uint8
-            ),
+        tasks=table(
+            Tasks, len(work), podgroup=[task.group for task in work],
+            shape=[shapes.index((task.cpu, constraints.index(task.constraint))) for task in work],
+            label_set=[label_sets.index(task.labels) for task in work],
+            status=[(PENDING if t.node == NONE else RUNNING) if t.status is None else t.status for t in work],
+            **{name: [getattr(task, name) for task in work] for name in ("subgroup", "priority", "node", "nominated")},
         ),
     )  # fmt: skip
 

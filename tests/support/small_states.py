@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, frozen
+from actors.fleets.generated_columns import table
+from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.counted.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import (
-    PENDING,
     PHASE_INQUEUE,
     Budgets,
     Nodes,
@@ -55,53 +55,19 @@ def small_state(nodes: int = 4, groups: int = 3, tasks: int = 4, minimum: int = 
 
 
 def nodes_table(count: int) -> Nodes:
-    return Nodes(
-        frozen(np.tile([8000, 1 << 30, 10], (count, 1)), np.int64), column(True, bool, count),
-        column(0, np.int32, count), frozen(np.zeros((count, 0)), np.int32), frozen(np.zeros((count, 0)), np.int64),
-        column(0, np.int32, count), column(0, np.int64, count),
-    )  # fmt: skip
+    return table(Nodes, count, len(RESOURCES), allocatable=[8000, 1 << 30, 10])
 
 
-def queues_table(count: int) -> Queues:
-    wide = len(RESOURCES)
-    return Queues(
-        column(NONE, np.int32, count), column(0, np.int32, count), column(1.0, float, count),
-        frozen(np.ones((count, wide)), float), frozen(np.zeros((count, wide)), float),
-        frozen(np.zeros((count, wide)), np.int64),
-        frozen(np.full((count, wide), UNSET), np.int64), frozen(np.full((count, wide), UNLIMITED), np.int64),
-        column(True, bool, count), column(0, np.uint8, count), column(0.0, float, count), column(0.0, float, count),
-        column(0.0, float, count), frozen(np.arange(count), np.int64), column(0, np.int64, count),
-    )  # fmt: skip
+def queues_table(count: int, wide: int = len(RESOURCES)) -> Queues:
+    return table(Queues, count, wide, preempt_min_runtime_s=0.0, reclaim_min_runtime_s=0.0)
 
 
 def podgroups_table(count: int, minimum: int = 2) -> Podgroups:
-    ids, times = column(NONE, np.int32, count), column(np.nan, float, count)
-    return Podgroups(
-        queue=column(0, np.int32, count), namespace=column(0, np.int32, count), priority=column(0, np.int32, count),
-        preemptible=column(True, bool, count), may_preempt=column(True, bool, count),
-        min_available=column(minimum, np.int32, count),
-        min_resources=frozen(np.full((count, len(RESOURCES)), UNSET), np.int64),
-        phase=column(PHASE_INQUEUE, np.uint8, count), match_policy=column(0, np.uint8, count), gang=ids,
-        gang_group=ids, gather=ids, required_level=ids, preferred_level=ids, min_subgroups=ids,
-        created=column(0.0, float, count), started=times, stale_since=times, stale_grace_s=times,
-        last_checkpoint=times, preemption_delay_s=column(0.0, float, count), wait_s=times,
-        order=frozen(np.arange(count), np.int64),
-        alive=column(True, bool, count), revision=column(0, np.int64, count),
-    )  # fmt: skip
+    return table(Podgroups, count, len(RESOURCES), min_available=minimum, phase=PHASE_INQUEUE)
 
 
 def tasks_table(podgroup: Any, role: Any) -> Tasks:
-    count = len(podgroup)
-    yes, no, none = column(True, bool, count), column(False, bool, count), column(NONE, np.int32, count)
-    zero = column(0, np.int32, count)
-    return Tasks(
-        podgroup=frozen(podgroup, np.int32), shape=zero, role=frozen(role, np.int32), subgroup=none, priority=zero,
-        preemptible=yes, may_preempt=yes, gone_when_evicted=no, gated=no, critical=no, best_effort=no,
-        status=column(PENDING, np.uint8, count), node=none, nominated=none, card=none, nominated_card=none, index=none,
-        number=none, label_set=zero,
-        created=column(0.0, float, count), order=frozen(np.arange(count), np.int64),
-        incarnation=column(0, np.int64, count), revision=column(0, np.int64, count),
-    )  # fmt: skip
+    return table(Tasks, len(podgroup), podgroup=podgroup, role=role)
 
 
 def task_news(*news: tuple[Any, ...]) -> TaskNews:
