@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +33,36 @@ def line_of(root: yaml.Node | None, where: Location, *, value: bool = False) -> 
     return line + 1
 
 
-class Located:
+class Section(ABC):
+    """A part of a document, and where its mistakes are noted."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def refuse(self, where: Location, told: str) -> None:
+        """Note that the value at a path cannot be honoured, and why."""
+
+    def items(self, where: Location, found: Any, kind: type) -> Any:
+        """A list or mapping, empty if there is none; a value of another type is refused."""
+        if found is None or isinstance(found, kind):
+            return found or kind()
+        self.refuse(where, f"expected a {'list' if kind is list else 'mapping'}, found {found!r}")
+        return kind()
+
+    def mappings(self, where: Location, found: Any) -> Iterator[tuple[Location, Mapping[str, Any]]]:
+        """The mappings of a list, each with its path."""
+        for at, one in enumerate(self.items(where, found, list)):
+            yield (*where, at), self.items((*where, at), one, dict)
+
+    def only(self, where: Location, found: Mapping[str, Any], known: Collection[str], expected: str = "") -> None:
+        """Refuse the keys of a mapping that are not known; ``expected`` says which are, unless it is one of them."""
+        for key in found:
+            if key not in known:
+                told = expected or f"one of {', '.join(known)}"
+                self.refuse((*where, key), f"expected {told}; nothing here reads this")
+
+
+class Located(Section):
     """One YAML document inside a file, with the mistakes that were found in it so far.
 
     Parameters
@@ -58,10 +88,6 @@ class Located:
         parts = about, key_path(where), told
         self._offences.append((self.line(where), ": ".join(part for part in parts if part)))
 
-    def items(self, where: Location, found: Any, kind: type) -> Any:
-        """A list or mapping, empty if there is none; a value of another type is refused."""
-        return LocatedPart(self).items(where, found, kind)
-
     def actions(self, found: Any, known: Sequence[str], such_as: str) -> list[str]:
         """The actions that a configuration lists, separated by commas; those that are not known are refused."""
         if not isinstance(found, str) or not found.strip():
@@ -79,7 +105,7 @@ class Located:
 
 
 @dataclass(frozen=True, slots=True)
-class LocatedPart:
+class LocatedPart(Section):
     """An object or a section of a document. Its mistakes are noted there, with its path and name, if it has one."""
 
     document: Located
@@ -89,10 +115,3 @@ class LocatedPart:
     def refuse(self, where: Location, told: str) -> None:
         """Note that the value at a path inside the part cannot be honoured, and why."""
         self.document.refuse((*self.here, *where), told, self.name)
-
-    def items(self, where: Location, found: Any, kind: type) -> Any:
-        """A list or mapping, empty if there is none; a value of another type is refused."""
-        if found is None or isinstance(found, kind):
-            return found or kind()
-        self.refuse(where, f"expected a {'list' if kind is list else 'mapping'}, found {found!r}")
-        return kind()

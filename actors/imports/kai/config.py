@@ -133,8 +133,8 @@ class Read:
         elif kind is None:
             self._configuration(plain, where)
         elif kind == "List" or (isinstance(kind, str) and kind.endswith("List")):
-            for at, item in enumerate(where.items(("items",), plain.get("items"), list)):
-                self._object(where.items(("items", at), item, dict), where, ("items", at))
+            for here, item in where.mappings(("items",), plain.get("items")):
+                self._object(item, where, here)
         else:
             self._object(plain, where, ())
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, TypeGuard
 
 from actors.documents.model import Location
 from actors.imports.kai.terms import ARGUMENTS, PLUGINS, UNASKED, UNREAD, Rule
-from actors.imports.located import Located
+from actors.imports.located import Located, Section
 from pipeline.actions.registry import ACTIONS, NAMES, actions_of
 
 
@@ -32,21 +32,10 @@ class Configured:
     switches: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Section(Protocol):
-    """A part of a document, and where its mistakes are noted."""
-
-    def refuse(self, where: Location, told: str) -> None:
-        """Note that the value at a path cannot be honoured, and why."""
-
-    def items(self, where: Location, found: Any, kind: type) -> Any:
-        """A list or mapping, empty if there is none; a value of another type is refused."""
-
-
 def of_configuration(plain: Mapping[str, Any], where: Located) -> Configured:
     """A scheduler configuration. One without tiers has all plugins, as in KAI Scheduler."""
-    for key in plain:
-        if key not in ("actions", "tiers", "queueDepthPerAction", *UNREAD):
-            where.refuse((key,), "expected actions, tiers or queueDepthPerAction; nothing here reads this")
+    keys = "actions", "tiers", "queueDepthPerAction", *UNREAD
+    where.only((), plain, keys, "actions, tiers or queueDepthPerAction")
     listed = dict(_listed(plain, where)) if plain.get("tiers") else {name: {} for name in PLUGINS.values()}
     actions = where.actions(plain.get("actions"), NAMES, "allocate, reclaim, preempt")
     return Configured(actions, listed, depths_of(plain, where, actions))
@@ -68,27 +57,18 @@ def depths_of(plain: Mapping[str, Any], where: Section, actions: Sequence[str]) 
 
 def _listed(plain: Mapping[str, Any], where: Located) -> Iterator[tuple[str, dict[str, Any]]]:
     """Name and arguments here of each listed plugin that has a counterpart."""
-    for at, tier in enumerate(where.items(("tiers",), plain.get("tiers"), list)):
-        plugins = where.items(("tiers", at), tier, dict).get("plugins")
-        for position, entry in enumerate(where.items(("tiers", at, "plugins"), plugins, list)):
-            here: Location = ("tiers", at, "plugins", position)
-            plugin = where.items(here, entry, dict)
-            for key in plugin:
-                if key not in ("name", "arguments"):
-                    where.refuse((*here, key), "expected name or arguments; nothing here reads this")
+    for above, tier in where.mappings(("tiers",), plain.get("tiers")):
+        for here, plugin in where.mappings((*above, "plugins"), tier.get("plugins")):
+            where.only(here, plugin, ("name", "arguments"), "name or arguments")
             if not known(name := plugin.get("name"), where, (*here, "name")):
                 continue
             given = where.items((*here, "arguments"), plugin.get("arguments"), dict)
-            ours = arguments_of(name, given, where, _below((*here, "arguments")))
+            ours = arguments_of(name, given, where, {key: (*here, "arguments", key) for key in given})
             if name in PLUGINS:
                 yield PLUGINS[name], ours
 
 
-def _below(here: Location) -> Callable[[str], Location]:
-    return lambda key: (*here, key)
-
-
-def known(name: Any, where: Section, here: Location) -> bool:
+def known(name: Any, where: Section, here: Location) -> TypeGuard[str]:
     """Whether a plugin is one of KAI Scheduler's own; another one is refused."""
     if isinstance(name, str) and (name in PLUGINS or name in UNASKED):
         return True
@@ -97,16 +77,16 @@ def known(name: Any, where: Section, here: Location) -> bool:
 
 
 def arguments_of(
-    plugin: str, given: Mapping[str, Any], where: Section, places: Callable[[str], Location]
+    plugin: str, given: Mapping[str, Any], where: Section, places: Mapping[str, Location]
 ) -> dict[str, Any]:
     """The arguments here of a plugin; ``places`` says where each one is written."""
     rules, ours = ARGUMENTS.get(plugin, {}), dict[str, Any]()
     for key, value in given.items():
         if key not in rules:
             few = f"one of {', '.join(rules)}" if rules else "no arguments"
-            where.refuse(places(str(key)), f"expected {few}; nothing here reads this")
+            where.refuse(places[key], f"expected {few}; nothing here reads this")
         else:
-            ours |= read(rules[key], value, ours, where, places(key))
+            ours |= read(rules[key], value, ours, where, places[key])
     if "strategy" in ours or "cpu_strategy" in ours:
         ours = {"strategy": "binpack", "cpu_strategy": "binpack"} | ours
         if ours["cpu_strategy"] == ours["strategy"]:

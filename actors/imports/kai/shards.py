@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from actors.documents.model import Location
-from actors.imports.kai.configured import Configured, Section, arguments_of, depths_of, known, read
+from actors.imports.kai.configured import Configured, arguments_of, depths_of, known, read
 from actors.imports.kai.terms import FLAGS, PLUGINS, UNREAD, UNREAD_FLAGS
+from actors.imports.located import Section
 from pipeline.actions.registry import NAMES
 
 #: What runs where nothing else is said, by priority.
@@ -75,12 +76,11 @@ def _plugins(spec: Mapping[str, Any], where: Section) -> dict[str, dict[str, Any
         here: Location = ("plugins", name)
         if known(name, where, here):
             own = where.items(here, given.get(name), dict).get("arguments")
-            places: dict[str, Location] = {}
             arguments = dict(where.items((*here, "arguments"), own, dict))
-            places = {str(key): (*here, "arguments", key) for key in arguments}
+            places: dict[str, Location] = {key: (*here, "arguments", key) for key in arguments}
             if own is None:
                 arguments, places = _set_by_shard(spec, name, where)
-            taken = arguments_of(name, arguments, where, places.__getitem__)
+            taken = arguments_of(name, arguments, where, places)
             if name in PLUGINS:
                 ours[PLUGINS[name]] = taken
     return ours
@@ -110,9 +110,7 @@ def _merged(
     on, ranks = dict.fromkeys(usual, True), dict(priorities)
     for name, said in where.items((section,), spec.get(section), dict).items():
         entry = where.items((section, name), said, dict)
-        for key in entry:
-            if key not in keys:
-                where.refuse((section, name, key), f"expected one of {', '.join(keys)}; nothing here reads this")
+        where.only((section, name), entry, keys)
         enabled, rank = entry.get("enabled"), entry.get("priority")
         if enabled is not None and not isinstance(enabled, bool):
             where.refuse((section, name, "enabled"), f"expected true or false, found {enabled!r}")

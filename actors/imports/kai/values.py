@@ -54,9 +54,7 @@ def of_values(plain: Mapping[str, Any], where: LocatedPart) -> Configured | None
 def queues_of(plain: Mapping[str, Any], where: LocatedPart) -> Iterator[tuple[dict[str, Any], Refusals]]:
     """The Queues that the chart makes, and where the mistakes of each are noted."""
     section = where.items((_QUEUES,), plain.get(_QUEUES), dict)
-    for key in section:
-        if key not in _QUEUE_KEYS:
-            where.refuse((_QUEUES, key), f"expected one of {', '.join(_QUEUE_KEYS)}; nothing here reads this")
+    where.only((_QUEUES,), section, _QUEUE_KEYS)
     if not section or section.get("createDefaultQueue") is False:
         return
     parent = section.get("parentName", "default-parent-queue")

@@ -101,9 +101,7 @@ class Configuration:
 
     def profile(self) -> str:
         """The profile as TOML; use it only if there are no mistakes."""
-        for key in self._plain:
-            if key not in ("actions", "tiers", "configurations"):
-                self._refuse((key,), "expected actions, tiers or configurations; nothing here reads this")
+        self._located.only((), self._plain, ("actions", "tiers", "configurations"), "actions, tiers or configurations")
         said = self._plain.get("actions")
         actions = self._located.actions(said, tuple(ACTION_RULES), "enqueue, allocate, backfill")
         plugins, switches = self._plugins(), dict(SWITCHES)
@@ -175,26 +173,21 @@ class Configuration:
         return list(found.values())
 
     @cached_property
-    def _tiers(self) -> list[Mapping[str, Any]]:
-        tiers = self._located.items(("tiers",), self._plain.get("tiers"), list)
-        return [self._located.items(("tiers", at), tier, dict) for at, tier in enumerate(tiers)]
+    def _tiers(self) -> list[tuple[Location, Mapping[str, Any]]]:
+        return [*self._located.mappings(("tiers",), self._plain.get("tiers"))]
 
     def _of_tiers(self) -> dict[str, Any]:
         """Arguments that stand beside the plugins of a tier ("Gang-Aware Preemption and Reclaim", section 3.1)."""
         found: dict[str, Any] = {}
-        for at, tier in enumerate(self._tiers):
-            found.update(self._arguments(("tiers", at, "arguments"), tier.get("arguments"), ANYWHERE))
+        for where, tier in self._tiers:
+            found.update(self._arguments((*where, "arguments"), tier.get("arguments"), ANYWHERE))
         return found
 
     def _listed(self) -> Iterator[tuple[Location, Mapping[str, Any]]]:
         """Each plugin of each tier, with its path."""
-        for at, plugins in enumerate(self._tiers):
-            for key in plugins:
-                if key not in ("plugins", "arguments"):
-                    self._refuse(("tiers", at, key), "expected plugins or arguments; nothing here reads this")
-            where = ("tiers", at, "plugins")
-            for position, plugin in enumerate(self._located.items(where, plugins.get("plugins"), list)):
-                yield (*where, position), self._located.items((*where, position), plugin, dict)
+        for where, tier in self._tiers:
+            self._located.only(where, tier, ("plugins", "arguments"), "plugins or arguments")
+            yield from self._located.mappings((*where, "plugins"), tier.get("plugins"))
 
     def _plugin(self, where: Location, name: str, plugin: Mapping[str, Any]) -> dict[str, Any]:
         enabled: dict[str, bool] = {"*": True, **({HIERARCHY: False} if HIERARCHY in switches_of(name) else {})}
@@ -235,13 +228,9 @@ class Configuration:
         """Arguments of actions; those that bound the gang-aware search go into ``switches``."""
         found: dict[str, dict[str, Any]] = {}
         places: dict[str, Location] = {}
-        for at, each in enumerate(self._located.items(("configurations",), self._plain.get("configurations"), list)):
-            where = ("configurations", at)
-            entry = self._located.items(where, each, dict)
+        for where, entry in self._located.mappings(("configurations",), self._plain.get("configurations")):
             name = entry.get("name")
-            for key in entry:
-                if key not in ("name", "arguments"):
-                    self._refuse((*where, key), "expected name or arguments; nothing here reads this")
+            self._located.only(where, entry, ("name", "arguments"), "name or arguments")
             if not isinstance(name, str) or name not in ACTION_RULES:
                 self._refuse((*where, "name"), f"expected one of {', '.join(ACTION_RULES)}, found {name!r}")
                 continue
