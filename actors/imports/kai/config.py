@@ -152,10 +152,10 @@ class Read:
         if len(found) != 1:
             where.refuse(("data",), f"expected one scheduler configuration, found {len(found)}")
             return
-        inner = f"{where.name}, data.{found[0]}"
-        located = Located(data[found[0]], inner, where.line(("data", found[0]), value=True))
+        text, name = data[found[0]], f"{where.name}, data.{found[0]}"
+        inner, located = read_mapping(text, name), Located(text, name, where.line(("data", found[0]), value=True))
         self.located.append(located)
-        self._configuration(read_mapping(data[found[0]], inner), located)
+        self._configuration(inner, located)
 
     def _configuration(self, plain: Mapping[str, Any], where: Located) -> None:
         if are_values(plain):

@@ -190,6 +190,14 @@ def test_a_configuration_may_stand_in_its_config_map(tmp_path: Path) -> None:
     assert profile(tmp_path, text).actions == profile(tmp_path, CONFIGURATION).actions
 
 
+def test_a_config_map_whose_configuration_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    text = "kind: ConfigMap\ndata:\n  config.yaml: |\n    actions: allocate\n    - plugins\n"
+    with pytest.raises(
+        ClusterFileRefused, match=re.escape("0.yaml, data.config.yaml, line 2, column 1: expected YAML")
+    ):
+        run(written(tmp_path, text), None, None)
+
+
 def test_queues_keep_their_quotas_in_our_units(tmp_path: Path) -> None:
     research, vision = imported(tmp_path, OBJECTS)["queues"]
     assert research == {
