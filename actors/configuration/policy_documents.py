@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from actors.documents.durations import seconds_of
-from actors.documents.model import Document, Finite, ListOf, Location, Offence, offended
+from actors.documents.model import Count, Document, Finite, ListOf, Location, Offence, offended
 from pipeline.actions.registry import NAMES as ACTIONS
 from pipeline.actions.registry import actions_of
 from pipeline.plugins.arguments import DURATION, SWITCH, Kind, offences
@@ -83,9 +83,9 @@ class PolicyDocument(Document):
     action_arguments: ActionArguments | None = None
     placement: Literal["binpack", "spread"] | None = None
     stale_grace_seconds: Annotated[Finite, Field(ge=-1)] | None = None
-    consolidation_max_victims: Annotated[int, Field(ge=-1)] | None = None
+    consolidation_max_victims: Annotated[int, Field(ge=-1, lt=2**31)] | None = None
     allow_consolidating_reclaim: bool | None = None
-    max_domains: Annotated[int, Field(ge=0)] | None = None
+    max_domains: Count | None = None
     allow_whole_bundle: bool | None = None
 
     @field_validator("plugins")

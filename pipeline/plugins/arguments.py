@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from pipeline.cluster.counted.recent_evictions import HORIZON_S
 from pipeline.policy import Argument
 
+#: The largest amount. All whole numbers up to it are exact as floats, and products with quantities are finite.
+_MOST = 2**53
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -17,12 +20,12 @@ class Kind:
 
 def _is_amount(value: object) -> bool:
     # True is an int to Python; a negative number or NaN is no amount.
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST
 
 
 SWITCH = Kind("expected true or false", lambda value: isinstance(value, bool))
-COUNT = Kind("expected a whole number, at least 0", lambda value: _is_amount(value) and isinstance(value, int))
-NUMBER = Kind("expected a number, at least 0", _is_amount)
+COUNT = Kind("expected a whole number, 0 to 2^53", lambda value: _is_amount(value) and isinstance(value, int))
+NUMBER = Kind("expected a number, 0 to 2^53", _is_amount)
 #: The length of a window of time, in seconds: the state remembers no more.
 WINDOW = Kind(
     f"expected a number of seconds from 1 to {HORIZON_S}",
@@ -31,7 +34,7 @@ WINDOW = Kind(
 #: A text such as ``1h30m`` in files; seconds in a policy.
 DURATION = Kind("expected a duration such as 3m or 1h30m", _is_amount)
 WEIGHTS = Kind(
-    "expected a mapping of resources to numbers, at least 0",
+    "expected a mapping of resources to numbers, 0 to 2^53",
     lambda value: isinstance(value, Mapping) and all(map(_is_amount, value.values())),
 )
 

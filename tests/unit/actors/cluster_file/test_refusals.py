@@ -274,6 +274,17 @@ A_TIME = "expected seconds since 1970, within the years 1 to 9999"
             'policy.plugins.gang.arguments.x: expected no arguments here (others are not supported yet), found "x"',
         ),
         (
+            "policy.plugins",
+            {"evictionbudget": {"arguments": {"ratio": 2**63}}},
+            "policy.plugins.evictionbudget.arguments.ratio: expected a number, 0 to 2^53, found 9223372036854775808",
+        ),
+        (
+            "policy.plugins",
+            {"fairshare": {"arguments": {"k": 1e308}}},
+            "policy.plugins.fairshare.arguments.k: expected a number, 0 to 2^53, found 1e+308",
+        ),
+        ("policy.max_domains", 2**31, "policy.max_domains: expected at most 2147483647, found 2147483648"),
+        (
             "policy.action_arguments",
             {"preempt": {"topology_aware": 1}},
             "policy.action_arguments.preempt.topology_aware: expected true or false, found 1",
