@@ -28,6 +28,7 @@ from pipeline.plugins.extension_points import (
     SharesFairly,
     ShieldsAnew,
     ShieldsTasks,
+    TimesShields,
     ValidatesSets,
     ValidatesVictims,
 )
@@ -266,6 +267,10 @@ class VictimHost(AskedPlugins):
     def shields_anew(self, point: ExtensionPoint) -> bool:
         """Whether evictions may change which of the other tasks plugins shield."""
         return any(plugin.shields_anew() for plugin in self._asked(ShieldsAnew, point))
+
+    def timed_shields(self, point: ExtensionPoint) -> dict[str, TimesShields]:
+        """The plugins that shield tasks for some time only, by name; for reports."""
+        return dict(self.named(TimesShields, point))
 
     def task_victims(self, preemptor: Preemptor, rows: Rows, point: ExtensionPoint) -> Bools:
         """bool[C]: which of the ordered candidates may go by all quotas at once.

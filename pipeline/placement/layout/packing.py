@@ -173,20 +173,6 @@ def node_slots(request: Longs, count: Longs, allowed: Bools, first: int, room: L
     return slots, total
 
 
-@inlined
-def missing_of(resource: int, request: Longs, wanted: Longs, allowed: Bools, first: int, room: Longs) -> float:
-    """What is asked for of one resource beyond the room; see ``node_slots``."""
-    missing = 0.0
-    for s in range(len(wanted)):
-        missing += wanted[s] * request[s, resource]
-    for n in range(len(room)):
-        for s in range(len(wanted)):
-            if allowed[s, first + n]:
-                missing -= max(room[n, resource], 0)
-                break
-    return missing
-
-
 @linked
 def sum_slots(request: Longs, shape: int, wanted: int, allowed: Bools, room: Longs) -> int:
     """Slots for the shape alone, at most ``wanted``."""

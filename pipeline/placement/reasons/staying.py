@@ -17,7 +17,6 @@ from pipeline.plugins.extension_points import (
     FiltersTasks,
     PacesEvictions,
     ShieldsTasks,
-    TimesShields,
     ValidatesVictims,
 )
 from pipeline.plugins.plugin import OfPodgroups, Plugin, Protects
@@ -49,7 +48,7 @@ def staying(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
         Plugins whose objection is told already.
     """
     left = _Left(asked)
-    times = dict(asked.host.named(TimesShields, asked.point))
+    times = asked.host.timed_shields(asked.point)
     for cause, name, may in _rules(asked):
         before = left.rows if name in times else NO_ROWS
         kept = left.narrow(may)

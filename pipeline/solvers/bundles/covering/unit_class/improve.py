@@ -13,7 +13,6 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
-from pipeline.placement.layout.packing import missing_of
 from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.covering.cover import enough, move, try_return
@@ -140,6 +139,20 @@ def _on_nodes(one: UnitClass, units: Units, ground: Ground, place: Longs, nodes:
     return start, at
 
 
+@inlined
+def _missing(ground: Ground, scarce: int) -> float:
+    """What is asked for of the scarce resource beyond the room."""
+    missing = 0.0
+    for s in range(len(ground.wanted)):
+        missing += ground.wanted[s] * ground.request[s, scarce]
+    for n in range(len(ground.room)):
+        for s in range(len(ground.wanted)):
+            if ground.allowed[s, ground.first + n]:
+                missing -= max(ground.room[n, scarce], 0)
+                break
+    return missing
+
+
 @linked
 def improve_class(
     begin: int, end: int, units: Units, gone: Bools, cost: Floats, ground: Ground, scarce: int, place: Longs,
@@ -165,8 +178,7 @@ def improve_class(
         return budget
     before = np.empty((len(ground.wanted), len(units.entry)), np.int64)
     move_to(none, one, units, gone, ground)
-    missing = missing_of(scarce, ground.request, ground.wanted, ground.allowed, ground.first, ground.room)
-    freed = freed_by(one, units, ground, scarce)
+    missing, freed = _missing(ground, scarce), freed_by(one, units, ground, scarce)
     if least_cost(one, freed, 0, missing) >= value - LEAST:
         move_to(chosen, one, units, gone, ground)
         return budget
