@@ -22,7 +22,7 @@ from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.records import Bundles, Units
 from pipeline.solvers.bundles.covering.cover import come_back, lead, leave, reprieve, suffices
 from pipeline.solvers.bundles.covering.ground import Ground
-from pipeline.solvers.bundles.covering.returns import cover_places, go_again, placed_return
+from pipeline.solvers.bundles.covering.returns import go_again, placed_return
 
 
 class Leaving(Protocol):
@@ -176,23 +176,16 @@ class FreeRoom:
         low = int(lead(bundles, self.ground))
         if low == NONE:
             return NONE
-        low = self._go(low, max(low, least), bundles)
-        if permits is None and self._places is not None:
-            found = int(cover_places(low, bundles, *self._places, self.ground))
-            self._placed = found != NONE
-            return found
-        return self._least_leading(low, bundles, left, permits)
-
-    def _least_leading(
-        self, low: int, bundles: Bundles, left: Callable[[int], Left], permits: Callable[[Left], bool] | None
-    ) -> int:
-        """The same from ``low`` on, asked one by one."""
 
         def works(count: int) -> bool:
+            if permits is None and self._places is not None:  # whatever it is that leaves
+                self._placed = bool(find_places(*self._places, self.ground.room))
+                return self._placed
             leaving = left(count)
             return self.places(leaving) and (permits is None or permits(leaving))
 
-        at, high, step = low, low, 1
+        low = at = self._go(low, max(low, least), bundles)
+        step = 1
         while not works(at):
             if at == bundles.many:
                 return NONE
@@ -206,9 +199,10 @@ class FreeRoom:
                 high = at
             else:
                 low = at + 1
-        self._go(at, high, bundles)
-        if at != high and not works(high):  # keeps the placement; it worked before
-            return NONE
+        if at != high:
+            self._go(at, high, bundles)
+            if not works(high):  # keeps the placement; it worked before
+                return NONE
         return high
 
     def _go(self, at: int, to: int, bundles: Bundles) -> int:

@@ -1,4 +1,4 @@
-"""Cover and reprieve where slots leave a doubt: what leaves must leave places for the whole gang."""
+"""Reprieve where slots leave a doubt: what leaves must leave places for the whole gang."""
 
 import numpy as np
 
@@ -9,12 +9,11 @@ from pipeline.placement.kept_places import (
     THERE_ARE_NONE,
     KeptPlaces,
     count_offers,
-    find_places,
     find_places_without,
     offer_again,
 )
 from pipeline.placement.layout.settled_groups import AskedPlaces
-from pipeline.solvers.bundles.bundling.records import Bundles, Units
+from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.covering.cover import move, try_return
 from pipeline.solvers.bundles.covering.ground import Ground
 
@@ -26,44 +25,6 @@ def _nodes_of(some: Rows, ground: Ground) -> Rows:
     for i in range(len(some)):
         nodes[i] = ground.node[some[i]] - ground.first
     return nodes
-
-
-@writing("kept", "ground")
-def cover_places(begin: int, bundles: Bundles, asked: AskedPlaces, kept: KeptPlaces, ground: Ground) -> int:
-    """Let the fewest leading bundles leave with which there are places; NONE if there is no such number.
-
-    ``begin`` of them have left. The number is found by doubling and halving from there; below it there are no places.
-    """
-    low, at, high, step, many = begin, begin, begin, 1, len(bundles.stop)
-    while not find_places(asked, kept, ground.room):
-        if at == many:
-            return NONE
-        low, high = at + 1, min(at + step, many)
-        step *= 2
-        at = _go(at, high, bundles, ground)
-    high = at
-    while low < high:
-        at = _go(at, (low + high) // 2, bundles, ground)
-        if find_places(asked, kept, ground.room):
-            high = at
-        else:
-            low = at + 1
-    if at != high:
-        _go(at, high, bundles, ground)
-        if not find_places(asked, kept, ground.room):  # there were before
-            return NONE
-    return high
-
-
-@inlined
-def _go(at: int, to: int, bundles: Bundles, ground: Ground) -> int:
-    """From ``at`` leading bundles gone to ``to``."""
-    first, last = bundles.stop[at - 1] if at > 0 else 0, bundles.stop[to - 1] if to > 0 else 0
-    if to >= at:
-        move(bundles.entry[first:last], 1, ground)
-    else:
-        move(bundles.entry[last:first], -1, ground)
-    return to
 
 
 @writing("returned", "kept", "ground")

@@ -41,7 +41,7 @@ def test_it_refuses_regions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == [False]
 
 
-def test_it_covers_a_gang_that_is_placed_and_takes_back_what_may_not_return(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_takes_back_what_may_not_return_of_a_gang_that_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Counter[str]()
 
     def counted(name: str) -> Any:
@@ -53,7 +53,7 @@ def test_it_covers_a_gang_that_is_placed_and_takes_back_what_may_not_return(monk
 
         return ask
 
-    for name in ("cover_places", "placed_return", "go_again"):
+    for name in ("placed_return", "go_again"):
         monkeypatch.setattr(free_room, name, counted(name))
     let_return(load_profile("default"))
-    assert set(asked) == {"cover_places", "placed_return", "go_again"}
+    assert set(asked) == {"placed_return", "go_again"}
