@@ -206,14 +206,13 @@ class Progress:
     def host(self) -> Host:
         """What the plugins say of the snapshot as it is by now."""
         if self.state.host is None:
-            self.state.host = self._asked_anew()
+            if self.origin is None:
+                self.state.host = Host(Context(self.snapshot, self.policy, self.now, self.starting))
+            else:
+                host, known = self.origin
+                evicted = _joined([made.evictions for made in self.statements[known:]])
+                self.state.host = host.on(self.snapshot, evicted, self.starting)
         return self.state.host
-
-    def _asked_anew(self) -> Host:
-        if self.origin is None:
-            return Host(Context(self.snapshot, self.policy, self.now, self.starting))
-        host, known = self.origin
-        return host.on(self.snapshot, _joined([made.evictions for made in self.statements[known:]]), self.starting)
 
     def host_for(self, purpose: Purpose) -> Host:
         """What they say to an action that evicts for this purpose; see ``shielded``."""

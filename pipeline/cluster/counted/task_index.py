@@ -87,7 +87,9 @@ def carried(index: TaskIndex, before: Tasks, after: Tasks, podgroups: int, rows:
 
 def renumbered(index: TaskIndex, node_of: Ids, nodes: int) -> TaskIndex:
     """``index`` on nodes numbered anew: ``node_of`` gives each one's new row, NONE for one that no task holds."""
-    start, plan = _permuted(index.by_node.start, node_of, nodes)
+    start, blocks = _permuted_blocks(index.by_node.start, node_of, nodes)
+    nothing = np.zeros(0, np.int64)
+    plan = _Plan(int(start[-1]), blocks, nothing, nothing)
     by_node = Occupancy(sealed(start), plan.column(index.by_node.task, plan.task))
     names = [one.name for one in fields(Placed) if one.name != "node"]
     columns = {name: plan.column(getattr(index.placed, name), plan.task) for name in names}
@@ -183,13 +185,6 @@ def _copy_blocks(old: Any, new: Any, blocks: Longs) -> None:
     for block in range(len(blocks)):
         source, target, length = blocks[block, 0], blocks[block, 1], blocks[block, 2]
         new[target : target + length] = old[source : source + length]
-
-
-def _permuted(start: Longs, node_of: Ids, nodes: int) -> tuple[Longs, _Plan]:
-    """Where each owner's entries begin in another numbering, and the blocks to copy."""
-    result, blocks = _permuted_blocks(start, node_of, nodes)
-    nothing = np.zeros(0, np.int64)
-    return result, _Plan(int(result[-1]), blocks, nothing, nothing)
 
 
 @kernel

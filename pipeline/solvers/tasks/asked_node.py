@@ -46,11 +46,9 @@ class AskedNode:
         return count_room(self.case, some)
 
     def stands(self, some: Rows) -> bool:
-        """Whether the task can be placed once ``some`` have gone, its queue included."""
-        return count_fit(self.case, some) and self.allocatable(some)
-
-    def allocatable(self, some: Rows) -> bool:
-        """Whether the task's queue may take it (``SimulateAllocatable``); evictions never narrow a queue."""
+        """Whether the task can be placed once ``some`` have gone, its queue included: it only gains by evictions."""
+        if not count_fit(self.case, some):
+            return False
         snapshot, request = self.state.snapshot, self.preemptor.request
         queue = int(snapshot.podgroups.queue[snapshot.tasks.podgroup[self.preemptor.task]])
         if fits(request, self.host.headroom[queue]):

@@ -50,7 +50,8 @@ def serve(host: Host, attempt: Attempt) -> tuple[Statement | None, Explanation]:
         rules.append(replace(rules[0], within_podgroup=True))
     tasks, missing = _in_order(host, attempt.podgroups)
     made = _made(host, attempt, rules, tasks, missing)
-    if (made is None or len(made.evictions)) and _of_several_sizes(attempt.snapshot, tasks[:missing]):
+    request = attempt.snapshot.request_of(tasks[:missing])
+    if (made is None or len(made.evictions)) and (request != request[:1]).any():
         other = _made(host, attempt, rules, _largest_first(attempt.snapshot, tasks, missing), missing)
         if other is not None and len(other.evictions) == 0:  # free room is used before any task goes
             made = other
@@ -68,12 +69,6 @@ def _made(host: Host, attempt: Attempt, rules: list[Rule], tasks: Rows, missing:
     return made if pipelined and feasible(attempt.snapshot, made) else None
 
 
-def _of_several_sizes(snapshot: Snapshot, tasks: Rows) -> bool:
-    """Whether the tasks do not all ask for the same."""
-    request = snapshot.request_of(tasks)
-    return bool((request != request[:1]).any())
-
-
 def _largest_first(snapshot: Snapshot, tasks: Rows, missing: int) -> Rows:
     """The same tasks (int64[K]), those that the minima need by size: the largest part of a node that each takes."""
     largest = np.maximum(snapshot.nodes.allocatable.max(axis=0, initial=1), 1)
@@ -81,8 +76,8 @@ def _largest_first(snapshot: Snapshot, tasks: Rows, missing: int) -> Rows:
     return np.concatenate([tasks[:missing][np.argsort(-size, kind="stable")], tasks[missing:]])
 
 
-def queue_takes(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
-    """Whether the preemptor's queue may take its request once ``victims`` have gone."""
+def lawful(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
+    """Whether the preemptor's queue may take its request once the victims (int64[V]) have gone."""
     snapshot = host.context.snapshot
     left = host.on(WhatIf.of(snapshot).evicting(victims), victims).headroom
     return bool(fits(preemptor.request, left[snapshot.podgroups.queue[preemptor.podgroups[0]]]))
@@ -134,11 +129,11 @@ def _minimal(host: Host, attempt: Attempt, made: Statement) -> Statement:
         return made
     request = snapshot.request_of(placed).sum(axis=0)
     preemptor = Preemptor(attempt.podgroups, request, attempt.purpose)
-    roomy = queue_takes(host, preemptor, NO_ROWS)
+    roomy = lawful(host, preemptor, NO_ROWS)
     rank = host.job_rank[snapshot.tasks.podgroup[spare]], host.task_ranks(spare)
     for row in spare[np.lexsort(rank[::-1])].tolist():
         fewer = made.evicting_only(made.evictions[made.evictions != row])
-        if feasible(snapshot, fewer) and (roomy or queue_takes(host, preemptor, fewer.evictions)):
+        if feasible(snapshot, fewer) and (roomy or lawful(host, preemptor, fewer.evictions)):
             made = fewer
     return made
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.law import TOO_FAST, whole_or_none
 from pipeline.decision.plan import NoPlan, Plan, plan_of
@@ -14,7 +14,9 @@ from pipeline.policy import ExtensionPoint, Purpose
 from pipeline.records import replace
 from pipeline.solvers.tasks.candidates import candidates
 from pipeline.solvers.tasks.rule import Rule
-from pipeline.solvers.tasks.serve import queue_takes, serve
+from pipeline.solvers.tasks.serve import lawful, serve
+
+__all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point"]
 
 __all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point", "whole_or_none"]
 
@@ -54,11 +56,6 @@ def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: b
     if not _may_go(host, preemptor, made):
         return "a victim may not be evicted any more"
     return None if lawful(host, preemptor, made.evictions) else "the queue may not take more"
-
-
-def lawful(host: Host, preemptor: Preemptor, victims: Rows) -> bool:
-    """Whether the preemptor's queue may take its request once the victims (int64[V]) have gone."""
-    return queue_takes(host, preemptor, victims)
 
 
 def _may_go(host: Host, preemptor: Preemptor, made: Statement) -> bool:

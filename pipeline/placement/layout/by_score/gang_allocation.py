@@ -63,7 +63,8 @@ def allocate(
     snapshot = host.to_start
     need = need_of(snapshot, podgroups, surplus=host.context.policy.surplus)
     if "backfill" in host.context.policy.actions:
-        need = _without_best_effort(snapshot, need)
+        best_effort = need.shape[snapshot.tasks.best_effort[need.tasks]]  # those are backfilled
+        need = without_shapes(snapshot, need, need.shapes[best_effort]) if len(best_effort) else need
     if len(need.tasks) == 0:
         return None
     # Without subgroups the first way is enough: where tasks find no node, others reach the minimum.
@@ -114,12 +115,6 @@ def _gradient(snapshot: Snapshot, domains: Rows) -> list[list[int]]:
     tier = snapshot.topology.tier[domains]
     firsts = sorted(set(tier.tolist()), key=lambda t: int(np.argmax(tier == t)))
     return [domains[tier == t].tolist() for t in firsts]
-
-
-def _without_best_effort(snapshot: Snapshot, need: Need) -> Need:
-    """The need without best-effort tasks: those are backfilled."""
-    best_effort = snapshot.tasks.best_effort[need.tasks]
-    return without_shapes(snapshot, need, need.shapes[need.shape[best_effort]]) if best_effort.any() else need
 
 
 def _for_roles(snapshot: Snapshot, need: Need) -> Bools:

@@ -107,7 +107,8 @@ class ScoredPlacement:
         tasks = tasks[self.node[tasks] != NONE]
         if len(tasks) == 0:
             return
-        self._own_columns()
+        if not self._future.flags.writeable:  # they are the snapshot's
+            self._future, self._future_cards = self._future.copy(), self._future_cards.copy()
         node, shape = self.node[tasks], self._snapshot.tasks.shape[self.tasks[tasks]]
         for room, more in ((self._future, -sign), (self._idle, -sign), (self._used, sign)):
             add_requests(room, node, shape, self._snapshot.shapes.request, more)
@@ -116,11 +117,6 @@ class ScoredPlacement:
             amount = sign * self._snapshot.shapes.on_card[shape[on]]
             for room in (self._future_cards, self._idle_cards):
                 np.subtract.at(room, (node[on], self.card[tasks[on]]), amount)
-
-    def _own_columns(self) -> None:
-        """Columns of room that may be changed, in place of the snapshot's."""
-        if not self._future.flags.writeable:
-            self._future, self._future_cards = self._future.copy(), self._future_cards.copy()
 
     @property
     def future(self) -> Longs:

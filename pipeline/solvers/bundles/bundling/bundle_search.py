@@ -198,26 +198,22 @@ class BundleSearch(Keeping):
         snapshot, groups = self.snapshot, self.snapshot.podgroups
         complete = np.ones(len(groups), np.bool_)
         complete[snapshot.placed.podgroup[self.fixed]] = False
+        by_node = NO_ROWS
+        if self.by_node:
+            by_node = sealed(node_rank(snapshot, self.need, self._judged[0], self.lost_work, self.before))
         return Groups(
             cost=frozen(in_units(snapshot.podgroup_held, needed_by(self.need.total)), np.float64),
             running=frozen(snapshot.counts.running, np.int32),
             complete=frozen(complete, np.bool_),
             before=frozen(self.before - self.before.min(initial=0), np.int64),
             after=frozen(self.after - self.after.min(initial=0), np.int64),
-            node_rank=self._node_rank,
+            node_rank=by_node,
             order=frozen(groups.order, np.int64),
             priority=frozen(groups.priority, np.int32),
             queue_rank=frozen(self.queue_rank, np.int64),
             level=frozen(self._level, np.int64),
             lost_work=frozen(self.lost_work, np.float64),
         )
-
-    @property
-    def _node_rank(self) -> Longs:
-        if not self.by_node:
-            return NO_ROWS
-        candidate = self._judged[0]
-        return sealed(node_rank(self.snapshot, self.need, candidate, self.lost_work, self.before))
 
     @cached_property
     def site(self) -> Site:
