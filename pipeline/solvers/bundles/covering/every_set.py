@@ -24,6 +24,8 @@ from pipeline.solvers.bundles.covering.sets import outcome_of_set
 _FEW = 8
 #: How many sets of a small domain are tried, and how many steps are spent on finding them.
 _SETS, _STEPS = 256, 8_000
+#: Between these many other sets are tried to put a selection right, fewer in large fleets.
+_FEWEST, _MOST, _ALL = 4, 64, 16_000
 
 
 def of_all_sets(here: DomainBundles, best: Selection | None) -> Selection | None:
@@ -61,6 +63,11 @@ def selected_of(here: DomainBundles, found: Outcome, leaving: Rows) -> Selection
     selected = placed(found, chosen, free)
     given_back = int((~is_among(leaving, chosen.entry)).sum())
     return None if selected is None else replace(selected, given_back=given_back)
+
+
+def tries(nodes: int) -> int:
+    """How many other sets are placed and judged to put a selection right, in a fleet of that many nodes."""
+    return min(max(_ALL // nodes, _FEWEST), _MOST)
 
 
 def saves(price: Price, other: Price, tolerance: float) -> bool:

@@ -19,10 +19,9 @@ from pipeline.solvers.bundles.bundling.worth import RANK_BITS
 from pipeline.solvers.bundles.covering.chosen import Chosen, Selection
 from pipeline.solvers.bundles.covering.cover import move, try_return, units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
-from pipeline.solvers.bundles.covering.every_set import selected_of
+from pipeline.solvers.bundles.covering.every_set import selected_of, tries
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.ground import Ground, Outcome
-from pipeline.solvers.bundles.covering.put_right.effort import tries
 
 #: Bits of a rank by age and name in a sort key; and the lowest priority that one can hold.
 _AGE_BITS, _LOWEST = 32, 1 - (1 << 31)

@@ -15,9 +15,8 @@ from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Entries, Units
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
-from pipeline.solvers.bundles.covering.every_set import selected_of
+from pipeline.solvers.bundles.covering.every_set import selected_of, tries
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.covering.put_right.effort import tries
 from pipeline.solvers.bundles.covering.sets import Sets, outcome_of_set
 
 
