@@ -87,6 +87,14 @@ def first_of(values: NDArray[Any]) -> tuple[Rows, Longs]:
     return order[start[:-1]], start[1:] - start[:-1]
 
 
+def occurred_before(values: NDArray[Any]) -> Longs:
+    """int64[K]: how often each integer has occurred before."""
+    order = values.argsort(kind="stable")
+    result = np.empty(len(values), np.int64)
+    result[order] = np.arange(len(values)) - np.searchsorted(values[order], values[order])
+    return result
+
+
 def none_last(rows: Ids) -> Codes:
     """uint32[K]: row numbers as a key that puts NONE last: without its sign it is the largest number."""
     return rows.view(np.uint32)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, is_among, sealed, sizes
-from pipeline.cluster.orders import kinds_of, none_last
+from pipeline.cluster.orders import kinds_of, none_last, occurred_before
 from pipeline.cluster.rules.reaching import reaching_minima
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
@@ -137,15 +137,6 @@ def _parts_of(snapshot: Snapshot, podgroups: Rows, tasks: Rows, owner: Rows) -> 
     return parts, part
 
 
-def _occurrence(values: Rows) -> Rows:
-    """int64[K]: how often each value has occurred before."""
-    order = np.argsort(values, kind="stable")
-    start = np.flatnonzero(np.diff(values[order], prepend=-1))
-    result = np.empty(len(values), np.int64)
-    result[order] = np.arange(len(values)) - np.repeat(start, np.diff(np.append(start, len(values))))
-    return result
-
-
 def need_of(
     snapshot: Snapshot,
     podgroups: Sequence[int],
@@ -233,7 +224,7 @@ def _left(
         left &= ~is_among(snapshot.tasks.subgroup[rows], sorted(without))
     if most is not None:
         kind, some = snapshot.tasks.shape[rows], np.flatnonzero(left)
-        left[some] = _occurrence(owner[some] * len(most) + kind[some]) < most[kind[some]]
+        left[some] = occurred_before(owner[some] * len(most) + kind[some]) < most[kind[some]]
     return left
 
 

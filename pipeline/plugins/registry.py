@@ -49,7 +49,8 @@ def checked(plugins: Mapping[str, type[Plugin]]) -> dict[str, type[Plugin]]:
         signature.
     """
     for plugin in plugins.values():
-        asked = {name: method for protocol in _protocols(plugin) for name, method in _methods(protocol)}
+        said = [one for protocol in _protocols(plugin) for one in vars(protocol).items()]
+        asked = {name: method for name, method in said if isfunction(method) and not name.startswith("_")}
         if not asked:
             raise PluginRefused(f"{plugin.__name__}: expected at least one extension point among its bases, found none")
         for base in plugin.__mro__:
@@ -69,11 +70,6 @@ def checked(plugins: Mapping[str, type[Plugin]]) -> dict[str, type[Plugin]]:
 def _protocols(plugin: type[Plugin]) -> tuple[type, ...]:
     """The extension points from which a plugin derives."""
     return tuple(question for question in POINTS_OF if question in plugin.__mro__)
-
-
-def _methods(cls: type) -> list[tuple[str, FunctionType]]:
-    """Public methods that a class itself defines."""
-    return [(name, method) for name, method in vars(cls).items() if isfunction(method) and not name.startswith("_")]
 
 
 def _parameters(method: FunctionType) -> tuple[object, ...]:

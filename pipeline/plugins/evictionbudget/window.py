@@ -8,6 +8,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs
 from pipeline.cluster.counted.recent_evictions import whole_second
+from pipeline.cluster.orders import occurred_before
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.plugin import BeyondPace
 from pipeline.records import replace
@@ -78,11 +79,7 @@ class EvictionWindow:
 
     def leading(self, queue: Ids) -> Bools:
         """bool[C]: which of the ordered candidates may go, each after those before it that may."""
-        order = np.argsort(queue, kind="stable")
-        first = np.searchsorted(queue[order], queue[order])
-        before = np.empty(len(queue), np.int64)
-        before[order] = np.arange(len(queue)) - first
-        may = before < self.left_of[queue]
+        may = occurred_before(queue) < self.left_of[queue]
         return np.asarray(may & (np.cumsum(may) <= self.most - self.used))
 
     @property
