@@ -11,6 +11,7 @@ import io
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 from actors.cli.commands import app
@@ -25,19 +26,20 @@ _REFUSED = 2
 
 
 def _refuse(sentence: str) -> NoReturn:
-    if sys.stderr is not None:
+    with suppress(OSError, AttributeError):  # full, or closed: the exit code has to do
         sys.stderr.write(f"clearway: {on_one_line(' '.join(sentence.split()))}\n")
     _drop_unwritten()
     sys.exit(_REFUSED)
 
 
 def _drop_unwritten() -> None:
-    """Let go of what standard output does not take: Python would try again, and complain, when the process ends."""
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Let go of what our outputs do not take: Python would try again, and complain, when the process ends."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _writes_any_text() -> None:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 import yaml
 
-from actors.documents.bounded_files import CLUSTER_BYTES, text_of
+from actors.documents.bounded_files import CLUSTER_BYTES, FileRefused, text_of
 from actors.documents.collector import collector_paused
 from actors.documents.messages import shown
 from actors.documents.safe_msgpack import deeper_than
@@ -108,6 +108,8 @@ def text_to_read(file: Path, most_bytes: int = CLUSTER_BYTES) -> str:
     """
     try:
         return text_of(file, most_bytes)
+    except FileRefused as refusal:
+        raise ClusterFileRefused(f"{file}: {refusal}") from refusal
     except (OSError, ValueError) as error:
         raise ClusterFileRefused(f"{file}: expected a readable UTF-8 file, found: {error}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,29 @@ def shell(line: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
 def test_output_that_cannot_be_written_ends_with_two_and_one_sentence(command: str, to: str, found: str) -> None:
     ended = shell(f"clearway {command} {to}")
     assert (ended.returncode, ended.stderr.decode()) == (2, f"{UNWRITTEN}{found}\n")
+
+
+@pytest.mark.parametrize("to", ["2>/dev/full", "2>&-"])
+def test_a_refusal_that_cannot_be_written_ends_with_two(to: str) -> None:
+    ended = shell(f"clearway simulate nowhere.yaml {to}")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, b"", b"")
+
+
+def test_ctrl_c_while_modules_are_imported_ends_without_a_traceback() -> None:
+    text = """
+import os, signal, sys
+from actors.__main__ import run
+
+class Interrupts:
+    def find_spec(self, name, path, target=None):
+        if name == "actors.cli.main":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts())
+run()
+"""
+    ended = subprocess.run([sys.executable, "-c", text], capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, b"", b"")
 
 
 def test_help_for_a_full_disk_is_refused_too() -> None:
