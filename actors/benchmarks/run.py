@@ -51,10 +51,12 @@ def run(only: tuple[str, ...], *, as_json: bool, peers: Path | None = None, page
     Raises
     ------
     SettingsRefused
-        For a name that is not a benchmark, and for a page that cannot be written or drawn for.
+        For a name that is not a benchmark, a folder without fleets, and a page that cannot be written or drawn for.
     """
     if page is not None:
         _refuse_page(page)
+    if peers is not None and not all((peers / file).is_file() for file in ("fleets.py", "judge.py")):
+        raise SettingsRefused(f"--peers: expected a folder with fleets.py and judge.py, found {peers}")
     every = BENCHMARKS | peer_measurements(peers)
     unknown = [name for name in only if not _named(every, name)]
     if unknown:

@@ -50,6 +50,8 @@ def test_a_page_gets_the_figures_of_a_run_in_place_of_those_before() -> None:
         written("no marks", results, about, "2026-01-01", [])
 
 
-def test_a_page_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+def test_a_page_or_a_folder_that_cannot_be_used_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
     with pytest.raises(SettingsRefused, match="--page: expected a file with the lines"):
         run((), as_json=False, page=tmp_path / "none.md")
+    with pytest.raises(SettingsRefused, match=r"--peers: expected a folder with fleets\.py and"):
+        run((), as_json=True, peers=tmp_path)
