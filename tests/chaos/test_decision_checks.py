@@ -15,7 +15,7 @@ from pipeline.cluster.tables import TERMINATING, Budgets
 from pipeline.cycle import cycle
 from tests.chaos.decision_checks import Decided, objections
 from tests.support.assembly import Assembly, gang, rack_cluster
-from tests.support.task_centric import with_tasks
+from tests.support.editing import edited, with_groups, with_queues, with_tasks
 
 DEFAULT = load_profile("default")
 
@@ -50,9 +50,7 @@ def test_a_task_that_goes_for_the_room_of_one_that_moves_is_needed(preempted: De
     """The node is twice as large: it has room for the pair's task too, but not beside one that moves there."""
     before, victims = preempted.before, preempted.made.evictions.tolist()
     node, other = int(before.tasks.node[victims[0]]), next(row for row in range(4) if row not in victims)
-    larger = before.nodes.allocatable.copy()
-    larger[node] *= 2
-    before = replace(before, nodes=replace(before.nodes, allocatable=frozen(larger, np.int64)))
+    before = edited(before, "nodes", node, allocatable=before.nodes.allocatable[node] * 2)
     assert f"tasks [{victims[0]}] go" in said(preempted, before=before)
     moves = with_tasks(before, [other], status=TERMINATING, nominated=node)
     assert f"tasks [{victims[0]}] go" not in said(preempted, before=moves)
@@ -70,15 +68,12 @@ def budgeted(before: Snapshot, allowed: int) -> Snapshot:
 
 
 def test_a_podgroup_in_its_minimum_runtime_is_found(preempted: Decided) -> None:
-    queues, groups = preempted.before.queues, preempted.before.podgroups
-    young = replace(groups, started=np.full(len(groups), preempted.now - 30.0))
+    young = with_groups(preempted.before, ..., started=preempted.now - 30.0)
     for granted, found in ((60.0, True), (20.0, False)):
-        longer = replace(queues, preempt_min_runtime_s=np.full(len(queues), granted))
-        before = replace(preempted.before, queues=longer, podgroups=young)
+        before = with_queues(young, preempt_min_runtime_s=granted)
         assert ("loses its minimum" in said(preempted, before=before)) == found
 
 
 def test_a_preemptor_that_may_not_preempt_is_found(preempted: Decided) -> None:
-    groups = preempted.before.podgroups
-    before = replace(preempted.before, podgroups=replace(groups, may_preempt=np.zeros(len(groups), bool)))
+    before = with_groups(preempted.before, ..., may_preempt=False)
     assert "may not preempt" in said(preempted, before=before)

@@ -22,7 +22,8 @@ from pipeline.solvers.tasks import serve
 from pipeline.solvers.tasks.kinds import Withheld
 from pipeline.solvers.tasks.rule import Rule
 from tests.support.builders import Gang, Task, cluster
-from tests.support.task_centric import USUAL, pinned_nodes, policy, preempted, reclaimed, with_budget, with_queues
+from tests.support.editing import with_budget, with_queues
+from tests.support.task_centric import USUAL, pinned_nodes, policy, preempted, reclaimed
 from tests.support.twins import uncompiled
 
 NODES = 4

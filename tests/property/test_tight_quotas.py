@@ -22,9 +22,10 @@ from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.put_right.out_of_order import out_of_order
 from pipeline.solvers.bundles.solver import search_of
-from tests.support.asking import DEFAULT, asked, attempt, with_parents, with_quota
+from tests.support.asking import DEFAULT, asked, attempt
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.depth import sampled
+from tests.support.editing import with_parents, with_quota
 from tests.support.twins import uncompiled
 
 #: Nodes of four devices, all in use: more tasks than those of which every set is tried.

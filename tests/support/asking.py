@@ -1,6 +1,5 @@
 """Asking the core for plans: attempts on small clusters under a profile."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,38 +80,3 @@ def served(snapshot: Snapshot, policy: Policy) -> tuple[Cycle, list[tuple[int, .
 
 def host_on(snapshot: Snapshot, policy: Policy = DEFAULT, now: float = 0.0) -> Host:
     return Host(Context(snapshot, policy, now))
-
-
-def with_groups(snapshot: Snapshot, rows: int | list[int], **values: Any) -> Snapshot:
-    """The snapshot with columns of some podgroups replaced."""
-    changed = {}
-    for name, value in values.items():
-        column = getattr(snapshot.podgroups, name).copy()
-        column[rows] = value
-        changed[name] = frozen(column, column.dtype)
-    return replace(snapshot, podgroups=replace(snapshot.podgroups, **changed))
-
-
-def with_gang_group(snapshot: Snapshot, rows: list[int]) -> Snapshot:
-    """The snapshot in which some podgroups start together."""
-    words = replace(
-        snapshot.vocabulary, gangs=tuple(f"default/{row}" for row in rows), gang_groups=(tuple(range(len(rows))),)
-    )
-    return with_groups(replace(snapshot, vocabulary=words), rows, gang_group=0, gang=np.arange(len(rows)))
-
-
-def with_quota(snapshot: Snapshot, **amounts: dict[int, dict[str, int]]) -> Snapshot:
-    """The snapshot with quantities of queues replaced: ``deserved={0: {"gpu": 4}}``."""
-    axis, changed = snapshot.vocabulary.resources, {}
-    for name, queues in amounts.items():
-        column = getattr(snapshot.queues, name).copy()
-        for queue, said in queues.items():
-            for resource, amount in said.items():
-                column[queue, axis.index(resource)] = amount
-        changed[name] = frozen(column, column.dtype)
-    return replace(snapshot, queues=replace(snapshot.queues, **changed))
-
-
-def with_parents(snapshot: Snapshot, *parents: int) -> Snapshot:
-    """The snapshot with its queues as a tree, parents before children."""
-    return replace(snapshot, queues=replace(snapshot.queues, parent=frozen(parents, np.int32)))

@@ -6,8 +6,9 @@ from pipeline.plugins.capacity.plugin import Capacity
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.plugins.proportion import Proportion
 from pipeline.policy import PluginSetting, Purpose
-from tests.support.asking import DEFAULT, with_quota
+from tests.support.asking import DEFAULT
 from tests.support.builders import AXIS, cluster, gang
+from tests.support.editing import with_quota
 
 GPU = AXIS.index("gpu")
 STRICT, LAX = {"strict": True}, {}

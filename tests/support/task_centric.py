@@ -1,16 +1,14 @@
 """Policies and runs of the task-centric actions for tests; and what their statements come to."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from pipeline.actions.evict import evict
 from pipeline.actions.progress import Progress, StateSoFar
-from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Budgets
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
@@ -74,39 +72,6 @@ def promised(progress: Progress) -> dict[int, int]:
 def nominated(snapshot: Snapshot, places: dict[int, int]) -> Snapshot:
     rows, nodes = np.array(list(places), np.int64), np.array(list(places.values()), np.int64)
     return WhatIf.of(snapshot).nominating(rows, nodes).whole
-
-
-def with_queues(snapshot: Snapshot, **columns: Any) -> Snapshot:
-    """The snapshot with columns of its queues replaced; of quantities only the cpu."""
-    changed = {}
-    for name, values in columns.items():
-        column = getattr(snapshot.queues, name).copy()
-        if column.ndim > 1:
-            column[:, CPU] = values
-        else:
-            column[:] = values
-        changed[name] = frozen(column, column.dtype)
-    return replace(snapshot, queues=replace(snapshot.queues, **changed))
-
-
-def with_tasks(snapshot: Snapshot, rows: Sequence[int], **values: Any) -> Snapshot:
-    """The snapshot with columns of some tasks replaced."""
-    changed = {}
-    for name, value in values.items():
-        column = getattr(snapshot.tasks, name).copy()
-        column[list(rows)] = value
-        changed[name] = frozen(column, column.dtype)
-    return replace(snapshot, tasks=replace(snapshot.tasks, **changed))
-
-
-def with_budget(snapshot: Snapshot, rows: Sequence[int], allowed: int) -> Snapshot:
-    """The snapshot with one disruption budget that covers some tasks, by a label set of their own."""
-    number = len(snapshot.vocabulary.label_sets)
-    vocabulary = replace(snapshot.vocabulary, label_sets=(*snapshot.vocabulary.label_sets, (("app", "x"),)))
-    covers = np.zeros((1, 1, number + 1), bool)
-    covers[0, 0, number] = True
-    budgets = Budgets(frozen([allowed], np.int32), frozen(covers, bool))
-    return replace(with_tasks(snapshot, rows, label_set=number), vocabulary=vocabulary, budgets=budgets)
 
 
 def pinned_nodes(snapshot: Snapshot, podgroup: int) -> list[int]:

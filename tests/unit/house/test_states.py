@@ -1,9 +1,7 @@
 """``docs/states.md`` says what moves a task, a podgroup and a lease; its tables are what the program does."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +9,12 @@ import pytest
 from actors.broker.ledger import Busy, Duplicate, Fenced, Lease, Record, Recorded
 from actors.broker.memory_bus import MemoryBus
 from actors.broker.memory_ledger import MemoryLedger
-from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, FAILED, PENDING, PHASE_RUNNING, RUNNING, STATUS_NAMES, SUCCEEDED, TERMINATING
 from pipeline.cluster.updates.events import EVICTED, REPLACED, Changes
 from pipeline.cluster.updates.fold import fold
+from tests.support.editing import with_tasks
 from tests.support.small_states import decided, departure, small_state, task_news
 
 PAGE = (Path(__file__).parents[3] / "docs" / "states.md").read_text()
@@ -58,22 +57,13 @@ def in_status(name: str, gone_when_evicted: bool = False) -> Snapshot:
     """Task 0 in a status, in life 5, on node 1 or promised it; if it moves, promised node 2."""
     state = small_state()
     columns = {
-        "status": (STATUS_NAMES.index(NOMINATED.get(name, name)), np.uint8),
-        "node": (NONE if name in ("Pending", "Waiting") else HERE, np.int32),
-        "nominated": ({"Waiting": HERE, "Moving": THERE}.get(name, NONE), np.int32),
-        "incarnation": (LIFE, np.int64),
-        "gone_when_evicted": (gone_when_evicted, bool),
+        "status": STATUS_NAMES.index(NOMINATED.get(name, name)),
+        "node": NONE if name in ("Pending", "Waiting") else HERE,
+        "nominated": {"Waiting": HERE, "Moving": THERE}.get(name, NONE),
+        "incarnation": LIFE,
+        "gone_when_evicted": gone_when_evicted,
     }
-    return replace(
-        state, tasks=replace(state.tasks, **{key: first(state.tasks, key, *one) for key, one in columns.items()})
-    )
-
-
-def first(rows: Any, column: str, value: Any, dtype: Any) -> Any:
-    """A column whose first entry is another one."""
-    changed = getattr(rows, column).copy()
-    changed[0] = value
-    return frozen(changed, dtype)
+    return with_tasks(state, 0, **columns)
 
 
 def became(after: Snapshot) -> str:

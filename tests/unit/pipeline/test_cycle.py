@@ -9,10 +9,11 @@ from pipeline.cluster.arrays import frozen
 from pipeline.cluster.tables import BOUND, CLOSED, PHASE_PENDING, PHASE_RUNNING, TERMINATING
 from pipeline.cycle import cycle
 from pipeline.decision.decided import carried_out
-from tests.support.asking import DEFAULT, with_groups, with_quota
+from tests.support.asking import DEFAULT
 from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.editing import with_budget, with_groups, with_queues, with_quota, with_tasks
 from tests.support.placing import BLOCK, RACK, Work, placed
-from tests.support.task_centric import nominated, with_budget, with_queues, with_tasks
+from tests.support.task_centric import nominated
 
 NODE = {"gpu": 4}
 

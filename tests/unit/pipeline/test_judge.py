@@ -16,20 +16,10 @@ from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.judge import judge
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import propose
-from tests.support.asking import (
-    DEFAULT,
-    VOLCANO,
-    attempt,
-    places,
-    plan,
-    victims,
-    with_gang_group,
-    with_groups,
-    with_quota,
-)
+from tests.support.asking import DEFAULT, VOLCANO, attempt, places, plan, victims
 from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.editing import edited, with_budget, with_gang_group, with_groups, with_queues, with_quota, with_tasks
 from tests.support.scenarios import SCENARIOS
-from tests.support.task_centric import with_budget, with_queues, with_tasks
 
 NODE = {"gpu": 4}
 
@@ -55,12 +45,9 @@ def accepted(verdict: Verdict) -> Accepted:
 
 def with_room(snapshot: Snapshot, node: int, **amounts: int) -> Snapshot:
     """Another size of a node, as news."""
-    allocatable, revision = snapshot.nodes.allocatable.copy(), snapshot.nodes.revision.copy()
-    for name, amount in amounts.items():
-        allocatable[node, snapshot.vocabulary.resources.index(name)] = amount
-    revision[node] += 1
-    nodes = replace(snapshot.nodes, allocatable=frozen(allocatable, np.int64), revision=frozen(revision, np.int64))
-    return later(replace(snapshot, nodes=nodes))
+    cells = node, [snapshot.vocabulary.resources.index(name) for name in amounts]
+    roomier = edited(snapshot, "nodes", cells, allocatable=[*amounts.values()])
+    return later(edited(roomier, "nodes", node, revision=snapshot.nodes.revision[node] + 1))
 
 
 def same(one: Statement, other: Statement) -> bool:

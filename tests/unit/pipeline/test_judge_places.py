@@ -20,8 +20,9 @@ from pipeline.judge import judge
 from pipeline.policy import Purpose
 from tests.support.asking import DEFAULT, plan, victims
 from tests.support.builders import cluster, gang
+from tests.support.editing import with_queues, with_tasks
 from tests.support.small_clusters import podgroup, world
-from tests.support.task_centric import nominated, with_queues, with_tasks
+from tests.support.task_centric import nominated
 
 REPELLED = Conflict("the room was promised to another")
 MISPLACED = Stale("a task may not be where it was placed any more")

@@ -18,7 +18,7 @@ from pipeline.judge import judge
 from pipeline.policy import Purpose
 from tests.support.asking import DEFAULT
 from tests.support.builders import Gang, Task, cluster, gang
-from tests.support.task_centric import with_budget, with_tasks
+from tests.support.editing import with_budget, with_tasks
 
 
 def planned(state: Snapshot, made: Statement) -> Plan:

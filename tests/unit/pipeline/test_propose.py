@@ -7,10 +7,10 @@ from pipeline.cluster.tables import TERMINATING
 from pipeline.cluster.vocabulary import Constraint, Requirement
 from pipeline.decision.explanation import Reason
 from pipeline.policy import Purpose
-from tests.support.asking import VOLCANO, asked, places, plan, refusal, victims, with_groups, with_parents, with_quota
+from tests.support.asking import VOLCANO, asked, places, plan, refusal, victims
 from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.editing import with_groups, with_parents, with_queues, with_quota, with_tasks
 from tests.support.placing import Work, placed
-from tests.support.task_centric import with_queues, with_tasks
 
 NODE = {"gpu": 4}
 

@@ -9,8 +9,8 @@ from pipeline.actions.backfill import backfill
 from pipeline.actions.progress import Progress, StateSoFar
 from tests.support.asking import DEFAULT
 from tests.support.builders import Gang, Task, cluster
+from tests.support.editing import with_tasks
 from tests.support.small_clusters import named, played, podgroup, world
-from tests.support.task_centric import with_tasks
 
 
 def bindings(profile: str, *podgroups: dict[str, Any]) -> list[list[str]]:

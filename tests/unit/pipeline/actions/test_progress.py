@@ -9,8 +9,9 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cycle import cycle
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import statement
-from tests.support.asking import DEFAULT, with_quota
+from tests.support.asking import DEFAULT
 from tests.support.builders import cluster, gang
+from tests.support.editing import with_quota
 
 #: One node, full of work of queue 1; a podgroup of queue 0 reclaims it, and a more important one of its queue waits.
 STATE = with_quota(

@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from pipeline.actions import allocate
-from pipeline.cluster.arrays import NONE, with_rows
+from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.cycle import cycle
 from pipeline.policy import PluginSetting
-from tests.support.asking import VOLCANO, with_groups
+from tests.support.asking import VOLCANO
 from tests.support.builders import cluster, gang
+from tests.support.editing import edited, with_groups, with_tasks
 
 NODE = {"gpu": 4}
 GANG = PluginSetting("gang")
@@ -52,17 +53,14 @@ def test_what_is_beyond_the_minimum_waits_for_those_that_the_policy_puts_first(p
 def test_queues_take_turns_where_their_order_goes_by_what_they_hold(plugins, expected):
     """Both deserve two devices."""
     state = waiting((4, 1, 0), (4, 1, 1))
-    deserved = state.queues.deserved.copy()
-    deserved[:, -1] = 2
-    assert bound(replace(state, queues=replace(state.queues, deserved=deserved)), *plugins) == expected
+    assert bound(edited(state, "queues", (..., -1), deserved=2), *plugins) == expected
 
 
 def with_promise(*behind):
     """A node that is full and ending, and one of three devices; of a podgroup of two tasks one has a promise there."""
     waits = gang(2, gpu=1, minimum=1)
     state = cluster([{"gpu": 2}, {"gpu": 3}], [gang(1, 0, gpu=2), waits, *behind])
-    status, nominated = with_rows(state.tasks.status, [0], TERMINATING), with_rows(state.tasks.nominated, [1], 0)
-    return replace(state, tasks=replace(state.tasks, status=status, nominated=nominated))
+    return with_tasks(with_tasks(state, 0, status=TERMINATING), 1, nominated=0)
 
 
 def after_allocate(state, *plugins):

@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import NO_VICTIMS, Price, lost_work, price_of
 from pipeline.propose import propose
 from tests.support.asking import VOLCANO, attempt
 from tests.support.builders import cluster, gang
-from tests.support.task_centric import with_budget
+from tests.support.editing import with_budget, with_groups
 
 HALF, NOW = 1800.0, 7200.0
 
@@ -20,8 +19,7 @@ def state() -> Snapshot:
     """A rigid gang of two, one of four that needs two, and a lone task, on one node; a task of one gpu waits."""
     gangs = [gang(2, 0, gpu=1, priority=3), gang(4, 0, gpu=2, minimum=2), gang(1, 0, gpu=1), gang(1, gpu=1, priority=5)]
     made = cluster([{"gpu": 11}], gangs)
-    started = frozen([NOW - HALF, NOW, np.nan, np.nan], np.float64)
-    return replace(made, podgroups=replace(made.podgroups, started=started))
+    return with_groups(made, ..., started=[NOW - HALF, NOW, np.nan, np.nan])
 
 
 def priced(snapshot: Snapshot, *victims: int, rank: list[int] | None = None) -> Price:

@@ -10,6 +10,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, FAILED, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING
 from pipeline.decision.reservation import Ended, Ending, GivenUp, Reservation, StillHeld, fate
 from tests.support.builders import cluster, gang
+from tests.support.editing import with_tasks
 
 EXPIRES, DEADLINE = 100.0, 50.0
 VICTIM = 3
@@ -19,8 +20,7 @@ def state(*statuses: int, nominated: tuple[int, ...] = (), victim: int = GONE) -
     """Tasks 0 to 2 are promised a node, or were, and task 3 is the victim that was to end for them."""
     made = cluster([{}], [gang(4)])
     where = [0 if at in nominated else NONE for at in range(4)]
-    columns = {"status": frozen([*statuses, victim], np.uint8), "nominated": frozen(where, np.int32)}
-    return replace(made, tasks=replace(made.tasks, **columns))
+    return with_tasks(made, ..., status=[*statuses, victim], nominated=where)
 
 
 def reservation(*tasks: int, victim: int = VICTIM, incarnation: int = 0) -> Reservation:

@@ -12,7 +12,8 @@ from pipeline.cycle import cycle
 from pipeline.placement.conditions import Condition, ConditionReason, unscheduled_in
 from tests.support.builders import Gang, Task, cluster
 from tests.support.clusters import compiled
-from tests.support.task_centric import nominated, policy, with_tasks
+from tests.support.editing import with_tasks
+from tests.support.task_centric import nominated, policy
 
 
 def condition(state: Snapshot, podgroup: int = 0) -> Condition:

@@ -13,9 +13,9 @@ from pipeline.decision.decided import carried_out, decided
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import feasible
 from tests.support.builders import cluster, gang
+from tests.support.editing import with_tasks
 from tests.support.placing import Work, apart, placed
 from tests.support.small_states import task_news
-from tests.support.task_centric import with_tasks
 
 MOVED, WAITS = 0, 1
 

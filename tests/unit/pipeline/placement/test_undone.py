@@ -9,8 +9,9 @@ from pipeline.cycle import cycle
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import statement
 from pipeline.placement.undone import may_be_undone, undone
-from tests.support.asking import DEFAULT, with_quota
+from tests.support.asking import DEFAULT
 from tests.support.builders import cluster, gang
+from tests.support.editing import with_quota
 
 #: One node, full of work of queue 1; of queue 0 wait two podgroups, the second more important and too large.
 STATE = with_quota(

@@ -5,14 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, frozen
+from pipeline.cluster.arrays import NO_ROWS, NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.drf import DominantShare
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import PluginSetting, Purpose
 from tests.support.builders import Gang, Task, cluster, gang
-from tests.support.task_centric import policy, with_queues
+from tests.support.editing import with_queues
+from tests.support.task_centric import policy
 
 TREE = PluginSetting("drf", (("*", True), ("hierarchy", True)))
 
@@ -24,8 +25,7 @@ def drf(state: Snapshot, setting: PluginSetting = TREE) -> DominantShare:
 def tree(gangs: list[Gang], parents: list[int], weights: list[float], cpu: int = 100) -> Snapshot:
     """Queues with parents (before children) and weights, over one node."""
     state = cluster([{"cpu": cpu, "memory": 100, "pods": 1_000}], gangs, queues=len(parents))
-    state = with_queues(state, weight=weights)
-    return replace(state, queues=replace(state.queues, parent=frozen(parents, np.int32)))
+    return with_queues(state, weight=weights, parent=parents)
 
 
 def holding(queue: int, cpu: int = 0, memory: int = 0, *, waits: bool = True) -> Gang:

@@ -5,9 +5,10 @@ import pytest
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.minima_met import is_pipelined, is_ready, is_starving, is_valid
 from pipeline.cluster.tables import BOUND, FAILED, SUCCEEDED, TERMINATING
-from tests.support.asking import host_on, with_groups
+from tests.support.asking import host_on
 from tests.support.builders import Gang, Task, cluster, gang
-from tests.support.task_centric import nominated, with_tasks
+from tests.support.editing import with_groups, with_tasks
+from tests.support.task_centric import nominated
 
 WAITS, RUNS = Task(cpu=1), Task(0, cpu=1)
 

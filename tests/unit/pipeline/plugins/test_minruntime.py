@@ -1,7 +1,5 @@
 """Minimum runtime down a tree of queues, and what elastic podgroups may lose."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -9,6 +7,7 @@ from actors.cli.simulate import open_case
 from pipeline.plugins.minruntime import MinimumRuntime
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import PluginSetting, Purpose
+from tests.support.editing import with_groups
 from tests.support.small_clusters import podgroup, world
 
 NOW = 1000.0
@@ -116,7 +115,6 @@ def test_a_podgroup_without_surplus_is_not_elastic():
 def test_what_starts_in_the_future_by_another_clock_is_protected_for_as_long_as_its_queue_says():
     for granted, spared in (({}, False), ({"cousin": 10}, True)):
         snapshot = case(granted, victim="cousin")
-        ahead = np.full(len(snapshot.podgroups), NOW + 40)
-        snapshot = replace(snapshot, podgroups=replace(snapshot.podgroups, started=ahead))
+        snapshot = with_groups(snapshot, ..., started=NOW + 40)
         young = plugin(snapshot)._young(Preemptor((1,), np.array([2]), Purpose.RECLAIM))
         assert young[0] == spared

@@ -10,9 +10,9 @@ from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import ExtensionPoint, PluginSetting, Policy, Purpose
-from tests.support.asking import with_parents, with_quota
 from tests.support.builders import AXIS, Gang, Task, cluster
-from tests.support.task_centric import policy, with_budget
+from tests.support.editing import with_budget, with_parents, with_quota
+from tests.support.task_centric import policy
 
 ALL = [
     PluginSetting("gang"), PluginSetting("priority"), PluginSetting("drf"), PluginSetting("proportion"),

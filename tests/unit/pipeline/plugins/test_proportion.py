@@ -11,8 +11,9 @@ from pipeline.plugins.plugin import Preemptor
 from pipeline.plugins.proportion import water_fill
 from pipeline.policy import Purpose
 from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.editing import with_queues
 from tests.support.queued import GPU, asking, capacity, proportion, shared
-from tests.support.task_centric import policy, with_queues
+from tests.support.task_centric import policy
 
 
 def filled(weight, request, *, ceiling=None, guarantee=None, whole=12.0):

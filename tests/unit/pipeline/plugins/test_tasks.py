@@ -14,9 +14,10 @@ from pipeline.plugins.pdb import DisruptionBudgets
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.plugins.priority import Priority
 from pipeline.policy import PluginSetting, Purpose
-from tests.support.asking import DEFAULT, VOLCANO, host_on, with_groups
+from tests.support.asking import DEFAULT, VOLCANO, host_on
 from tests.support.builders import AXIS, Gang, Task, cluster, gang
-from tests.support.task_centric import policy, preempted, victims, with_budget, with_tasks
+from tests.support.editing import with_budget, with_groups, with_tasks
+from tests.support.task_centric import policy, preempted, victims
 
 
 def made(plugin, snapshot, **arguments):

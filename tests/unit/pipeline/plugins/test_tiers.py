@@ -10,8 +10,9 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.tables import PHASE_INQUEUE, PHASE_PENDING
 from pipeline.cycle import cycle
 from pipeline.policy import PluginSetting
-from tests.support.asking import VOLCANO, host_on, with_groups, with_parents
+from tests.support.asking import VOLCANO, host_on
 from tests.support.builders import cluster, gang
+from tests.support.editing import with_groups, with_parents
 from tests.support.task_centric import victims
 
 SLA = PluginSetting("sla", arguments=(("waiting_time", 60.0),))

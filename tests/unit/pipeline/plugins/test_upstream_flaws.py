@@ -14,8 +14,9 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 from tests.support.builders import cluster, gang
+from tests.support.editing import with_budget, with_tasks
 from tests.support.small_clusters import played, racks, world
-from tests.support.task_centric import policy, with_budget, with_tasks
+from tests.support.task_centric import policy
 
 GPU = "nvidia.com/gpu"
 #: Profile and action of each path: whole gangs and task by task, in the queue and across queues.

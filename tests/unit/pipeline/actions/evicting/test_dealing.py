@@ -18,8 +18,9 @@ from pipeline.decision.verdict import Accepted, Stale
 from pipeline.judge import judge
 from pipeline.policy import Purpose
 from tests.support import asking
-from tests.support.asking import DEFAULT, VOLCANO, with_groups
+from tests.support.asking import DEFAULT, VOLCANO
 from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.editing import with_groups
 from tests.support.twins import uncompiled
 
 PREEMPTING = replace(DEFAULT, actions=("preempt",))

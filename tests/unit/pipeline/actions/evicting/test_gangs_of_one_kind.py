@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from pipeline.cycle import cycle
-from tests.support.asking import DEFAULT, VOLCANO, with_groups
+from tests.support.asking import DEFAULT, VOLCANO
 from tests.support.builders import cluster, gang
+from tests.support.editing import with_groups
 
 NODES = [{"gpu": 4}] * 8
 HOUR = 3600.0

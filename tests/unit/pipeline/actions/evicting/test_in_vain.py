@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.asking import DEFAULT, VOLCANO, served, with_groups
+from tests.support.asking import DEFAULT, VOLCANO, served
 from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.editing import with_groups
 
 NODES = [{"gpu": 4}] * 2
 

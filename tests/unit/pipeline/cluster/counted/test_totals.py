@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.arrays import NONE
 from pipeline.cluster.counted.totals import Totals, carried, totals_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING
-from pipeline.records import replace
 from tests.support.builders import Gang, Task, cluster
+from tests.support.editing import with_tasks
 from tests.support.histories import begun
 
 PARTS = [(NONE, 1, NONE), (NONE, 1, NONE)]
@@ -29,8 +29,8 @@ def state(kind: str) -> Snapshot:
 
 def changed(draw: np.random.Generator, before: Snapshot, rows: Any) -> Snapshot:
     """The state with some of its tasks in any other state, in another podgroup or of another shape."""
-    tasks, many = before.tasks, len(rows)
-    status, cards = draw.choice(STATUSES, many), before.nodes.cards.shape[1]
+    many, cards = len(rows), before.nodes.cards.shape[1]
+    status = draw.choice(STATUSES, many)
     holds = np.isin(status, (BOUND, RUNNING, TERMINATING))
     promised = np.where(
         np.isin(status, (PENDING, TERMINATING)) & (draw.random(many) < 0.5), draw.integers(0, 4, many), -1
@@ -48,18 +48,13 @@ def changed(draw: np.random.Generator, before: Snapshot, rows: Any) -> Snapshot:
         values |= {"shape": draw.integers(0, len(before.shapes), many)}
         values |= {"role": draw.integers(NONE, len(before.roles), many)}
         values |= {"subgroup": draw.integers(NONE, len(before.subgroups), many)}
-    columns = {}
-    for name, some in values.items():
-        column = getattr(tasks, name).copy()
-        column[rows] = some
-        columns[name] = frozen(column, column.dtype)
-    return replace(before, tasks=replace(tasks, **columns))
+    return with_tasks(before, rows, **values)
 
 
 def summed(now: Snapshot) -> dict[str, dict[str, list[Any]]]:
     """The totals, task by task."""
     tasks, shapes = now.tasks, now.shapes
-    nothing = totals_of(replace(now, tasks=replace(tasks, status=frozen([GONE] * len(tasks), np.uint8))).counted)
+    nothing = totals_of(with_tasks(now, ..., status=GONE).counted)
     tables = {one.name: getattr(nothing, one.name) for one in fields(nothing)}
     made = {
         table: {one.name: getattr(columns, one.name).copy() for one in fields(columns)}
@@ -125,18 +120,8 @@ def test_totals_are_sums_over_tasks_and_are_carried_as_they_are_counted(seed: in
 
 
 def test_a_column_in_which_nothing_changes_is_shared() -> None:
-    before = state("cards")
-    rows = np.arange(2)
-    running = replace(
-        before.tasks,
-        status=frozen([RUNNING] * len(before.tasks), np.uint8),
-        node=frozen([0] * len(before.tasks), np.int32),
-        card=frozen([0] * len(before.tasks), np.int32),
-    )
-    before = replace(before, tasks=running)
-    status = running.status.copy()
-    status[rows] = TERMINATING
-    after = replace(before, tasks=replace(running, status=frozen(status, np.uint8)))
+    before, rows = with_tasks(state("cards"), ..., status=RUNNING, node=0, card=0), np.arange(2)
+    after = with_tasks(before, rows, status=TERMINATING)
     found = carried(before.totals, before.counted, after.counted, rows)
     assert found.nodes.used is before.totals.nodes.used
     assert found.nodes.nominated is before.totals.nodes.nominated

@@ -9,7 +9,7 @@ from pipeline.cluster.rules.minima_met import is_pipelined, is_ready
 from pipeline.cluster.rules.minimum import has_minimum, starts_with
 from pipeline.cluster.what_if import WhatIf
 from tests.support.builders import Gang, Task, cluster, gang
-from tests.support.task_centric import with_tasks
+from tests.support.editing import with_tasks
 
 
 def three(*, best_effort: list[int]):

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.minima_met import is_pipelined, is_ready
 from pipeline.cluster.rules.minimum import has_minimum, starts_with
 from tests.support.builders import Gang, Task, cluster
-from tests.support.task_centric import nominated, with_tasks
+from tests.support.editing import with_groups, with_tasks
+from tests.support.task_centric import nominated
 
 NO_ROWS = np.zeros(0, np.int64)
 
@@ -56,8 +57,7 @@ def test_which_roles_bind_follows_a_snapshot_until_minima_change():
     assert before.roles_bind.tolist() == [True]
     same = replace(before, revision=before.revision + 1).following(before, rows(1))
     assert same.roles_bind is before.roles_bind
-    groups = replace(before.podgroups, min_available=frozen([1], np.int32))
-    elastic = replace(before, podgroups=groups).following(before, rows())
+    elastic = with_groups(before, ..., min_available=1).following(before, rows())
     assert elastic.roles_bind.tolist() == [False]
 
 

@@ -1,7 +1,5 @@
 """What becomes of the state when news comes."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -22,6 +20,7 @@ from pipeline.cluster.updates.events import EVICTED, REPLACED, Changes, Listed, 
 from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.updates.widen import widened
 from pipeline.errors import StateRefused
+from tests.support.editing import with_tasks
 from tests.support.new_rows import appending, describing
 from tests.support.small_states import (
     decided,
@@ -77,10 +76,7 @@ def test_an_evicted_task_starts_over_in_its_next_life() -> None:
 
 
 def test_a_task_that_is_gone_when_evicted_does_not_start_over() -> None:
-    state = small_state()
-    flags = state.tasks.gone_when_evicted.copy()
-    flags[0] = True
-    state = replace(state, tasks=replace(state.tasks, gone_when_evicted=frozen(flags, bool)))
+    state = with_tasks(small_state(), 0, gone_when_evicted=True)
     after = told(state, (0, RUNNING, 0, 1), (0, EVICTED, NONE, 2))
     assert (after.tasks.status[0], after.tasks.incarnation[0]) == (GONE, 0)
 
@@ -263,10 +259,7 @@ def test_queues_numbered_anew_begin_an_epoch() -> None:
 
 def test_a_full_list_keeps_lives_evictions_and_promises_that_still_make_sense() -> None:
     state = fold(running_pair(), Changes(decided=decided(1, evicted=[(0, 0)], nominated=[(2, 3, 0), (3, 2, 0)])))
-    fresh = small_state()
-    status, node = np.array(fresh.tasks.status), np.array(fresh.tasks.node)
-    status[0], node[0] = RUNNING, 0
-    fresh = replace(fresh, tasks=replace(fresh.tasks, status=frozen(status, np.uint8), node=frozen(node, np.int32)))
+    fresh = with_tasks(small_state(), 0, status=RUNNING, node=0)
     task_of = frozen([*range(11), NONE], np.int64)
     after = fold(
         state,
@@ -296,8 +289,7 @@ def test_a_list_that_is_older_than_our_decisions_takes_nothing_back(lives: bool)
 
 def test_a_list_that_says_lives_is_believed() -> None:
     state = fold(small_state(), Changes(decided=decided(1, bound=[(0, 1, 0)])))
-    fresh = small_state()
-    fresh = replace(fresh, tasks=replace(fresh.tasks, incarnation=frozen([3] * len(fresh.tasks), np.int64)))
+    fresh = with_tasks(small_state(), ..., incarnation=3)
     everything = frozen(range(len(state.tasks)), np.int64)
     nodes = frozen(range(len(state.nodes)), np.int32)
     after = fold(state, Listed(fresh, everything, frozen([0, 1, 2], np.int64), nodes, NO_CARDS, QUEUES, True))

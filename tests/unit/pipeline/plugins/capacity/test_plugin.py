@@ -8,10 +8,10 @@ from pipeline.cluster.tables import CLOSED
 from pipeline.plugins.overcommit import Overcommit
 from pipeline.plugins.plugin import Context, Opinion
 from pipeline.policy import PluginSetting, Purpose
-from tests.support.asking import DEFAULT, with_groups, with_parents, with_quota
+from tests.support.asking import DEFAULT
 from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.editing import with_groups, with_parents, with_queues, with_quota, with_tasks
 from tests.support.queued import GPU, LAX, STRICT, asking, capacity, proportion, shared
-from tests.support.task_centric import with_queues, with_tasks
 
 # -- capacity: ceilings and entitlements -------------------------------------------------------------------------------
 

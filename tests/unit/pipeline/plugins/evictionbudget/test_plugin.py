@@ -17,7 +17,7 @@ from tests.support.asking import DEFAULT, VOLCANO, plan, refusal, victims
 from tests.support.assembly import Assembly, rack_cluster
 from tests.support.assembly import gang as podgroup
 from tests.support.builders import cluster, gang
-from tests.support.task_centric import with_tasks
+from tests.support.editing import with_tasks
 
 NODE = {"gpu": 4}
 

@@ -23,8 +23,9 @@ from pipeline.plugins.registry import check
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import propose
 from tests.chaos.eviction_windows import paced as bounded
-from tests.support.asking import DEFAULT, VOLCANO, asked, host_on, plan, victims, with_quota
+from tests.support.asking import DEFAULT, VOLCANO, asked, host_on, plan, victims
 from tests.support.builders import cluster, gang
+from tests.support.editing import with_quota
 
 NODE = {"gpu": 4}
 NOW = 1000.0

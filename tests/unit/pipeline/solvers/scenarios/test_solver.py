@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import NONE, Rows, frozen
+from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import TERMINATING
 from pipeline.decision.attempt import Attempt
@@ -24,6 +24,7 @@ from pipeline.solvers.scenarios.moves.trying import WorkingScenario, outcome
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import units_of
 from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.editing import with_tasks
 from tests.support.scenarios import SCENARIOS
 
 
@@ -167,8 +168,7 @@ def test_surplus_out_of_reach_goes_with_the_rest_of_its_podgroup() -> None:
 def test_a_task_that_was_to_start_elsewhere_does_not_once_the_rest_of_its_gang_goes() -> None:
     low = Gang([Task(0, gpu=1, status=TERMINATING), Task(2, gpu=1)], 2)
     state = cluster([{"gpu": 1}] * 3, [low, gang(2, gpu=1, priority=1)])
-    promised = frozen([1, NONE, NONE, NONE], np.int32)
-    found = asked(replace(state, tasks=replace(state.tasks, nominated=promised)))
+    found = asked(with_tasks(state, 0, nominated=1))
     assert done(found) == ([1], {0: NONE, 2: 0, 3: 2})
 
 

@@ -2,27 +2,16 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import cycle
 from pipeline.decision.explanation import Reason
 from pipeline.policy import PluginSetting
 from tests.support.builders import Gang, Task, cluster, gang
-from tests.support.task_centric import (
-    USUAL,
-    pinned_nodes,
-    policy,
-    preempted,
-    promised,
-    reclaimed,
-    victims,
-    with_budget,
-    with_queues,
-    with_tasks,
-)
+from tests.support.editing import edited, with_budget, with_groups, with_queues, with_tasks
+from tests.support.task_centric import USUAL, pinned_nodes, policy, preempted, promised, reclaimed, victims
 
 ELASTIC = ("priority", "conformance", "predicates")
 
@@ -273,8 +262,7 @@ def test_without_a_plugin_that_reads_topology_a_required_level_evicts_nothing() 
 
 def test_a_preferred_level_searches_everywhere() -> None:
     state = racks(gang(3, cpu=1, priority=1))
-    preferred = frozen([NONE, 0], np.int32)
-    state = replace(state, podgroups=replace(state.podgroups, preferred_level=preferred))
+    state = with_groups(state, ..., preferred_level=[NONE, 0])
     assert len(victims(preempted(state))) == 3
 
 
@@ -282,8 +270,7 @@ def test_each_subgroup_lies_in_one_domain_of_its_own_level() -> None:
     tasks = [Task(cpu=1, subgroup=0), Task(cpu=1, subgroup=1), Task(cpu=1, subgroup=0), Task(cpu=1, subgroup=1)]
     preemptor = Gang(tasks, 4, priority=1, subgroups=((NONE, 2, NONE), (NONE, 2, NONE)))
     state = racks(preemptor)
-    table = replace(state.subgroups, required_level=frozen([0, 0], np.int32))
-    made = preempted(replace(state, subgroups=table))
+    made = preempted(edited(state, "subgroups", ..., required_level=0))
     nodes = promised(made)
     assert {nodes[4] // 2, nodes[6] // 2} != {nodes[5] // 2, nodes[7] // 2}
     assert nodes[4] // 2 == nodes[6] // 2

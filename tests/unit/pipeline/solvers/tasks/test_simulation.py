@@ -9,16 +9,8 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint
 from pipeline.solvers.tasks.sweeping.one_node import reprieved, stands
 from tests.support.builders import Gang, Task, cluster, gang
-from tests.support.task_centric import (
-    nominated,
-    on_node,
-    policy,
-    preempted,
-    promised,
-    victims,
-    with_budget,
-    with_queues,
-)
+from tests.support.editing import with_budget, with_queues, with_tasks
+from tests.support.task_centric import nominated, on_node, policy, preempted, promised, victims
 
 SIMULATED = policy(("priority", "gang", "conformance", "predicates", "capacity"), topology_aware=True)
 
@@ -103,11 +95,8 @@ def repelling(state: Snapshot, rows: list[int]) -> Snapshot:
         constraint=frozen(np.repeat([0, 1], len(state.shapes)), np.int32),
         on_card=frozen(np.tile(state.shapes.on_card, 2), np.int64),
     )
-    shape, labels = state.tasks.shape.copy(), state.tasks.label_set.copy()
-    shape[rows] += len(state.shapes)
-    labels[rows] = 1
-    tasks = replace(state.tasks, shape=frozen(shape, np.int32), label_set=frozen(labels, np.int32))
-    return replace(state, vocabulary=vocabulary, shapes=shapes, tasks=tasks)
+    made = with_tasks(state, rows, shape=state.tasks.shape[rows] + len(state.shapes), label_set=1)
+    return replace(made, vocabulary=vocabulary, shapes=shapes)
 
 
 def test_who_repels_the_task_goes_and_who_merely_lies_there_returns() -> None:

@@ -18,7 +18,8 @@ from pipeline.propose import propose
 from pipeline.solvers.tasks.candidates import may_go
 from pipeline.solvers.tasks.rule import Rule
 from tests.support.builders import Gang, Task, cluster, gang
-from tests.support.task_centric import USUAL, policy, with_budget, with_queues, with_tasks
+from tests.support.editing import with_budget, with_queues, with_tasks
+from tests.support.task_centric import USUAL, policy
 
 
 def asked(state: Snapshot, plugins: list[str], task: int, purpose: Purpose = Purpose.PREEMPT) -> tuple[Host, Preemptor]:

@@ -10,11 +10,11 @@ from pipeline.cluster.tables import TERMINATING
 from pipeline.cluster.what_if import WhatIf
 from pipeline.placement.layout.by_score import gang_allocation
 from pipeline.placement.layout.by_score.gang_allocation import allocate
-from tests.support.asking import DEFAULT, VOLCANO, host_on, with_quota
+from tests.support.asking import DEFAULT, VOLCANO, host_on
 from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.editing import with_quota, with_tasks
 from tests.support.gathering import Outcome, cluster_file, waiting
 from tests.support.placing import RACK, Work, placed
-from tests.support.task_centric import with_tasks
 
 
 def put(snapshot, podgroup=0, policy=DEFAULT):

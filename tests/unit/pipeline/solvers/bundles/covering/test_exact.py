@@ -10,8 +10,9 @@ from pipeline.propose import host_of
 from pipeline.solvers.bundles.covering.exact import cheapest_sets
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.solver import search_of
-from tests.support.asking import attempt, with_quota
+from tests.support.asking import attempt
 from tests.support.builders import cluster, gang
+from tests.support.editing import with_quota
 from tests.support.twins import uncompiled
 
 
