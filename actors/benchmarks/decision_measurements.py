@@ -33,7 +33,8 @@ from pipeline.cluster.updates.events import Changes
 from pipeline.cluster.updates.fold import fold
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan
-from pipeline.placement.layout.by_score.gang_allocation import allocate as place
+from pipeline.decision.statement import Statement
+from pipeline.placement.layout.by_score.gang_allocation import allocate
 from pipeline.placement.need import need_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
@@ -42,7 +43,7 @@ from pipeline.propose import host_of, propose
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.selection import select
 from pipeline.solvers.bundles.solver import search_of
-from pipeline.solvers.gather.allocation import allocate
+from pipeline.solvers.gather.allocation import allocate as gather
 
 #: Number of random instances that are also solved exactly, by how many processes, and how many each takes at once.
 _INSTANCES, _PROCESSES, _AT_ONCE = 600, 2, 10
@@ -173,31 +174,17 @@ def _domain(level: str, gang: GangSpec) -> Figure:
     raise NotAvailable(f"no {level} of the generated fleet takes its gang")
 
 
-def _allocate(nodes: int) -> Figure:
-    """Place the gang of 512 under ``default`` in the best block, after 60 % of the fleet's tasks have ended."""
-    fleet = generated_fleet(nodes, GangSpec())
+def _place(nodes: int, gang: GangSpec, profile: str, ended: float, place: Callable[..., Statement | None]) -> Figure:
+    """Place the gang that waits, under a profile, after a part of the fleet's tasks have ended."""
+    fleet = generated_fleet(nodes, gang)
     tasks = fleet.snapshot.tasks
     runs = np.flatnonzero(tasks.status == RUNNING)
-    gone = runs[np.random.default_rng(1).random(len(runs)) < _ENDED]
+    gone = runs[np.random.default_rng(1).random(len(runs)) < ended]
     snapshot = replace(fleet.snapshot, tasks=replace(tasks, status=with_rows(tasks.status, gone, SUCCEEDED)))
-    host = Host(Context(snapshot, load_profile("default"), NOW))
-    made = place(host, (fleet.gang,), "allocate")
-    if made is None:
-        raise NotAvailable("no block of the generated fleet takes its gang")
-    return timed(lambda: place(host, (fleet.gang,), "allocate"), RUNS, nodes=nodes, tasks=len(made.bound))
-
-
-def _gather(nodes: int) -> Figure:
-    """Gather a gang of 1,024 tasks in rank order on an empty fleet, under profile ``koordinator``."""
-    fleet = generated_fleet(nodes, GangSpec(1024, 1, "pod"))
-    tasks = fleet.snapshot.tasks
-    gone = with_rows(tasks.status, np.flatnonzero(tasks.status == RUNNING), SUCCEEDED)
-    snapshot = replace(fleet.snapshot, tasks=replace(tasks, status=gone))
-    host = Host(Context(snapshot, load_profile("koordinator"), NOW))
-    made = allocate(host, (fleet.gang,), "allocate")
-    if made is None:
-        raise NotAvailable("no pod of the generated fleet takes its gang")
-    return timed(lambda: allocate(host, (fleet.gang,), "allocate"), RUNS, nodes=nodes, tasks=len(made.bound))
+    placed = partial(place, Host(Context(snapshot, load_profile(profile), NOW)), (fleet.gang,), "allocate")
+    if (made := placed()) is None:
+        raise NotAvailable(f"no {gang.level} of the generated fleet takes its gang")
+    return timed(placed, RUNS, nodes=nodes, tasks=len(made.bound))
 
 
 DECISION_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
@@ -207,8 +194,8 @@ DECISION_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
     "decide_pod_100k": lambda: _decide(100_000, GangSpec(128, 8, "pod")),
     "domain_128": lambda: _domain("block", GangSpec()),
     "domain_1024": lambda: _domain("pod", GangSpec(1024, 1, "pod")),
-    "allocate_10k": lambda: _allocate(10_000),
-    "gather_100k": lambda: _gather(100_000),
+    "allocate_10k": lambda: _place(10_000, GangSpec(), "default", _ENDED, allocate),
+    "gather_100k": lambda: _place(100_000, GangSpec(1024, 1, "pod"), "koordinator", 1.0, gather),
     "fresh_10k": lambda: _fresh(10_000),
     "fresh_100k": lambda: _fresh(100_000),
     "growth": _growth,
