@@ -91,12 +91,7 @@ def packed(state: Sequence[bytes | memoryview]) -> PackedState:
 
 
 def save(
-    bus: Bus,
-    state: PackedState,
-    *,
-    schema: str,
-    covers: Mapping[str, str],
-    before: CheckpointManifest | None = None,
+    bus: Bus, state: PackedState, *, schema: str, covers: Mapping[str, str], before: CheckpointManifest | None = None
 ) -> CheckpointManifest:
     """Write a checkpoint, then drop those older than ``before``, which is kept in case this one is damaged."""
     pieces = state.pieces

@@ -65,11 +65,7 @@ class MemoryBus:
     """
 
     def __init__(
-        self,
-        fleet: str = "memory",
-        clock_s: Callable[[], float] = time.time,
-        *,
-        unread_kept_s: float | None = None,
+        self, fleet: str = "memory", clock_s: Callable[[], float] = time.time, *, unread_kept_s: float | None = None
     ) -> None:
         self._fleet, self._clock_s, self._unread_kept_s = fleet, clock_s, unread_kept_s
         self._logs: dict[str, _Log] = {}

@@ -8,18 +8,7 @@ from typing import Any
 
 from redis.exceptions import ResponseError
 
-from actors.broker.bus import (
-    DEAD,
-    DECISIONS,
-    SHADOWS,
-    START,
-    Bounds,
-    DeadLetter,
-    Entry,
-    Lag,
-    id_order,
-    stream_key,
-)
+from actors.broker.bus import DEAD, DECISIONS, SHADOWS, START, Bounds, DeadLetter, Entry, Lag, id_order, stream_key
 from actors.broker.redis_client import MAX_BLOCK_MS, RedisClient
 
 log = logging.getLogger(__name__)

@@ -10,9 +10,7 @@ import typer
 from actors.cli.options import Force
 
 imports = typer.Typer(
-    name="import",
-    help="Turn files of other schedulers into files of Clearway.",
-    no_args_is_help=True,
+    name="import", help="Turn files of other schedulers into files of Clearway.", no_args_is_help=True
 )
 
 
@@ -24,8 +22,7 @@ def import_kai_config(
     ],
     out: Annotated[Path | None, typer.Option(help="File for the profile; default standard output.")] = None,
     cluster: Annotated[
-        Path | None,
-        typer.Option(help="File for the objects; default standard output, if there is no profile."),
+        Path | None, typer.Option(help="File for the objects; default standard output, if there is no profile.")
     ] = None,
     force: Force = False,
 ) -> None:

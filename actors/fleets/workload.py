@@ -106,13 +106,7 @@ def at_home(inventory: Inventory) -> list[str]:
 
 
 def _running_podgroup(
-    inventory: Inventory,
-    name: str,
-    shape: PodShape,
-    nodes: list[int],
-    queue: str,
-    created: float,
-    draw: random.Random,
+    inventory: Inventory, name: str, shape: PodShape, nodes: list[int], queue: str, created: float, draw: random.Random
 ) -> dict[str, Any]:
     said = inventory.synthetic.load
     elastic, protected = draw.random() < said.elastic, draw.random() < said.protected

@@ -43,11 +43,7 @@ _CRASH_HANDLER = "_ZN3ray6RayLog27InstallFailureSignalHandlerEPKcb"
 GONE_S, _CONNECT_S = 5.0, 1.0
 #: What the roles tell glibc (mallopt(3)). Columns of some MB come and go with every fold: where memory goes back to the
 #: system with each, fetching it again takes longer than the fold, and threads have arenas many times what is in use.
-MEMORY = {
-    "MALLOC_ARENA_MAX": "1",
-    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
-}
+MEMORY = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
 
 
 class RayRefused(Exception):

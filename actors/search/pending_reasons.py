@@ -76,12 +76,7 @@ class StarvingReasons:
     """
 
     def __init__(
-        self,
-        bus: Bus,
-        naming: Directory,
-        *,
-        now_s: Callable[[], float],
-        elapsed_s: Callable[[], float] | None = None,
+        self, bus: Bus, naming: Directory, *, now_s: Callable[[], float], elapsed_s: Callable[[], float] | None = None
     ) -> None:
         self._bus, self._naming, self._now_s, self._elapsed_s = bus, naming, now_s, elapsed_s or now_s
         self._due: list[dict[str, bytes]] = []

@@ -10,17 +10,7 @@ from actors.broker.bus import Entry
 from actors.protocol.bodies import Binding, DomainReleased, DomainReserved, Nomination, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message
 from actors.verification.history import FleetFacts, in_order, unreadable
-from actors.verification.task_facts import (
-    ENDING,
-    GONE,
-    OVER,
-    PENDING,
-    RUNNING,
-    SUCCEEDED,
-    Amounts,
-    GroupFact,
-    TaskFact,
-)
+from actors.verification.task_facts import ENDING, GONE, OVER, PENDING, RUNNING, SUCCEEDED, Amounts, GroupFact, TaskFact
 from pipeline.policy import ExtensionPoint, Policy
 
 #: Lowest priority of the system classes of Kubernetes, which are never evicted.

@@ -76,13 +76,7 @@ class Joined:
 
 
 def run(
-    settings: Settings,
-    gang: Path,
-    cluster: Path | None,
-    wishes: Sequence[Wish],
-    *,
-    profile: str | None,
-    as_json: bool,
+    settings: Settings, gang: Path, cluster: Path | None, wishes: Sequence[Wish], *, profile: str | None, as_json: bool
 ) -> int:
     """Print what would become of the gang for each wish, on a cluster file or the live state; 1 if it waits in any.
 

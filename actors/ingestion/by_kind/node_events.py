@@ -100,12 +100,7 @@ def _join(state: LiveState, upserts: Sequence[_Upsert]) -> None:
     snapshot, nodes = state.snapshot, [one.document for one in upserts]
     rows = [state.names.row("nodes", node.name) for node in nodes]
     joined = join_nodes(
-        snapshot,
-        state.names.node_order(snapshot.topology),
-        state.documents.homes,
-        nodes,
-        rows,
-        _departed(state),
+        snapshot, state.names.node_order(snapshot.topology), state.documents.homes, nodes, rows, _departed(state)
     )
     moved = [row for row in rows if row != NONE]
     card_of = same_cards(snapshot, joined.vocabulary.card_sets, joined.nodes.card_set, joined.reordered.row_of)

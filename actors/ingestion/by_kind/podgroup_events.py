@@ -75,10 +75,7 @@ def _take_each(state: LiveState, messages: Sequence[Message]) -> None:
 
 def _parts_differ(tasks: Tasks, made: NewRows) -> bool:
     """Whether a known task has another role or subgroup."""
-    moves = {
-        "role": (made.roles_from, made.roles_to),
-        "subgroup": (made.subgroups_from, made.subgroups_to),
-    }
+    moves = {"role": (made.roles_from, made.roles_to), "subgroup": (made.subgroups_from, made.subgroups_to)}
     return any(
         not np.array_equal(replaced(getattr(tasks, column)[made.edited], *rows), getattr(made.edits, column))
         for column, rows in moves.items()

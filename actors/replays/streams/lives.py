@@ -164,9 +164,7 @@ def _ended(snapshot: Snapshot, lives: Lives, now: float) -> Snapshot:
         return snapshot
     gone = np.array(sorted(rows), np.int64)
     removed = Departures(
-        gone,
-        frozen(snapshot.podgroups.revision[gone] + 1, np.int64),
-        frozen(np.full(len(gone), now), np.float64),
+        gone, frozen(snapshot.podgroups.revision[gone] + 1, np.int64), frozen(np.full(len(gone), now), np.float64)
     )
     return fold(snapshot, Changes(removed=removed))
 
