@@ -64,9 +64,7 @@ def test_a_right_that_is_lacking_is_named_at_the_start(user: Named, right: str) 
     )
 
 
-def test_a_right_on_some_keys_alone_is_named_with_those_where_it_is_lacking(
-    user: Named,
-) -> None:
+def test_a_right_on_some_keys_alone_is_named_with_those_where_it_is_lacking(user: Named) -> None:
     events = f"clearway:{{{FLEET}}}:events"
     link = user([*(word for word in ALL if word != "+xtrim"), f"(+xtrim ~{events})"])
     with pytest.raises(BrokerRefused, match=re.escape(f"run xtrim on clearway:{{{FLEET}}}:decisions and ")) as refusal:
@@ -74,9 +72,7 @@ def test_a_right_on_some_keys_alone_is_named_with_those_where_it_is_lacking(
     assert events not in str(refusal.value)
 
 
-def test_the_keys_of_another_fleet_are_told_from_commands_that_are_lacking(
-    user: Named,
-) -> None:
+def test_the_keys_of_another_fleet_are_told_from_commands_that_are_lacking(user: Named) -> None:
     link = user(ALL)
     with pytest.raises(
         BrokerRefused, match=r"touch keys that begin with clearway:\{other\}:.* add ~clearway:\{other\}"

@@ -31,12 +31,7 @@ PURPOSES = (Purpose.PREEMPT, Purpose.RECLAIM)
 
 
 def crowded(
-    seed: int,
-    profile: str = "default",
-    purpose: Purpose = Purpose.PREEMPT,
-    *,
-    alike: bool = False,
-    racks: int = 0,
+    seed: int, profile: str = "default", purpose: Purpose = Purpose.PREEMPT, *, alike: bool = False, racks: int = 0
 ) -> dict[str, Any]:
     """Three to eight full nodes of eight devices, and two to four gangs of one rank that wait; or gangs alike.
 

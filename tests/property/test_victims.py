@@ -18,11 +18,7 @@ from tests.support.builders import Gang, Task, cluster, searching
 from tests.support.oracles import bundles_plainly, places, ways
 from tests.support.twins import uncompiled
 
-TREES = [
-    [],
-    [(NONE, 1, NONE), (NONE, 2, NONE)],
-    [(NONE, 0, 1), (0, 1, NONE), (0, 2, NONE), (NONE, 1, NONE)],
-]
+TREES = [[], [(NONE, 1, NONE), (NONE, 2, NONE)], [(NONE, 0, 1), (0, 1, NONE), (0, 2, NONE), (NONE, 1, NONE)]]
 
 
 @st.composite

@@ -9,17 +9,7 @@ import numpy as np
 from actors.fleets.generated_columns import table
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import (
-    PENDING,
-    PHASE_INQUEUE,
-    RUNNING,
-    Nodes,
-    Podgroups,
-    Roles,
-    Shapes,
-    Subgroups,
-    Tasks,
-)
+from pipeline.cluster.tables import PENDING, PHASE_INQUEUE, RUNNING, Nodes, Podgroups, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Taint, Vocabulary
 from tests.support.small_states import column, small_state

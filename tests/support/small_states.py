@@ -8,17 +8,7 @@ from actors.fleets.generated_columns import table
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.counted.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import (
-    PHASE_INQUEUE,
-    Budgets,
-    Nodes,
-    Podgroups,
-    Queues,
-    Roles,
-    Shapes,
-    Subgroups,
-    Tasks,
-)
+from pipeline.cluster.tables import PHASE_INQUEUE, Budgets, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.updates.events import CURRENT, Decided, Departures, NodeNews, TaskNews
 from pipeline.cluster.vocabulary import Constraint, Vocabulary

@@ -5,10 +5,7 @@ from typing import Any
 
 NOW = 1_700_000_000.0
 GPU = "nvidia.com/gpu"
-RACKS = {
-    "levels": ["rack"],
-    "domains": [{"name": f"r{at}", "level": "rack", "nodes": [f"n{at}"]} for at in range(2)],
-}
+RACKS = {"levels": ["rack"], "domains": [{"name": f"r{at}", "level": "rack", "nodes": [f"n{at}"]} for at in range(2)]}
 APART = [{"topology_key": "kubernetes.io/hostname", "match_labels": {"app": "x"}}]
 Document = dict[str, Any]
 

@@ -41,12 +41,7 @@ def test_the_same_seed_gives_the_same_load_and_a_cluster_file_that_is_accepted()
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("version: [", "is not YAML"),
-        ("version: 2", "version"),
-        (None, "cannot be read"),
-    ],
+    ("text", "complaint"), [("version: [", "is not YAML"), ("version: 2", "version"), (None, "cannot be read")]
 )
 def test_a_bad_inventory_is_refused_with_its_key(text: str | None, complaint: str, tmp_path: Path) -> None:
     file = tmp_path / "inventory.yaml"

@@ -186,8 +186,7 @@ def test_what_a_decision_does_counts_from_its_verdict_however_late_it_was_record
 
 
 def test_a_late_victim_stays_avoided_by_the_clock_of_the_committer_though_the_brokers_is_far_ahead(
-    world: World,
-    ingestor: Ingestor,
+    world: World, ingestor: Ingestor
 ) -> None:
     by_committer, minutes = world.now, 600.0
     late = Overdue(task="default/web-0", incarnation=0, avoided_until=by_committer + 60.0)
@@ -257,8 +256,7 @@ def waiting_web(life: int) -> dict[str, object]:
 
 
 def test_the_promise_of_a_task_that_moves_is_taken_back_with_its_decision_though_the_task_has_ended(
-    world: World,
-    ingestor: Ingestor,
+    world: World, ingestor: Ingestor
 ) -> None:
     web = {"task": "default/web-0"}
     world.decide("p", evictions=[{**web, "incarnation": 0}], nominations=[{**web, "node": "n0"}])

@@ -50,8 +50,7 @@ def test_news_of_a_task_that_comes_again_after_its_node_has_left_is_no_dead_lett
 ) -> None:
     started = world.outgoing("task_started", {"task": "default/train-0", "node": "n0"})
     described = world.outgoing(
-        "task_upserted",
-        {"podgroup": "default/train", "task": {"name": "train-1", "status": "Running", "node": "n0"}},
+        "task_upserted", {"podgroup": "default/train", "task": {"name": "train-1", "status": "Running", "node": "n0"}}
     )
     world.say(started, described)
     drained(ingestor)

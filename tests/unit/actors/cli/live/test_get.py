@@ -64,9 +64,7 @@ def test_who_looks_sees_the_state_and_leaves_no_trace(assembly: Assembly) -> Non
     assert {stream: (assembly.bus.bounds(stream), assembly.bus.lags(stream)) for stream in STREAMS} == before
 
 
-def test_a_fleet_that_has_not_listed_has_no_state_and_is_not_said_to_be_asked(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_fleet_that_has_not_listed_has_no_state_and_is_not_said_to_be_asked(caplog: pytest.LogCaptureFixture) -> None:
     bus = MemoryBus("test", Clock())
     with pytest.raises(NotListed, match="fleet test: no state can be seen before the fleet lists what it has"):
         Onlooker(Settings(fleet="test"), bus, now_s=Clock()).state()

@@ -110,11 +110,7 @@ def test_a_pod_on_a_node_of_no_flavor_is_told_and_counted_in_none(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("constraint", "expected"),
-    [
-        ({"nodeSelector": {KIND: "spot"}}, "spot"),
-        ({"nodeSelector": {"other": "label"}}, "reserved"),
-        ({}, "reserved"),
-    ],
+    [({"nodeSelector": {KIND: "spot"}}, "spot"), ({"nodeSelector": {"other": "label"}}, "reserved"), ({}, "reserved")],
 )
 def test_a_pod_takes_the_first_flavor_that_its_selector_matches(
     tmp_path: Path, constraint: Object, expected: str

@@ -56,8 +56,7 @@ def test_where_a_pod_may_run_is_kept(tmp_path: Path) -> None:
         "nodeAffinity": {required: {"nodeSelectorTerms": terms}}, "podAntiAffinity": {required: apart},
     }  # fmt: skip
     found = task(
-        tmp_path,
-        pod(nodeSelector={"disk": "ssd"}, affinity=affinity, tolerations=[{"operator": "Exists", "key": "k"}]),
+        tmp_path, pod(nodeSelector={"disk": "ssd"}, affinity=affinity, tolerations=[{"operator": "Exists", "key": "k"}])
     )
     assert found["node_selector"] == {"disk": "ssd"}
     assert found["node_affinity"] == [[{"key": "zone", "operator": "In", "values": ["a"]}]]

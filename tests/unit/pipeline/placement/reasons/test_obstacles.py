@@ -67,8 +67,7 @@ def test_a_share_of_nothing_that_is_stated_is_told_beside_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "stated"),
-    [("kai", {"deserved": {"gpu": 4}}), ("kai", {}), ("koordinator", {"deserved": {"gpu": 4}})],
+    ("profile", "stated"), [("kai", {"deserved": {"gpu": 4}}), ("kai", {}), ("koordinator", {"deserved": {"gpu": 4}})]
 )
 def test_a_queue_that_deserves_too_little_for_work_that_stays_is_not_said_to_deserve_nothing(
     profile: str, stated: dict[str, object]
@@ -129,11 +128,7 @@ def test_a_queue_that_states_more_than_there_is_is_not_told_to_state_still_more(
 
 
 @pytest.mark.parametrize(
-    ("more", "cause"),
-    [
-        ({"priority": 9}, "not of lower priority"),
-        ({"preemptible": False}, "not preemptible"),
-    ],
+    ("more", "cause"), [({"priority": 9}, "not of lower priority"), ({"preemptible": False}, "not preemptible")]
 )
 def test_running_tasks_that_stay_are_counted_by_the_first_cause(more: dict[str, object], cause: str) -> None:
     found = told(*(job(f"low{at}", 8, f"n{at}", **more) for at in range(2)), job("want", 8, priority=5))
