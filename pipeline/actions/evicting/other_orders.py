@@ -24,7 +24,7 @@ from pipeline.actions.evicting.one_pass import Pass
 from pipeline.actions.searching import Outcome
 from pipeline.cluster.arrays import NONE, Longs, Rows, distinct
 from pipeline.decision.plan import Plan
-from pipeline.decision.price import Price
+from pipeline.decision.price import Price, in_units, needed_by
 from pipeline.placement.domains import domains_of
 from pipeline.placement.kinds import kind_of
 from pipeline.records import replace
@@ -73,7 +73,7 @@ class OtherOrders:
         rows, start = snapshot.waiting_of(np.array(some)[:, 0])
         asked = snapshot.request_of(rows)
         self._requested: Longs = asked.sum(axis=0)
-        size = np.add.reduceat((asked / np.maximum(self._requested, 1)).sum(axis=1), start[:-1])
+        size = np.add.reduceat(in_units(asked, needed_by(self._requested)), start[:-1])
         order: list[int] = np.argsort(-size, kind="stable").tolist()
         self._policy, self._largest_first = _turns(range(self._many)), _turns(order)
         #: Gangs of one kind get the same in each other's place.

@@ -69,6 +69,16 @@ def test_a_gang_that_fits_nowhere_leaves_the_others_their_plans() -> None:
     assert [one.gang_group[0] for one in done.unplaced] == [done.starving[1][0]]
 
 
+def test_the_gang_that_holds_most_comes_first_however_few_tasks_it_has() -> None:
+    """Each has a rack if `large` comes first and `many` last; in the order of their tasks `medium` finds none."""
+    nodes = {"first": (8, 1.0), "second": (6, 10.0), "third": (4, 100.0)}
+    work = [running(f"on-{node}", node, size, hours) for node, (size, hours) in nodes.items()]
+    gangs = [waiting("large", 2, 4), waiting("many", 4, 1), waiting("medium", 1, 6)]
+    gangs = [one | {"created": at} for at, one in enumerate(gangs)]
+    case = opened({node: size for node, (size, _) in nodes.items()}, {"q": 18}, [*work, *gangs], actions=["preempt"])
+    assert decided(case)[1] == [(0, 0, 1), (1, 2, 1), (2, 1, 1)]
+
+
 @pytest.mark.parametrize("first", ["small", "large"])
 def test_the_order_of_arrival_decides_who_is_served_where_there_is_room_for_one(first: str) -> None:
     sizes = {"small": (3, 2), "large": (4, 2)}
