@@ -98,18 +98,13 @@ def defect_of(seed: int) -> str | None:
 
 
 def worse_than_in_turn(case: Case) -> str | None:
-    """What a cycle decides worse than one after the other; None for nothing.
-
-    What is lost in sum is compared where no gang between those that are served is left out: those after it are not
-    decided together with those before it.
-    """
+    """What a cycle decides worse than one after the other; None for nothing."""
     together, alone = served(case)
     mine, first = ([plan.statement.preemptor for plan in one.plans] for one in (together, alone))
     left_out, instead = set(first) - set(mine), set(mine) - set(first)
     if left_out and min(left_out) < min(instead, default=len(case.snapshot.podgroups)):  # the first come first
         return f"plans for {mine}, for {first} one after the other"
-    whole = len(mine) == 0 or len(mine) == max(mine) - min(mine) + 1
-    if mine == first and whole and in_sum(case, alone) < in_sum(case, together):
+    if mine == first and in_sum(case, alone) < in_sum(case, together):
         return f"{in_sum(case, together)}, {in_sum(case, alone)} one after the other"
     return None
 

@@ -135,28 +135,45 @@ def _in_sum(this: Pass, plans: Sequence[Plan]) -> Price:
 def _in_other_orders(this: Pass, at: int) -> int:
     """Serve the next gangs that each need a domain, in the order in which they lose least in sum; how many.
 
-    Where one of them gets no plan, another order is sought in which it does; else those before it are served.
+    Where one of them gets no plan, another order is sought in which it does; else it is left out. The next one after it
+    keeps its plan, which holds if none is found for the one that was left out.
     """
     some = [] if at in this.known.found else _leading(this, rigid_apart, at)
     if not some:
         return 0
     orders = OtherOrders(this, at, some)
     plans = orders.leading()
-    if len(plans) < len(some) and plans and not orders.lost:
-        some = some[: len(plans) + 1]
+    many = len(plans)
+    if 0 < many < len(some) and not orders.lost:
+        every, some = some, some[: many + 1]
         orders = OtherOrders(this, at, some)
-        found = orders.for_all()
-        if not found:
-            some, this.together[rigid_apart] = some[: len(plans)], len(plans)
-            orders = OtherOrders(this, at, some)
-        plans = found or plans
-    if len(plans) > 1:
+        plans = orders.for_all()
+        many = len(plans) or many
+        if not plans and not orders.lost:
+            some, orders, plans = _leaving_out(this, at, every, many)
+    if len(plans) > 1 and not orders.lost:
         plans = orders.cheapest(plans)
     if orders.lost:
         return this.lost(len(some))
     if plans:
-        this.take(plans, some)
+        this.take(plans[:many], some[:many])
+        this.known.found.update((at + many + 1, plan) for plan in plans[many : many + 1])
     else:
         this.known.ahead.add(at)
         this.known.found[at] = orders.first
-    return len(plans)
+    return many
+
+
+def _leaving_out(
+    this: Pass, at: int, every: list[GangGroup], one: int
+) -> tuple[list[GangGroup], OtherOrders, list[Plan]]:
+    """Gangs to serve without the one at a position, up to the next that gets no plan; and plans for them.
+
+    No more than come before that position are tried at once from then on.
+    """
+    this.together[rigid_apart] = one
+    some = [*every[:one], *every[one + 1 :]]
+    orders = OtherOrders(this, at, some)
+    plans = orders.leading()
+    some = some[: len(plans)]
+    return some, orders if orders.lost else OtherOrders(this, at, some), plans
