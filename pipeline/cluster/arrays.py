@@ -36,7 +36,7 @@ def frozen(values: Any, dtype: Any) -> NDArray[Any]:
     if array.flags.writeable:
         if array is values or array.base is not None:
             array = array.copy()
-        array.flags.writeable = False
+        array.setflags(write=False)
     return array
 
 
@@ -46,7 +46,7 @@ NO_ROWS: Rows = frozen([], np.int64)
 
 def sealed(array: Made) -> Made:
     """The array itself, made read-only; for an array that was just made and is not shared."""
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array
 
 

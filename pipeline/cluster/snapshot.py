@@ -92,7 +92,7 @@ class Snapshot(CarriedTables, Keeping):
 
     def request_of(self, rows: Rows) -> Longs:
         """int64[K, R]: what each of some tasks asks for."""
-        return self.shapes.request[self.tasks.shape[rows]]
+        return self.shapes.request.take(self.tasks.shape[rows], axis=0)
 
     @cached_property
     def allocated_here(self) -> Longs:

@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Ids, Longs, Rows, distinct, sealed
+from pipeline.cluster.arrays import NONE, Ids, Longs, Rows, sealed
 from pipeline.cluster.orders import counted_off
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
@@ -14,6 +14,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason, VictimBundle, victim_bundles
 from pipeline.decision.price import NO_VICTIMS, Price, lost_work, price_of
 from pipeline.decision.statement import Statement, statement
+from pipeline.kernels import kernel
 from pipeline.records import replace
 
 
@@ -98,16 +99,14 @@ def assumptions(attempt: Attempt, made: Statement) -> Assumptions:
 
 def assumptions_of(attempt: Attempt, some: Sequence[Statement]) -> list[Assumptions]:
     """What each of several statements assumes of the attempt's snapshot."""
-    snapshot, many, count = attempt.snapshot, len(some), len(attempt.snapshot.nodes)
+    snapshot, many = attempt.snapshot, len(some)
     gone, placed = np.concatenate([made.evictions for made in some]), np.concatenate([made.nominated for made in some])
     promised, bound = [made.nominated_node for made in some], [made.bound_node for made in some]
     sizes = [*map(len, (made.evictions for made in some)), *map(len, promised), *map(len, bound)]
-    node, owner = np.concatenate([snapshot.tasks.node[gone], *promised, *bound]), np.array([*range(many)] * 3)
-    key = distinct((owner.repeat(sizes) * count + node)[node != NONE])
-    nodes = sealed(key % count)
-    revision, incarnation = sealed(snapshot.nodes.revision[nodes]), sealed(snapshot.tasks.incarnation[gone])
-    already, at = sealed(snapshot.tasks.nominated[placed]), key.searchsorted(np.arange(many + 1) * count)
-    ends = accumulate(sizes[:many], initial=0), accumulate(sizes[many : 2 * many], initial=0), at.tolist()
+    nodes, start = _touched(np.concatenate([snapshot.tasks.node[gone], *promised, *bound]), np.array(sizes), many)
+    revision, incarnation = sealed(snapshot.nodes.revision[sealed(nodes)]), sealed(snapshot.tasks.incarnation[gone])
+    already = sealed(snapshot.tasks.nominated[placed])
+    ends = accumulate(sizes[:many], initial=0), accumulate(sizes[many : 2 * many], initial=0), start.tolist()
     epoch, known, policy = snapshot.epoch, snapshot.revision, attempt.policy.digest
     return [
         Assumptions(epoch, known, incarnation[of_gone], already[of_placed], nodes[those], revision[those], policy)
@@ -118,6 +117,27 @@ def assumptions_of(attempt: Attempt, some: Sequence[Statement]) -> list[Assumpti
 def _slices(ends: Iterable[int]) -> list[slice]:
     """The slices between neighbouring ``ends``."""
     return [slice(*pair) for pair in pairwise(ends)]
+
+
+@kernel
+def _touched(node: Longs, size: Longs, many: int) -> tuple[Rows, Longs]:
+    """The nodes of each statement, ascending, one statement after the other, and where those of each begin.
+
+    ``node`` int64[K], NONE for none, are of what each evicts, then of what each promises, then of what each binds:
+    ``size`` int64[3 S] says how many. ``many`` is S.
+    """
+    stop, found, start, at = size.cumsum(), np.empty(len(node), np.int64), np.zeros(many + 1, np.int64), 0
+    for one in range(many):
+        first = at
+        for run in range(one, len(size), many):
+            for n in node[stop[run] - size[run] : stop[run]]:
+                if n != NONE:
+                    found[at] = n
+                    at += 1
+        mine = np.unique(found[first:at])
+        at = start[one + 1] = first + len(mine)
+        found[first:at] = mine
+    return found[:at], start
 
 
 def explained(attempt: Attempt, minimum: int, reason: Reason, domain: int = NONE) -> Explanation:

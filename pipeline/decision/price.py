@@ -19,6 +19,7 @@ from pipeline.cluster.rules.minimum import towards_all
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.kernels import inlined, kernel
+from pipeline.records import replace
 
 #: The highest priority where there are no victims.
 NO_PRIORITY = -(1 << 31)
@@ -120,16 +121,16 @@ def prices_of(
     lines, level, work, broke, rank, priority = _lost_by_sets(
         snapshot.once(towards_all), victims, start, (tasks.podgroup, tasks.role, tasks.subgroup, tasks.shape),
         (groups.priority, is_pipelined(snapshot), lost, snapshot.podgroup_held), snapshot.shapes.request,
-        needed_by(requested), NO_ROWS if queue_rank is None else queue_rank,
+        requested, NO_ROWS if queue_rank is None else queue_rank,
     )  # fmt: skip
     told = [(one, round(amount, 6)) for one, amount in zip(level.tolist(), work.tolist(), strict=True)]
     works = [tuple(told[first:stop]) for first, stop in pairwise(lines.tolist())]
-    tier, budgets = int(snapshot.topology.tier[domain]), len(snapshot.budgets) > 0
+    there, budgets = replace(NO_VICTIMS, tier=int(snapshot.topology.tier[domain]), domain=domain), len(snapshot.budgets)
     each = zip(sets, works[::2], works[1::2], rank.tolist(), priority.tolist(), broke.tolist(), strict=True)
     return [
-        Price(
-            int(overdrawing(snapshot, some).sum()) if budgets else 0,
-            least_fair, broken, surplus, highest, len(some), tier, domain, gangs_broken,
+        replace(
+            there, budgets_violated=int(overdrawing(snapshot, some).sum()) if budgets else 0, queue_rank=least_fair,
+            broken=broken, surplus=surplus, highest_priority=highest, victims=len(some), gangs_broken=gangs_broken,
         )
         for some, broken, surplus, least_fair, highest, gangs_broken in each
     ]  # fmt: skip
@@ -138,7 +139,7 @@ def prices_of(
 @kernel
 def _lost_by_sets(
     towards: tuple[Plain, Plain], rows: Rows, start: Longs, columns: Plain, groups: Plain,
-    request: Longs, needed: Longs, ranks: Longs,
+    request: Longs, requested: Longs, ranks: Longs,
 ) -> tuple[Longs, Longs, Floats, Longs, Longs, Longs]:  # fmt: skip
     """What the sets ``rows[start[s]:start[s + 1]]`` lose, in lines of a level (int64) and work (float64).
 
@@ -151,7 +152,7 @@ def _lost_by_sets(
     the highest rank, and the highest priority.
     """
     minima, have = Minima(*towards[0]), writable(Have(*towards[1]))
-    (podgroup, role, part, shape), (priorities, whole, lost, group_held) = columns, groups
+    (podgroup, role, part, shape), (priorities, whole, lost, group_held), needed = columns, groups, needed_by(requested)
     count_tasks(-1, rows, have, podgroup, role, part)
     sets, owners = len(start) - 1, len(priorities)
     lines, level, work = np.zeros(2 * sets + 1, np.int64), np.empty(len(rows), np.int64), np.empty(len(rows))
@@ -218,13 +219,14 @@ def _lost_work(checkpoint: Floats, started: Floats, now: float) -> Floats:
     return result
 
 
+@kernel
 def needed_by(requested: Longs) -> Longs:
     """int64[R]: what the minimum asks for, given the sum of its requests.
 
     Pods are left out (0) if it asks for anything else: every task has one, whatever its size.
     """
     needed = np.maximum(requested, 0)
-    if np.count_nonzero(needed > 0) > 1:
+    if (needed > 0).sum() > 1:
         needed[PODS] = 0
     return needed
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, frozen, is_among, without
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, frozen, is_among, sealed, without
+from pipeline.keeping import cached_property
 from pipeline.policy import Purpose
 from pipeline.records import replace
 
@@ -60,19 +61,19 @@ class Statement:
         """int64[M]: task rows that are evicted and promised another node."""
         return self.evictions[is_among(self.evictions, self.nominated)]
 
-    @property
+    @cached_property
     def placed(self) -> Rows:
         """int64[P]: task rows that are promised a node and hold none: those of the preemptor."""
-        return np.asarray(self.nominated[(self.nominated_node != NONE) & ~is_among(self.nominated, self.evictions)])
+        return sealed(self.nominated[(self.nominated_node != NONE) & ~is_among(self.nominated, self.evictions)])
 
-    @property
+    @cached_property
     def places(self) -> tuple[Rows, Rows, Rows]:
         """int64[P] each: task rows that are promised a node, then those that start at once; their nodes and cards."""
         some = self.nominated_node >= 0
         return (
-            np.concatenate([self.nominated[some], self.bound]),
-            np.concatenate([self.nominated_node[some], self.bound_node]),
-            np.concatenate([self.nominated_card[some], self.bound_card]),
+            sealed(np.concatenate([self.nominated[some], self.bound])),
+            sealed(np.concatenate([self.nominated_node[some], self.bound_node])),
+            sealed(np.concatenate([self.nominated_card[some], self.bound_card])),
         )
 
     def evicting_only(self, victims: Rows) -> "Statement":

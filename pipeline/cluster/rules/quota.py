@@ -6,11 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Ids, Longs, Rows, mask_of
-from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.queue_tree import least_above, with_descendants
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING, PHASE_RUNNING, Queues
-from pipeline.kernels import inlined, linked
+from pipeline.kernels import inlined, kernel, linked
 
 
 class QueueLimits(NamedTuple):
@@ -34,10 +33,16 @@ class QueueLimits(NamedTuple):
     @property
     def headroom(self) -> Longs:
         """int64[Q, R]: what each queue may still take below its limit and those of its ancestors."""
-        left = np.where(self.ceiling >= UNLIMITED, UNLIMITED, self.ceiling - self.held)
-        room = least_above(self.parent, left)
-        room[self.closed] = 0
-        return room
+        return np.asarray(_headroom(self.parent, self.ceiling, self.held, self.closed))
+
+
+@kernel
+def _headroom(parent: Ids, ceiling: Longs, held: Longs, closed: Bools) -> Longs:
+    left = least_above(parent, np.where(ceiling >= UNLIMITED, UNLIMITED, ceiling - held))
+    for queue in range(len(closed)):
+        if closed[queue]:
+            left[queue] = 0
+    return left
 
 
 class LosingOrder(NamedTuple):
@@ -175,8 +180,16 @@ def _certain(said: Bools) -> int:
 
 def never_evicted(snapshot: Snapshot) -> Longs:
     """int64[Q, R]: what tasks hold or were promised that can never be evicted, descendants included."""
-    groups, total = snapshot.podgroups, np.zeros_like(snapshot.allocated_here)
-    lasting = (groups.alive & ~groups.preemptible).nonzero()[0]
-    held, each = snapshot.held_of(lasting), np.arange(len(lasting), dtype=np.int32)
-    add_requests(total, groups.queue[lasting].astype(np.int64), each, held, 1)
-    return with_descendants(snapshot.queues.parent, total)
+    groups, sums = snapshot.podgroups, snapshot.totals.podgroup_sums
+    lasting = groups.alive & ~groups.preemptible
+    return np.asarray(_held_below(snapshot.queues.parent, groups.queue, lasting, sums.running, sums.waiting))
+
+
+@kernel
+def _held_below(parent: Ids, queue: Ids, lasting: Bools, running: Longs, waiting: Longs) -> Longs:
+    """int64[Q, R]: what some podgroups hold or were promised, by queue, descendants included."""
+    total = np.zeros((len(parent), running.shape[1]), np.int64)
+    for group in range(len(queue)):
+        if lasting[group]:
+            total[queue[group]] += running[group] + waiting[group]
+    return with_descendants(parent, total)

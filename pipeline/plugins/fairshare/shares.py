@@ -69,33 +69,20 @@ def shares_of(queues: Queues, said: Stated, whole: Longs, requested: Longs, k: f
     k
         How much past use weighs.
     """
-    requestable = np.minimum(said.limit, requested.astype(np.float64))
-    order = np.argsort(queues.parent, kind="stable")
-    fair = _divided_down(
-        queues.parent, order, queues.priority, queues.order, tuple(said), requestable, whole.astype(np.float64), k
-    )
-    fair[:, PODS] = np.inf
-    allocatable = np.minimum(said.limit, np.maximum(said.deserved, fair))
-    return Shares(said.deserved, said.limit, fair, allocatable)
+    divided_down = _divided_down(queues.parent, queues.priority, queues.order, tuple(said), requested, whole, k)
+    return Shares(said.deserved, said.limit, *divided_down)
 
 
 @kernel
 def _divided_down(
-    parent: Ids,
-    order: Longs,
-    priority: Ids,
-    seniority: Longs,
-    plain: Plain,
-    requestable: Floats,
-    whole: Floats,
-    k: float,
-) -> Floats:
-    """float64[Q, R]; ``order`` int64[Q]: rows by parent. Parents come before children, so their part is known.
+    parent: Ids, priority: Ids, seniority: Longs, plain: Plain, requested: Longs, whole: Longs, k: float
+) -> tuple[Floats, Floats]:
+    """``Shares.fair`` and ``allocatable``, float64[Q, R]; parents come before children, so their part is known.
 
     ``plain`` are ``Stated``.
     """
-    said, fair = Stated(*plain), np.zeros(requestable.shape)
-    first = 0
+    said, fair, order, first = Stated(*plain), np.zeros(requested.shape), np.argsort(parent, kind="mergesort"), 0
+    requestable = np.minimum(said.limit, requested)
     while first < len(order):
         above, stop = parent[order[first]], first
         while stop < len(order) and parent[order[stop]] == above:
@@ -110,9 +97,10 @@ def _divided_down(
                 said.weight[rows, r],
                 said.usage[rows, r],
             )
-            fair[rows, r] = divided(whole[r] if above == NONE else fair[above, r], k, siblings)
+            fair[rows, r] = divided(float(whole[r]) if above == NONE else fair[above, r], k, siblings)
         first = stop
-    return fair
+    fair[:, PODS] = np.inf
+    return fair, np.minimum(said.limit, np.maximum(said.deserved, fair))
 
 
 def requested(snapshot: Snapshot) -> Longs:

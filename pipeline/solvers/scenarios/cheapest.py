@@ -1,14 +1,15 @@
 """The choice among several orders of return: the one after which least breaks."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Floats, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Ids, Longs, Rows, distinct, is_among
 from pipeline.cluster.rules.breaking import breaking
 from pipeline.cluster.rules.priorities import priority_ranks
 from pipeline.decision.price import lost_work, price_of
+from pipeline.kernels import kernel, linked
 from pipeline.policy import Purpose
 from pipeline.records import replace
 from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
@@ -159,15 +160,43 @@ def _orders(scenario: Scenario, groups: VictimUnits) -> Longs:
     least, so that few break, or most, so that small ones break; in reclaim also those that hold least of any priority.
     Surplus of podgroups that go whole returns with the rest of them, or stays away while the rest returns.
     """
-    late = -np.arange(len(groups))
-    orders = [late + len(groups) - 1]
-    if len(groups) > 1:
-        held = _held(scenario, groups)
-        orders += [*_in_turn(scenario, groups, np.array([held, -held]))]
-        if scenario.law.preemptor.purpose is not Purpose.PREEMPT:
-            priority = -scenario.law.host.context.snapshot.podgroups.priority[groups.podgroup]
-            orders.append(np.lexsort((late, priority, held, ~groups.whole)))
-    return np.array([*{order.tobytes(): order for order in orders}.values()])
+    priority, by_size = _priority(scenario, groups), scenario.law.preemptor.purpose is not Purpose.PREEMPT
+    return np.asarray(_different_orders(_held(scenario, groups), groups.whole, priority, by_size))
+
+
+def _priority(scenario: Scenario, groups: VictimUnits) -> Ids:
+    """int32[U]: the priority of each unit."""
+    return scenario.law.host.context.snapshot.podgroups.priority[groups.podgroup]
+
+
+@kernel
+def _different_orders(held: Floats, whole: Bools, priority: Ids, by_size: bool) -> Longs:
+    """The same; ``by_size``: also those that hold least of any priority."""
+    late, orders, found = np.arange(len(held))[::-1], np.empty((3 + by_size, len(held)), np.int64), 0
+    orders[0] = late
+    orders[1], orders[2] = _by_priority(held, whole, priority), _by_priority(-held, whole, priority)
+    if by_size:
+        orders[3] = _then(_then(_then(late, ~priority), held), ~whole)
+    for one in range(len(orders)):
+        at = 0
+        while at < found and (orders[at] != orders[one]).any():
+            at += 1
+        if at == found:
+            orders[found] = orders[one]
+            found += 1
+    return orders[:found]
+
+
+@linked
+def _by_priority(first: Floats, whole: Bools, priority: Ids) -> Rows:
+    """One order of ``_in_turn``."""
+    return _then(_then(_then(np.arange(len(first))[::-1], first), ~whole), ~priority)
+
+
+@linked
+def _then(order: Rows, key: Any) -> Rows:
+    """Rows that are in an order, put in that of a more significant key."""
+    return order[np.argsort(key[order], kind="mergesort")]
 
 
 def _held(scenario: Scenario, groups: VictimUnits) -> Floats:
@@ -181,9 +210,16 @@ def _in_turn(scenario: Scenario, groups: VictimUnits, first: Floats) -> Longs:
 
     Surplus returns after podgroups of its priority that would break; of units alike the latest in the queue is first.
     """
-    priority = scenario.law.host.context.snapshot.podgroups.priority[groups.podgroup]
-    alike = np.zeros(first.shape, np.int64)
-    return np.lexsort((alike - np.arange(len(groups)), first, alike + ~groups.whole, alike - priority))
+    return np.asarray(_all_by_priority(first, groups.whole, _priority(scenario, groups)))
+
+
+@kernel
+def _all_by_priority(first: Floats, whole: Bools, priority: Ids) -> Longs:
+    """See ``_in_turn``."""
+    orders = np.empty(first.shape, np.int64)
+    for at in range(len(first)):
+        orders[at] = _by_priority(first[at], whole, priority)
+    return orders
 
 
 def _with_losses(scenario: Scenario, found: Sequence[Rows]) -> list[_Way]:

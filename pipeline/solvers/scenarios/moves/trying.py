@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, any_true, distinct
+from pipeline.cluster.arrays import NO_ROWS, NONE, Ids, Longs, Rows, distinct
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, lost_work, needed_by
+from pipeline.kernels import kernel
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.solvers.scenarios.accumulating import Scenario
@@ -92,9 +93,24 @@ def _is_lawful(scenario: Scenario, found: Settled) -> bool:
 
 def _some_fit(snapshot: Snapshot, need: Need, victims: Rows) -> bool:
     """Whether what all nodes together have left beside the preemptor is enough for at least one of the victims."""
-    held = snapshot.request_of(victims)
-    left = snapshot.room.free + held.sum(axis=0) - need.total
-    return any_true(((held <= left) | (held == 0)).all(axis=1))
+    shape, request = snapshot.tasks.shape, snapshot.shapes.request
+    return bool(_one_fits(victims, shape, request, snapshot.room.free - need.total))
+
+
+@kernel
+def _one_fits(victims: Rows, shape: Ids, request: Longs, room: Longs) -> bool:
+    """Whether one of the victims fits where all have gone; ``room`` int64[R] is what there is with them."""
+    left = room.copy()
+    for row in victims:
+        left += request[shape[row]]
+    for row in victims:
+        fits = True
+        for r in range(len(left)):
+            asks = request[shape[row], r]
+            fits &= asks <= left[r] or asks == 0
+        if fits:
+            return True
+    return False
 
 
 def _scenarios(scenario: Scenario) -> Iterator[VictimUnits]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Longs, Rows, sizes
+from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
@@ -19,10 +19,10 @@ from pipeline.solvers.scenarios.slices.part_slots import NO_PART_SLOTS, PartSlot
 from pipeline.solvers.scenarios.slices.slots_kernels import (
     CountedSlice,
     counted,
+    fullest,
     leading,
     returned,
     suffices,
-    with_slots,
 )
 from pipeline.solvers.scenarios.units import VictimUnits
 
@@ -215,9 +215,5 @@ class NodeSlice:
         """int64[wanted]: nodes of the slice for tasks of one shape, ascending; None if there are too few slots."""
         now = self.snapshot.room
         capacity, used = now.capacity[self.start : self.stop], now.used[self.start : self.stop]
-        nodes, there, spare = with_slots(self.need.request, shape, self._here, room, capacity, used)
-        order = np.lexsort((-spare if emptiest else spare, there))
-        taken = sizes(np.minimum(there[order].cumsum(), wanted))
-        placed = nodes[order].repeat(taken)
-        placed.sort()
+        placed = fullest(self.need.request, shape, self._here, room, capacity, used, wanted, emptiest)
         return placed if len(placed) == wanted else None

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows
-from pipeline.kernels import inlined, kernel
+from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.packing import slots_at, slots_less, slots_more
 
 
@@ -162,6 +162,24 @@ def within(some: Longs, most: Longs) -> bool:
 
 
 @kernel
+def fullest(
+    request: Longs, shape: int, allowed: Bools, room: Longs, capacity: Longs, used: Longs, wanted: int, emptiest: bool
+) -> Rows:
+    """int64[wanted]: nodes of a slice for tasks of a shape, ascending; fewer if there are too few slots.
+
+    Those with the fewest slots first, of these the one with the least that no task holds now, or the most of it.
+    """
+    nodes, there, spare = with_slots(request, shape, allowed, room, capacity, used)
+    order = np.argsort(-spare if emptiest else spare, kind="mergesort")
+    placed, many = np.empty(wanted, np.int64), 0
+    for at in order[np.argsort(there[order], kind="mergesort")]:
+        for _ in range(min(there[at], wanted - many)):
+            placed[many] = nodes[at]
+            many += 1
+    return np.sort(placed[:many])
+
+
+@linked
 def with_slots(
     request: Longs, shape: int, allowed: Bools, room: Longs, capacity: Longs, used: Longs
 ) -> tuple[Rows, Longs, Floats]:
