@@ -68,7 +68,7 @@ class Host(VictimHost):
         """Keys[K] of some tasks in that order, the most significant first; the last one tells all apart."""
         tasks = self._given.snapshot.tasks
         keys = [plugin.task_order(rows) for plugin in self._asked(OrdersTasks)]
-        return (*keys, none_last(tasks.index[rows]), tasks.order[rows])
+        return (*keys, none_last(tasks.index.take(rows)), tasks.order.take(rows))
 
     @cached_property
     def queue_rank(self) -> Longs:

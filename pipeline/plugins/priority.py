@@ -19,7 +19,7 @@ class Priority(Plugin, OrdersJobs, OrdersTasks, FindsStarving, ShieldsTasks):
 
     def task_order(self, rows: Rows) -> Longs:
         """Higher priority first."""
-        return -self._snapshot.tasks.priority[rows].astype(np.int64)
+        return -self._snapshot.tasks.priority.take(rows).astype(np.int64)
 
     def job_starving(self) -> Bools:
         """Starving while any task waits without a promise."""

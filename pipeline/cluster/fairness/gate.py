@@ -103,7 +103,8 @@ def may_take(
                 involved[other, r] |= unit[r] > 0
             row = int(victims.queue[at])
             while row != NONE:
-                left[row] -= unit
+                for r in range(len(unit)):
+                    left[row, r] -= unit[r]
                 row = int(queues.parent[row])
     for sibling in range(len(rival)):
         if rival[sibling] == NONE:

@@ -93,18 +93,19 @@ def _by_news(news: Columns, columns: Columns, alive: Bools) -> Outcome:
     row, said, target, on, life, revision, times = news
     rows, place = _each_once(row)
     before = _taken(columns, rows)
-    after, counted, heard = before.copy(), np.empty((len(row), 5), np.int64), np.empty(len(row), np.bool_)
+    after, counted, heard, many = before.copy(), np.empty((len(row), 5), np.int64), np.empty(len(row), np.float64), 0
     podgroup, gone_when_evicted, status, node = after[_PODGROUP], after[_GONE], after[_STATUS], after[_NODE]
     card, nominated, nominated_card = after[_CARD], after[_NOMINATED], after[_NOMINATED_CARD]
     incarnation, known = after[_INCARNATION], after[_REVISION]
     for k in range(len(row)):
         task = place[k]
-        heard[k] = revision[k] > known[task] and alive[podgroup[task]]
-        if not heard[k]:
+        if revision[k] <= known[task] or not alive[podgroup[task]]:
             continue
         known[task] = revision[k]
         current, was = incarnation[task], status[task]
-        _count(counted[k], before, task, was, was)
+        mine, heard[many] = counted[many], times[k]
+        many += 1
+        _count(mine, before, task, was, was)
         if life[k] != CURRENT and life[k] < current:
             continue  # a life that is over stays over
         new, lives = _next_status(was, said[k], current, life[k], target[k], gone_when_evicted[task])
@@ -118,8 +119,8 @@ def _by_news(news: Columns, columns: Columns, alive: Bools) -> Outcome:
             node[task], card[task] = target[k], on[k]
         incarnation[task] = lives
         status[task] = new
-        _count(counted[k], before, task, was, new)
-    return _outcome(rows, before, after, counted[heard], times[heard])
+        _count(mine, before, task, was, new)
+    return _outcome(rows, before, after, counted[:many].copy(), heard[:many].copy())
 
 
 @inlined
@@ -229,8 +230,11 @@ def _count(counted: Longs, tasks: Longs, task: int, was: int, new: int) -> None:
 def _outcome(rows: Rows, before: Longs, after: Longs, counted: Longs, at: Floats) -> Outcome:
     differs, counts = np.zeros(len(before), np.bool_), np.zeros(len(rows), np.bool_)
     for column in range(len(before)):
+        was, now, other = before[column], after[column], False
         for task in range(len(rows)):
-            if before[column, task] != after[column, task]:
-                differs[column] = True
-                counts[task] |= column < _INCARNATION
+            other |= was[task] != now[task]
+        differs[column] = other
+        if other and column < _INCARNATION:
+            for task in range(len(rows)):
+                counts[task] |= was[task] != now[task]
     return rows, after, differs, np.sort(rows[counts]), counted, at

@@ -11,7 +11,7 @@ from pipeline.cluster.orders import total_rank
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Podgroups
-from pipeline.kernels import kernel, linked
+from pipeline.kernels import inlined, kernel, linked
 
 
 class _Columns(NamedTuple):
@@ -88,16 +88,22 @@ def _units(rows: Rows, columns: _Columns) -> tuple[Rows, Longs, Floats]:
         needed = _needed(group, rows[first:stop], columns, core[first:stop])
         for at in range(first, stop):
             if not core[at]:
-                held[units] += request[columns.shape[rows[at]]]
+                _add(request, columns.shape[rows[at]], held, units)
                 units += 1
         for at in range(first, stop):
             if core[at]:
-                held[units] += request[columns.shape[rows[at]]]
+                _add(request, columns.shape[rows[at]], held, units)
         units += needed > 0
         first = stop
     start[found] = units
     held[:, PODS] = 0.0
     return queues[:found], start[: found + 1], held[:units]
+
+
+@inlined
+def _add(request: Longs, shape: int, held: Floats, unit: int) -> None:
+    for r in range(held.shape[1]):
+        held[unit, r] += request[shape, r]
 
 
 @linked

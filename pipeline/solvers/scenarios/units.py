@@ -76,9 +76,9 @@ def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
     rows = host.candidates(preemptor).nonzero()[0]
     if len(rows) == 0:
         return VictimUnits(rows, np.zeros(1, np.int64), rows, np.zeros(0, bool), rows)
-    owner = snapshot.tasks.podgroup[rows].astype(np.int64)
+    owner = snapshot.tasks.podgroup.take(rows).astype(np.int64)
     order = (owner * len(rows) - host.task_ranks(rows)).argsort(kind="stable")  # mostly in runs already
-    units = _by_podgroup(snapshot, rows[order], owner[order])
+    units = _by_podgroup(snapshot, rows.take(order), owner.take(order))
     mine, whole = units.podgroup, units.whole
     rank, later = host.job_rank, _rank_after(host, units.rows_of(~whole))
     keys = -np.where(whole, later[mine], rank[mine]), whole, snapshot.podgroups.priority[mine]
