@@ -134,9 +134,13 @@ def _touched(node: Longs, size: Longs, many: int) -> tuple[Rows, Longs]:
                 if n != NONE:
                     found[at] = n
                     at += 1
-        mine = np.unique(found[first:at])
-        at = start[one + 1] = first + len(mine)
-        found[first:at] = mine
+        found[first:at].sort()
+        last, at = at, first
+        for n in found[first:last]:
+            if at == first or n != found[at - 1]:
+                found[at] = n
+                at += 1
+        start[one + 1] = at
     return found[:at], start
 
 

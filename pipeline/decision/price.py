@@ -178,7 +178,9 @@ def _lost_by_sets(
         for falls in (True, False):
             at = 2 * one + 1 - falls
             lines[at + 1] = lines[at]
-            for group in mine[breaks == falls]:
+            for loser, group in enumerate(mine):
+                if breaks[loser] != falls:
+                    continue
                 amount = _in_units(group_held, group, needed) if falls else held[group] if whole[group] else 0.0
                 on = 0 if len(ranks) else priorities[group]
                 lines[at + 1] = _with_work(level, work, lines[at], lines[at + 1], on, amount * lost[group])

@@ -233,12 +233,13 @@ def _last(here: Rows, may: Bools, victims: Rows, podgroup: Ids, rank: Longs, mos
         group = podgroup[row]
         if may[row] and not seen[group]:
             seen[group], at = True, min(found, most)
+            found += 1
             while at > 0 and rank[groups[at - 1]] < rank[group]:
+                if at < most:
+                    groups[at] = groups[at - 1]
                 at -= 1
-            groups[at + 1 :] = groups[at : most - 1].copy()
             if at < most:
                 groups[at] = group
-            found += 1
     return groups[:found], found
 
 

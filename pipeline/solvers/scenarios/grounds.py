@@ -91,7 +91,10 @@ def _useful(unit: Rows, at: Longs, first: int, stop: int, allowed: Bools, podgro
     """
     useful, falls = np.zeros(len(podgroup), np.bool_), np.zeros(podgroup.max() + 1 if len(podgroup) else 0, np.bool_)
     for n in range(first, stop):
-        if allowed[:, n].any():
+        usable = False
+        for s in range(len(allowed)):
+            usable |= allowed[s, n]
+        if usable:
             for one in unit[at[n] : at[n + 1]]:
                 useful[one] = True
                 if whole[one]:
