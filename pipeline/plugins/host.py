@@ -257,7 +257,9 @@ class Host(VictimHost):
         snapshot = self.context.snapshot
         plugins = self._asked(FiltersNodes)
         if plugins:
-            result = np.asarray(np.logical_and.reduce([plugin.allowed(shapes) for plugin in plugins]))
+            result = plugins[0].allowed(shapes).copy()
+            for plugin in plugins[1:]:
+                result &= plugin.allowed(shapes)
         else:
             result = np.broadcast_to(snapshot.nodes.schedulable, (len(shapes), len(snapshot.nodes))).copy()
         for at, amount in enumerate(snapshot.shapes.on_card[shapes].tolist()):

@@ -80,8 +80,10 @@ def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
     order = (owner * len(rows) - host.task_ranks(rows)).argsort(kind="stable")  # mostly in runs already
     units = _by_podgroup(snapshot, rows.take(order), owner.take(order))
     mine, whole = units.podgroup, units.whole
-    rank, later = host.job_rank, _rank_after(host, units.rows_of(~whole))
-    keys = -np.where(whole, later[mine], rank[mine]), whole, snapshot.podgroups.priority[mine]
+    rank = host.job_rank[mine]
+    if not all_true(whole):
+        rank = np.where(whole, _rank_after(host, units.rows_of(~whole))[mine], rank)
+    keys = -rank, whole, snapshot.podgroups.priority[mine]
     queue = snapshot.podgroups.queue[mine]
     if all_true(queue == queue[:1]):
         return replace(units.arranged(np.lexsort(keys)), turn=units.turn)
@@ -114,8 +116,6 @@ def _queue_order(host: Host, preemptor: Preemptor) -> Longs:
 
 def _rank_after(host: Host, spare: Rows) -> Longs:
     """int64[G]: the order of podgroups once none has surplus."""
-    if len(spare) == 0:
-        return host.job_rank
     return host.on(WhatIf.of(host.context.snapshot).evicting(spare), spare).job_rank
 
 
