@@ -55,11 +55,11 @@ class Room:
 
     def idle_of(self, nodes: Rows) -> Longs:
         """int64[M, R]: what no task holds of some nodes."""
-        return self.capacity[nodes] - self.used[nodes]
+        return self.capacity.take(nodes, axis=0) - self.used.take(nodes, axis=0)
 
     def future_of(self, nodes: Rows) -> Longs:
         """int64[M, R]: what will be there of some nodes."""
-        return self.idle_of(nodes) + self.terminating[nodes] - self.nominated[nodes]
+        return self.idle_of(nodes) + self.terminating.take(nodes, axis=0) - self.nominated.take(nodes, axis=0)
 
 
 @dataclass(frozen=True)
