@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from pipeline.solvers.scenarios.cheapest import _all_by_priority, _different_orders
 from tests.support.small_clusters import named, played, podgroup, world
 
 GPU = "nvidia.com/gpu"
@@ -40,3 +42,18 @@ def test_in_reclaim_one_podgroup_goes_in_place_of_many_less_important_ones(hours
     small = [group(f"s{at}", "over", (1, "n0"), priority=0) for at in range(8)]
     big = group("big", "over", (9, "n0"), priority=1) | {"started": 1e5 - 3600 * hours}
     assert reclaimed({"n0": 17}, {"over": 0, "due": 8}, *small, big, group("p", "due", (8, None))) == expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_orders_of_return_are_those_of_their_keys_each_once(seed: int) -> None:
+    rng, by_size = np.random.default_rng(seed), bool(seed % 2)
+    many = int(rng.integers(1, 9))
+    held, whole, late = rng.integers(0, 3, many) / 3, rng.random(many) < 0.7, -np.arange(many)
+    priority = rng.choice(np.array([-(1 << 31), 0, 7], np.int32), many)
+    before = -priority.astype(np.int64)
+    orders = [np.lexsort(keys) for keys in ((late,), (late, held, ~whole, before), (late, -held, ~whole, before))]
+    orders += [np.lexsort((late, before, held, ~whole))] if by_size else []
+    expected = list(dict.fromkeys(tuple(order.tolist()) for order in orders))
+    assert [tuple(order) for order in _different_orders(held, whole, priority, by_size).tolist()] == expected
+    both = _all_by_priority(np.array([held, -held]), whole, priority).tolist()
+    assert both == [order.tolist() for order in orders[1:3]]

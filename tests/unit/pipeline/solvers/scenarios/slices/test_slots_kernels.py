@@ -11,6 +11,7 @@ from pipeline.solvers.scenarios.slices.slots_kernels import (
     CountedSlice,
     _counted,
     counted,
+    fullest,
     leading,
     returned,
     suffices,
@@ -143,3 +144,18 @@ def test_nodes_that_take_tasks_are_told_with_their_slots_and_what_would_fill_the
     with uncompiled():
         plain = with_slots.py_func(ground.request, 0, ground.allowed, room, capacity, used)
     assert [one.tolist() for one in plain] == [nodes.tolist(), there.tolist(), spare.tolist()]
+
+
+@pytest.mark.parametrize("emptiest", [False, True])
+def test_nodes_with_the_fewest_slots_are_filled_first_and_then_those_with_the_least_room(fleet, emptiest):
+    ground, used = fleet.ground, np.random.default_rng(2).integers(0, 9, (5, 3))
+    room = np.repeat(ground.room[:1, :3], 5, axis=0) + np.array([[40], [0], [40], [20], [0]])
+    said = ground.request, 0, ground.allowed, room, used + np.maximum(room, 0), used
+    nodes, there, spare = with_slots(*said)
+    order = np.lexsort((-spare if emptiest else spare, there))
+    every = nodes[order].repeat(there[order])
+    for wanted in range(len(every) + 3):
+        expected = sorted(every[:wanted].tolist())
+        assert fullest(*said, wanted, emptiest).tolist() == expected
+        with uncompiled():
+            assert fullest.py_func(*said, wanted, emptiest).tolist() == expected
