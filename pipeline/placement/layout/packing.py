@@ -131,17 +131,14 @@ def _biggest_first(request: Longs, wanted: Rows, room: Longs) -> Rows:
 
 
 @linked
-def _scarcest_first(request: Longs, count: Longs, wanted: Rows, allowed: Bools, room: Longs) -> Rows:
+def _scarcest_first(count: Longs, wanted: Rows, slots: Longs) -> Rows:
     """Shapes by slots for each task as if alone; empty if one of them does not even fit alone."""
-    key = np.zeros(len(request), np.float64)
+    key = np.zeros(len(count), np.float64)
     for s in wanted:
-        slots = 0
-        for n in range(len(room)):
-            if allowed[s, n]:
-                slots += slots_at(request, s, room, n, count[s])
-        if slots < count[s]:
+        total = slots[s].sum()
+        if total < count[s]:
             return np.empty(0, np.int64)
-        key[s] = slots / count[s]
+        key[s] = total / count[s]
     return _sorted(wanted, key)
 
 
@@ -186,15 +183,12 @@ def sum_slots(request: Longs, shape: int, wanted: int, allowed: Bools, room: Lon
 
 
 @linked
-def _place_shape(request: Longs, shape: int, wanted: int, allowed: Bools, left: Longs, taken: Longs) -> int:
-    """Place up to ``wanted`` tasks of one shape, fullest nodes first; reduces ``left``; returns how many."""
-    nodes = len(left)
+def _place_shape(shape: int, wanted: int, slots: Longs, taken: Longs) -> None:
+    """Place up to ``wanted`` tasks of one shape in its ``slots`` int64[n], fullest nodes first."""
+    nodes = len(slots)
     buckets = min(wanted, _BUCKETS)
-    slots = np.zeros(nodes, np.int64)
     first = np.zeros(buckets + 2, np.int64)
     for n in range(nodes):
-        if allowed[shape, n]:
-            slots[n] = slots_at(request, shape, left, n, wanted)
         first[min(slots[n], buckets) + 1] += 1
     useless = first[1]
     for b in range(buckets + 1):
@@ -208,36 +202,47 @@ def _place_shape(request: Longs, shape: int, wanted: int, allowed: Bools, left: 
     for i in range(useless, nodes):
         if placed == wanted:
             break
-        n = order[i]
-        here = min(slots[n], wanted - placed)
-        taken[shape, n] += here
+        here = min(slots[order[i]], wanted - placed)
+        taken[shape, order[i]] += here
         placed += here
-        for r in range(request.shape[1]):
-            left[n, r] -= here * request[shape, r]
-    return placed
 
 
 @linked
-def _place_in_order(order: Rows, request: Longs, count: Longs, allowed: Bools, room: Longs) -> Longs:
-    left = room.copy()
+def _place_in_order(order: Rows, request: Longs, count: Longs, room: Longs, slots: Longs) -> Longs:
+    """Place one shape after the other. Only nodes that one takes have other slots for the next."""
+    left, there = room.copy(), slots.copy()
     taken = np.zeros((len(request), len(room)), np.int64)
-    for s in order:
-        _place_shape(request, s, count[s], allowed, left, taken)
+    for at in range(len(order)):
+        shape = order[at]
+        _place_shape(shape, count[shape], there[shape], taken)
+        for n in range(len(room) if at + 1 < len(order) else 0):
+            if taken[shape, n] > 0:
+                for r in range(request.shape[1]):
+                    left[n, r] -= taken[shape, n] * request[shape, r]
+                for s in order[at + 1 :]:
+                    if there[s, n] > 0:
+                        there[s, n] = slots_less(request, s, left, n, count[s], there[s, n])
     return taken
 
 
 @kernel
 def placed_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) -> Longs:
     """As ``place_classes``, for kernels: shapes are not checked."""
+    return placed_in_slots(request, count, allowed, room, node_slots(request, count, allowed, 0, room)[0])
+
+
+@linked
+def placed_in_slots(request: Longs, count: Longs, allowed: Bools, room: Longs, slots: Longs) -> Longs:
+    """The same where the slots of each shape are known, int64[S, n]: see ``node_slots``."""
     wanted = np.flatnonzero(count > 0)
-    taken = _place_in_order(_biggest_first(request, wanted, room), request, count, allowed, room)
+    taken = _place_in_order(_biggest_first(request, wanted, room), request, count, room, slots)
     if len(wanted) == 1 or taken.sum() == count[wanted].sum():
         return taken
-    other = _scarcest_first(request, count, wanted, allowed, room)
+    other = _scarcest_first(count, wanted, slots)
     if len(other) == 0:
         return taken
     for _ in range(2):
-        again = _place_in_order(other, request, count, allowed, room)
+        again = _place_in_order(other, request, count, room, slots)
         if again.sum() > taken.sum():
             taken = again
         if taken.sum() == count[wanted].sum():
@@ -246,38 +251,6 @@ def placed_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) ->
         if len(other) == 0:
             break
     return taken
-
-
-@linked
-def _fits_in_order(order: Rows, request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
-    left = room.copy()
-    taken = np.zeros((len(request), len(room)), np.int64)
-    for s in order[:-1]:
-        if _place_shape(request, s, count[s], allowed, left, taken) < count[s]:
-            return False
-    last = order[-1]
-    return bool(sum_slots(request, last, count[last], allowed, left) >= count[last])
-
-
-@linked
-def fits(request: Longs, count: Longs, allowed: Bools, room: Longs) -> bool:
-    """Whether all tasks find a place; columns as in ``place_classes``.
-
-    Exact for one shape. For several, True is certain and False may be wrong (see the module).
-    """
-    wanted = np.flatnonzero(count > 0)
-    if len(wanted) == 0:
-        return True
-    if len(wanted) == 1:
-        only = wanted[0]
-        return bool(sum_slots(request, only, count[only], allowed, room) >= count[only])
-    if _fits_in_order(_biggest_first(request, wanted, room), request, count, allowed, room):
-        return True
-    other = _scarcest_first(request, count, wanted, allowed, room)
-    if len(other) == 0 or _fits_in_order(other, request, count, allowed, room):
-        return len(other) > 0
-    last = _least_open_first(wanted, allowed, len(room))
-    return len(last) > 0 and _fits_in_order(last, request, count, allowed, room)
 
 
 def _checked(request: Longs, count: Longs, allowed: Bools, room: Longs) -> tuple[Longs, Longs, Bools, Longs]:

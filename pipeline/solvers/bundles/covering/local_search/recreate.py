@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
-from pipeline.placement.layout.packing import fits, most_on_cards, placed_classes, slots_more
+from pipeline.placement.layout.packing import most_on_cards, placed_in_slots, slots_more
 from pipeline.placement.layout.region_slots import ANY
 from pipeline.solvers.bundles.covering.cover import enough, leave
 from pipeline.solvers.bundles.covering.ground import Ground
@@ -64,22 +64,27 @@ def weigh(scale: Scale, each: float, pool: VictimPool, state: State) -> None:
 @linked
 def fit(pool: VictimPool, ground: Ground) -> bool:
     """Whether the gang places on what is free: slots, and for several shapes a placement."""
-    if not enough(ground):
-        return False
-    return len(ground.wanted) == 1 or bool(fits(ground.request, ground.wanted, pool.here, ground.room))
+    return enough(ground) and (len(ground.wanted) == 1 or not _short(pool, ground).any())
+
+
+@linked
+def _short(pool: VictimPool, ground: Ground) -> Bools:
+    """bool[S]: shapes that lack slots, or else those that find no place; none for one shape."""
+    short = ground.total < ground.wanted
+    if len(short) > 1 and not short.any():
+        taken = placed_in_slots(ground.request, ground.wanted, pool.here, ground.room, ground.slots)
+        short = taken.sum(axis=1) < ground.wanted
+    return short
 
 
 @linked
 def _lacks(pool: VictimPool, state: State, ground: Ground) -> bool:
     """Whether the gang lacks room, and for which shapes: while large tasks fit, only slots for small ones count."""
-    if fit(pool, ground):
-        return False
-    changed, short = False, ground.total < ground.wanted
+    changed, short = False, _short(pool, ground)
     if not short.any():
-        taken = placed_classes(ground.request, ground.wanted, pool.here, ground.room)
-        short = taken.sum(axis=1) < ground.wanted
-        if not short.any():  # slots are enough, but not for each part in one region
-            short[:] = True
+        if enough(ground):
+            return False
+        short[:] = True  # slots are enough, but not for each part in one region
     for s in range(len(short)):
         changed |= state.lacks[s] != short[s]
         state.lacks[s] = short[s]

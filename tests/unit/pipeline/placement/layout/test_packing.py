@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.cluster.arrays import UNLIMITED
 from pipeline.cluster.rules.constraints import allowed
-from pipeline.placement.layout.packing import fits, place_classes, slots_at, slots_less, slots_more
+from pipeline.placement.layout.packing import place_classes, slots_at, slots_less, slots_more
 from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import need_of
 from tests.support.placing import BLOCK, NOWHERE, RACK, Work, apart, placed
@@ -17,6 +17,10 @@ def classes(request, count, room, open_to=None):
     request, count, room = (np.array(values, np.int64) for values in (request, count, room))
     open_to = np.ones((len(count), len(room)), bool) if open_to is None else np.array(open_to, bool)
     return request, count, open_to, room
+
+
+def fits(request, count, open_to, room):
+    return place_classes(request, count, open_to, room).sum() == count.sum()
 
 
 def arranged(snapshot, groups=(0,), start=0, stop=None, leaving=NOWHERE):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE
-from pipeline.placement.layout.packing import fits
+from pipeline.placement.layout.packing import place_classes
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED
 from pipeline.placement.need import need_of
 from pipeline.solvers.bundles import lower_bounds
@@ -124,11 +124,12 @@ def truths(snapshot, weights, start, stop):
     """What every set of victims that makes room in ``start:stop`` loses."""
     tasks, need = snapshot.tasks, need_of(snapshot, (0,))
     inside = np.flatnonzero((tasks.podgroup != 0) & (tasks.node >= start) & (tasks.node < stop))
+    open_to = np.ones((1, stop - start), bool)
     for many in range(len(inside) + 1):
         for victims in combinations(inside.tolist(), many):
             rows, room = np.array(victims, np.int64), snapshot.room.future.copy()
             np.add.at(room, tasks.node[rows], snapshot.request[rows])
-            if fits(need.request, need.count, np.ones((1, stop - start), bool), room[start:stop]):
+            if place_classes(need.request, need.count, open_to, room[start:stop]).sum() >= need.minimum:
                 yield lost(snapshot, np.array(weights), rows)
 
 
