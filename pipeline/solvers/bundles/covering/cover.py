@@ -23,10 +23,32 @@ def ground_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Ground:
     room = site.future[begin:end].copy()
     slots, total = node_slots(site.request, site.wanted, site.allowed, begin, room)
     by_region = region_slots(site.parts, begin, end, slots[0])
+    usable, spare = usable_of(site.request, site.wanted, site.scarce, room, slots)
     return Ground(
         begin, terms.entries.node, terms.entries.shape, terms.worth.request, site.request, site.wanted, site.allowed,
-        room, slots, total, by_region,
+        site.scarce, room, slots, total, usable, spare, by_region,
     )  # fmt: skip
+
+
+@inlined
+def _usable(n: int, request: Longs, scarce: int, room: Longs, slots: Longs) -> int:
+    """How much of the scarce resource of a node tasks of all shapes can take at most."""
+    most = 0
+    for s in range(len(request)):
+        most += slots[s, n] * request[s, scarce]
+    return int(min(most, max(room[n, scarce], 0)))
+
+
+@kernel
+def usable_of(request: Longs, wanted: Longs, scarce: int, room: Longs, slots: Longs) -> tuple[Longs, Longs]:
+    """What tasks of several shapes can take together; see ``Ground.usable`` and ``Ground.spare``."""
+    usable, spare = np.zeros(len(room) if len(wanted) > 1 else 0, np.int64), np.zeros(1, np.int64)
+    for s in range(len(wanted) if len(wanted) > 1 else 0):
+        spare[0] -= wanted[s] * request[s, scarce]
+    for n in range(len(usable)):
+        usable[n] = _usable(n, request, scarce, room, slots)
+        spare[0] += usable[n]
+    return usable, spare
 
 
 @inlined
@@ -37,6 +59,15 @@ def _set_slots(s: int, n: int, now: int, ground: Ground) -> None:
     ground.slots[s, n] = now
     if len(ground.by_region.parts.size) > 0:
         add_slots(ground.by_region, ground.first + n, more)
+
+
+@inlined
+def _set_usable(n: int, ground: Ground) -> None:
+    """Note what tasks of several shapes can take together of a node, whose room and slots are noted."""
+    if len(ground.usable) > 0:
+        now = _usable(n, ground.request, ground.scarce, ground.room, ground.slots)
+        ground.spare[0] += now - ground.usable[n]
+        ground.usable[n] = now
 
 
 @inlined
@@ -56,6 +87,7 @@ def move(some: Rows, sign: int, ground: Ground) -> None:
                 else:
                     now = slots_less(ground.request, s, room, n, count[s], slots[s, n])
                 _set_slots(s, n, now, ground)
+        _set_usable(n, ground)
 
 
 @writing("ground")
@@ -72,8 +104,8 @@ def come_back(some: Rows, ground: Ground) -> None:
 
 @inlined
 def enough(ground: Ground) -> bool:
-    """Whether each shape alone has enough slots, and each part that goes into one region."""
-    count, total, missing = ground.wanted, ground.total, 0
+    """Whether each shape alone has enough slots, all together enough to share, and each part a region."""
+    count, total, missing = ground.wanted, ground.total, max(-ground.spare[0], 0)
     for s in range(len(count)):
         missing += max(count[s] - total[s], 0)
     return missing == 0 and parts_fit(ground.by_region)
@@ -164,25 +196,31 @@ def try_return(some: Rows, before: Longs, ground: Ground) -> bool:
 
     ``before`` int64[S, C'] is scratch for the slots that would be undone; it is at least as wide as ``some``.
     """
-    room, slots, count = ground.room, ground.slots, ground.wanted
+    room, slots, count, last = ground.room, ground.slots, ground.wanted, len(some) - 1
     for i in range(len(some)):
-        n, shape = ground.node[some[i]] - ground.first, ground.shape[some[i]]
+        n, shape, short = ground.node[some[i]] - ground.first, ground.shape[some[i]], False
         for r in range(room.shape[1]):
             room[n, r] -= ground.held[shape, r]
         for s in range(len(count)):
             before[s, i] = slots[s, n]
-            if i + 1 < len(some) and ground.node[some[i + 1]] - ground.first == n:
+            if i < last and ground.node[some[i + 1]] - ground.first == n:
                 continue
             if ground.allowed[s, ground.first + n]:
                 _set_slots(s, n, slots_less(ground.request, s, room, n, count[s], slots[s, n]), ground)
+                short |= ground.total[s] < count[s]
+        _set_usable(n, ground)
+        if short or ground.spare[0] < 0:
+            last = i
+            break
     if enough(ground):
         return True
-    for i in range(len(some) - 1, -1, -1):
+    for i in range(last, -1, -1):
         n, shape = ground.node[some[i]] - ground.first, ground.shape[some[i]]
         for r in range(room.shape[1]):
             room[n, r] += ground.held[shape, r]
         for s in range(len(count)):
             _set_slots(s, n, before[s, i], ground)
+        _set_usable(n, ground)
     return False
 
 

@@ -20,7 +20,7 @@ from pipeline.placement.layout.topology_packing import Packing, Packings
 from pipeline.placement.room.counted_need import packings_of
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.records import Bundles, Units
-from pipeline.solvers.bundles.covering.cover import come_back, lead, leave, reprieve, suffices
+from pipeline.solvers.bundles.covering.cover import come_back, lead, leave, reprieve, suffices, usable_of
 from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.returns import go_again, placed_return
 
@@ -79,9 +79,11 @@ class FreeRoom:
         self._only_slots = search.only_slots
         self._request, room = columns.request, columns.future[first:last].copy()
         there, total = node_slots(columns.request, need.count, allowed, first, room)
+        scarce = search.site.scarce
         self.ground = Ground(
-            first, snapshot.placed.node, columns.form, columns.held, columns.request, need.count, allowed, room, there,
-            total, _by_region(search.parts, (first, last), there[0]),
+            first, snapshot.placed.node, columns.form, columns.held, columns.request, need.count, allowed, scarce, room,
+            there, total, *usable_of(columns.request, need.count, scarce, room, there),
+            _by_region(search.parts, (first, last), there[0]),
         )  # fmt: skip
         #: Whether the places that are kept were found in the room that there is at present.
         self._placed = False
@@ -246,7 +248,7 @@ class FreeRoom:
                     returned[at] = False
                     self._go_again(units.entry[units.stop[at - 1] if at else 0 : units.stop[at]])
                 at += 1
-            if left is None or int(returned.sum()) == before:
+            if left is None or int(returned.sum()) == before or (permits is None and self._places is not None):
                 return returned
 
     def _next_return(self, begin: int, units: Units, returned: Bools, *, slots_decide: bool, asks: bool) -> int:

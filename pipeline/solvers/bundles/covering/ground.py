@@ -8,7 +8,7 @@ from pipeline.solvers.bundles.bundling.records import Bundles, Cost, Units
 
 
 class Ground(NamedTuple):
-    """A slice of nodes while victims are tried; the last four columns change in place.
+    """A slice of nodes while victims are tried; the last six columns change in place.
 
     Attributes
     ----------
@@ -22,11 +22,17 @@ class Ground(NamedTuple):
     wanted: int64[S]
     allowed: bool[S, N]
         For each shape of the need: what a task asks for, how many tasks, the nodes open to them.
+    scarce
+        As in ``Site``.
     room: int64[n, R]
     slots: int64[S, n]
         Per node, at most ``wanted``.
     total: int64[S]
         Their sums.
+    usable: int64[n]
+        How much of the scarce resource tasks of all shapes together can take at most; no rows for one shape.
+    spare: int64[1]
+        Their sum, less what the need asks for.
     by_region
         The same where parts of the need go into one region each.
     """
@@ -38,9 +44,12 @@ class Ground(NamedTuple):
     request: Longs
     wanted: Longs
     allowed: Bools
+    scarce: int
     room: Longs
     slots: Longs
     total: Longs
+    usable: Longs
+    spare: Longs
     by_region: RegionSlots
 
 

@@ -171,7 +171,7 @@ def any_set(
     """
     if not may_suffice(_ANY_RANK, pool, state, ground):
         return False
-    gain, shares, lost = slots_alone(pool, ground), _shares(pool, state, ground), losses(pool)
+    gain, shares, lost = slots_alone(scratch.alone, pool, ground), _shares(pool, state, ground), losses(pool)
     lost *= shares[0].sum() / max(lost.sum(), 1e-12)
     _weigh_by_quota(_WEIGHTS[0], gain, shares, pool, state)
     prices = region_prices(pool, state, ground, scratch)

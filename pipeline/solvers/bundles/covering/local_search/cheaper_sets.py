@@ -45,11 +45,13 @@ def _begin_with_podgroups(
 
     The best set is gone before and afterwards.
     """
+    if len(ground.wanted) > 1:
+        return False
     compared = 1
     return_all(pool, state, ground)
     state.may[:] = pool.may
     weigh(SCALES[0], 0.0, pool, state)
-    if break_cheapest(most, slots_alone(pool, ground), losses(pool), pool, state, ground):
+    if break_cheapest(most, slots_alone(scratch.alone, pool, ground), losses(pool), pool, state, ground):
         done, _ = recreate(0.0, 0, pool, state, ground, scratch.rows, scratch.price)
         if done:
             trim(scratch, pool, state, ground)

@@ -6,7 +6,7 @@ nodes of their own, as wide training jobs do; elsewhere it is one more set to be
 
 import numpy as np
 
-from pipeline.cluster.arrays import Floats, Rows
+from pipeline.cluster.arrays import NONE, Floats, Rows
 from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.covering.cover import come_back, leave
 from pipeline.solvers.bundles.covering.ground import Ground
@@ -67,12 +67,17 @@ def _few(most: float, lacking: int, gain: Rows, cost: Floats) -> Rows:
 
 
 @linked
-def slots_alone(pool: VictimPool, ground: Ground) -> Rows:
-    """int64[P]: how many slots each podgroup that may break brings alone, with nothing gone before; the others 0."""
+def slots_alone(alone: Rows, pool: VictimPool, ground: Ground) -> Rows:
+    """int64[P]: how many slots each podgroup that may break brings alone, with nothing gone before; the others 0.
+
+    ``alone`` int64[P]: the same as far as it was counted before, NONE for the others; written.
+    """
     gain = np.zeros(len(pool.owner), np.int64)
     for g in range(len(gain)):
         if pool.may[g]:
-            gain[g] = _gain(g, pool, ground)
+            if alone[g] == NONE:
+                alone[g] = _gain(g, pool, ground)
+            gain[g] = alone[g]
     return gain
 
 

@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.decision.price import EQUAL_WORK
 from pipeline.kernels import inlined, linked
-from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.covering.cover import leave, try_return
 from pipeline.solvers.bundles.covering.ground import Ground
@@ -57,6 +56,8 @@ class Scratch(NamedTuple):
         Podgroups, and entries that may be surplus, in the order in which they may return: the costliest first.
     now: float64[F]
         A price, see ``write_cost``.
+    alone: int64[P]
+        See ``slots_alone``.
     """
 
     rows: Rows
@@ -66,6 +67,7 @@ class Scratch(NamedTuple):
     podgroups: Rows
     surplus: Rows
     now: Floats
+    alone: Rows
 
 
 @linked
@@ -82,7 +84,7 @@ def scratch_of(pool: VictimPool, ground: Ground, levels: int) -> Scratch:
     before = np.empty((len(ground.wanted), len(pool.entry)), np.int64)
     return Scratch(
         np.empty(3 * most, np.int64), np.empty(most), np.empty(len(pool.entry), np.int64), before, podgroups,
-        surplus, np.empty(2 * levels + 4),
+        surplus, np.empty(2 * levels + 4), np.full(len(pool.owner), NONE, np.int64),
     )  # fmt: skip
 
 
@@ -97,29 +99,14 @@ def _returns(some: Rows, before: Longs, pool: VictimPool, ground: Ground) -> boo
     return False
 
 
-@inlined
-def _needed(entry: int, n: int, ground: Ground) -> bool:
-    """Whether slots for one shape are too few once an entry returns; asked first because most entries are needed."""
-    room, held, shape = ground.room, ground.held, ground.shape[entry]
-    for r in range(room.shape[1]):
-        room[n, r] -= held[shape, r]
-    left = ground.total[0] - ground.slots[0, n]
-    if ground.allowed[0, ground.first + n]:
-        left += slots_at(ground.request, 0, room, n, ground.wanted[0])
-    for r in range(room.shape[1]):
-        room[n, r] += held[shape, r]
-    return bool(left < ground.wanted[0])
-
-
 @linked
 def trim(scratch: Scratch, pool: VictimPool, state: State, ground: Ground) -> None:
     """Let every podgroup return that is not needed, then every surplus task; the costliest first."""
     for g in scratch.podgroups:
         if state.broken[g] and _returns(pool.entry[pool.start[g] : pool.start[g + 1]], scratch.before, pool, ground):
             count_back(g, pool, state)
-    gone, one = state.gone, len(ground.wanted) == 1
     for i in scratch.surplus:
-        if not gone[i] or state.broken[pool.seat[i]] or (one and _needed(pool.entry[i], pool.at[i], ground)):
+        if not state.gone[i] or state.broken[pool.seat[i]]:
             continue
         if _returns(pool.entry[i : i + 1], scratch.before, pool, ground):
             take(i, -1, pool, state, ground)

@@ -14,6 +14,7 @@ from pipeline.placement.need import need_of
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.records import Units
+from pipeline.solvers.bundles.covering.cover import leave, suffices, try_return, usable_of
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.solver import search_of
 from tests.support.builders import Gang, Task, cluster, searching
@@ -111,6 +112,32 @@ def test_with_what_returns_to_it_a_gang_of_several_shapes_is_placed(mixed: tuple
         for at in np.flatnonzero(~back).tolist():
             assert not still_places(search, domain, Gone(search, np.delete(gone.entry, [*np.flatnonzero(back), at])))
     assert returned > 0
+
+
+@pytest.mark.parametrize("mixed", [("shapes",), ("shapes", "cards"), ("shapes", "affinity")])
+def test_slots_that_shapes_would_have_to_share_are_counted_once_and_counts_follow_what_leaves_and_returns(
+    mixed: tuple[str, ...],
+) -> None:
+    search = search_for(GangSpec(48, 1), *mixed)
+    draw, shared = np.random.default_rng(3), 0
+    for domain in np.flatnonzero(search.snapshot.topology.tier > 1).tolist() * 5:
+        free, gone = left_at_random(search, domain, draw)
+        ground = free.ground
+        alone, together = bool((ground.total >= ground.wanted).all()), suffices(ground)
+        shared += alone and not together
+        assert together or not free.places(gone)
+        before = np.empty((len(ground.wanted), len(gone.entry)), np.int64)
+        for _ in range(8 if len(gone.entry) else 0):
+            some = draw.permutation(gone.entry)[: draw.integers(1, len(gone.entry) + 1)]
+            some = some[np.argsort(ground.node[some], kind="stable")]
+            kept = [column.copy() for column in (ground.room, ground.slots, ground.total, ground.usable, ground.spare)]
+            if try_return(some, before, ground):
+                leave(some, ground)
+            now = ground.room, ground.slots, ground.total, ground.usable, ground.spare
+            assert all((one == other).all() for one, other in zip(kept, now, strict=True))
+        usable, spare = usable_of(ground.request, ground.wanted, ground.scarce, ground.room, ground.slots)
+        assert (usable.tolist(), spare.tolist()) == (ground.usable.tolist(), ground.spare.tolist())
+    assert shared > 0
 
 
 def still_places(search: BundleSearch, domain: int, gone: Gone) -> bool:
