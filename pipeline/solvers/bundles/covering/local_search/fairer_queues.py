@@ -63,8 +63,6 @@ def _found(
     seed = 1
     for turn in range(tries):
         return_all(pool, state, ground)
-        if turn == 0 and not may_suffice(rank, pool, state, ground):
-            break
         _hold_above(rank, pool, state)
         noise = _NOISE if turn > 0 else 0.0
         done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price)
@@ -91,22 +89,41 @@ def _found_by_quota(
 
 
 @linked
+def _least_rank(below: float, pool: VictimPool, state: State, ground: Ground) -> int:
+    """The lowest rank below one of which, with all lower ones, queues may suffice; -1 if there is none."""
+    return_all(pool, state, ground)
+    least, rank = -1, _next_below(below, pool)
+    while rank >= 0 and may_suffice(rank, pool, state, ground):
+        least, rank = rank, _next_below(rank, pool)
+    return int(least)
+
+
+@linked
+def _took(
+    rank: int, tries: int, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
+) -> bool:
+    """Whether the best set is of queues up to a rank now; ``tries``: how often each rank is tried."""
+    return _found(rank, tries, best, pool, state, ground, scratch) or (
+        tries > 1 and _found_by_quota(rank, tries * _STEPS, best, pool, state, ground, scratch)
+    )
+
+
+@linked
 def take_from_fairer(
     tries: int, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
 ) -> bool:
-    """Let the best set be one of fairer queues, as long as there is one; True if there was.
+    """Let the best set be one of the fairest queues of which one is found; True if there was a fairer one.
 
-    The best set is gone before and afterwards. ``tries``: how often each rank is tried.
+    The fairest that may suffice are tried first; if nothing is found there, fairer ones than those of the best set, as
+    long as there is a set. The best set is gone before and afterwards. ``tries``: see ``_took``.
     """
-    found = False
+    found, least = False, _least_rank(best.cost[0], pool, state, ground)
     _weigh_by_size(pool, state)
-    rank = _next_below(best.cost[0], pool)
-    while rank >= 0:
-        if not _found(rank, tries, best, pool, state, ground, scratch) and (
-            tries == 1 or not _found_by_quota(rank, tries * _STEPS, best, pool, state, ground, scratch)
-        ):
-            break
-        found, rank = True, _next_below(best.cost[0], pool)
+    if least >= 0:
+        found = _took(least, tries, best, pool, state, ground, scratch)
+        rank = least if found else _next_below(best.cost[0], pool)
+        while rank > least and _took(rank, tries, best, pool, state, ground, scratch):
+            found, rank = True, _next_below(best.cost[0], pool)
     open_all(pool, state)
     restore(best, pool, state, ground)
     return found
