@@ -4,6 +4,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Rows, is_among
 from pipeline.decision.price import Price
+from pipeline.records import replace
 from pipeline.solvers.bundles.covering.chosen import Selection, price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import saves, selected_of
@@ -32,11 +33,21 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
     if len(best.victims) == 0 or budget.steps == 0 or here.many_candidates <= MOST or is_least(here, best):
         return best
     # Surplus of any priority is cheaper than a podgroup that breaks; beside other surplus, a higher priority is dearer.
-    best = _improved(here, best, ANY if search.rules.by_priority and best.price.broken else highest, budget)
-    if budget.higher and highest < search.snapshot.podgroups.priority.max(initial=highest):
-        other = _improved(here, best, ANY, budget)
-        best = other if saves(other.price, best.price, search.rules.tolerance) else best
-    return best
+    some = _improved(here, best, ANY if search.rules.by_priority and best.price.broken else highest, budget)
+    begins_anew = some is not best or highest < here.highest_priority
+    if not budget.higher or not begins_anew or not _may_save(here, some.price):
+        return some
+    other = _improved(here, some, ANY, budget)
+    return other if saves(other.price, some.price, search.rules.tolerance) else some
+
+
+def _may_save(here: DomainBundles, price: Price) -> bool:
+    """Whether podgroups of a higher priority may save as much as they have to, see ``saves``, as far as bounds say."""
+    least = here.least
+    if least is None or least.queue_rank != price.queue_rank or any(work > 0 for _, work in price.surplus):
+        return True
+    cheapest = replace(price, broken=least.broken, highest_priority=here.highest_priority)
+    return saves(cheapest, price, here.search.rules.tolerance)
 
 
 def _improved(here: DomainBundles, best: Selection, highest: int, budget: StepBudget) -> Selection:

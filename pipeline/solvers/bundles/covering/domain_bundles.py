@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import distinct
+from pipeline.cluster.arrays import Ids, distinct
 from pipeline.cluster.orders import kinds_of
+from pipeline.decision.explanation import LowerBound
+from pipeline.decision.price import NO_PRIORITY
 from pipeline.keeping import cached_property
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES, arranged, counted_off, order_of, within_quota
@@ -14,6 +16,7 @@ from pipeline.solvers.bundles.bundling.records import Bundles
 from pipeline.solvers.bundles.bundling.splitting import split
 from pipeline.solvers.bundles.covering.ground import Outcome
 from pipeline.solvers.bundles.covering.least import favour_of, indifferent, selected
+from pipeline.solvers.bundles.lower_bounds import cost_bounds, least_of_all
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,23 @@ class DomainBundles:
     @cached_property
     def many_candidates(self) -> int:
         """How many tasks of the domain may be victims."""
-        begin, end = (int(self.search.site.start[node]) for node in self.nodes)
-        return int(np.count_nonzero(self.search.terms.entries.candidate[begin:end]))
+        return len(self._owners)
+
+    @cached_property
+    def highest_priority(self) -> int:
+        """The highest priority of a podgroup that has such tasks there."""
+        return int(self.search.snapshot.podgroups.priority[self._owners].max(initial=NO_PRIORITY))
+
+    @cached_property
+    def least(self) -> LowerBound | None:
+        """What every selection there costs at least, surplus aside; None if there is none."""
+        return least_of_all(cost_bounds(self.search, np.array([self.domain])), self.search)
+
+    @cached_property
+    def _owners(self) -> Ids:
+        """int32[C]: the podgroups of tasks of the domain that may be victims."""
+        entries, rows = self.search.terms.entries, slice(*self.search.site.start[list(self.nodes)])
+        return entries.podgroup[rows][entries.candidate[rows]]
 
     @cached_property
     def queue_ranks(self) -> list[int]:

@@ -9,7 +9,6 @@ from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.lower_bounds import cost_bounds, least_of_all
 
 #: How far a lower bound may be below the work that it proves, for a work of 1: it is rounded down.
 _PROVED = 3e-6
@@ -27,8 +26,7 @@ def is_least(here: DomainBundles, found: Selection) -> bool:
         return True
     if price.surplus:
         return False
-    search = here.search
-    bound = least_of_all(cost_bounds(search, np.array([here.domain])), search)
+    bound = here.least
     if bound is None or (bound.queue_rank, len(bound.broken), len(price.broken)) != (price.queue_rank, 1, 1):
         return False
     (level, least), (at, work) = bound.broken[0], price.broken[0]

@@ -102,6 +102,21 @@ def test_one_machine_code_serves_whatever_columns_a_search_begins_with():
     assert len(cheaper.cheaper_sets.overloads) == 1
 
 
+@pytest.mark.parametrize(("priority", "searches"), [(1, 1), (2, 2)])
+def test_a_higher_priority_is_looked_for_only_where_the_domain_has_candidates_of_one(monkeypatch, priority, searches):
+    # Another domain has one in any case.
+    gangs = [gang(4, range(at, at + 4), gpu=2, priority=1) for at in (*range(0, 20, 4), *range(0, 20, 4))]
+    gangs += [gang(20, range(20, 40), gpu=4, priority=priority)]
+    gangs += [gang(1, [40], gpu=4, priority=3), gang(7, gpu=4, priority=9, required_level=0)]
+    snapshot = cluster([{"gpu": 4}] * 41, gangs, racks=(40, 1))
+    search, asked = searching(snapshot, len(gangs) - 1), []
+    assert not search.rules.by_priority
+    made = cheaper._improved
+    monkeypatch.setattr(cheaper, "_improved", lambda *given: asked.append(given[2]) or made(*given))
+    assert isinstance(select(search, 1), Selection)
+    assert len(asked) == searches
+
+
 def told(work, gangs):
     """The price of a set that breaks some gangs."""
     return Price(0, 0, ((0, work),), (), 1, 10, 0, 0, gangs)
