@@ -90,7 +90,7 @@ def _found_by_quota(
 
 @linked
 def _least_rank(below: float, pool: VictimPool, state: State, ground: Ground) -> int:
-    """The lowest rank below one of which, with all lower ones, queues may suffice; -1 if there is none."""
+    """The lowest rank below a given one up to which queues may suffice; -1 if there is none. Everything returns."""
     return_all(pool, state, ground)
     least, rank = -1, _next_below(below, pool)
     while rank >= 0 and may_suffice(rank, pool, state, ground):
@@ -112,7 +112,7 @@ def _took(
 def take_from_fairer(
     tries: int, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
 ) -> bool:
-    """Let the best set be one of the fairest queues of which one is found; True if there was a fairer one.
+    """Let the best set be one of the fairest queues that are found to do; True if it was not before.
 
     The fairest that may suffice are tried first; if nothing is found there, fairer ones than those of the best set, as
     long as there is a set. The best set is gone before and afterwards. ``tries``: see ``_took``.
