@@ -40,9 +40,10 @@ def place_task_by_task() -> None:
 
 
 def let_return(policy: Policy) -> None:
-    """Make room for a small gang of subgroups and several shapes; then let all leave, and permit none to return."""
-    generated = generate(_RACKED, GangSpec(2 * _TASKS), queues=0)
-    fleet = with_subgroups(with_shapes(generated, gang=True), gang=True)
+    """Make room for small gangs of several shapes, also in subgroups; then let all leave, and permit none to return."""
+    shaped = with_shapes(generate(_RACKED, GangSpec(2 * _TASKS), queues=0), gang=True)
+    propose(Attempt(shaped.snapshot, policy, Purpose.PREEMPT, (shaped.gang,), None, NOW))
+    fleet = with_subgroups(shaped, gang=True)
     attempt = Attempt(fleet.snapshot, policy, Purpose.PREEMPT, (fleet.gang,), None, NOW)
     propose(attempt)
     search = search_of(attempt, host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False))

@@ -105,7 +105,7 @@ def find_places_without(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room:
     FOUND, MISSED, or THERE_ARE_NONE, if not even in less room.
     """
     offer_again(nodes, asked, kept, room)
-    if kept.found[0] == 1 and not _are_short(nodes, asked, kept, room):
+    if stay(nodes, asked, kept, room):
         return FOUND
     if not may_be_held(asked, kept):
         return THERE_ARE_NONE
@@ -115,8 +115,13 @@ def find_places_without(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room:
 @linked
 def find_again(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
     """The same where regions may have enough: whether there are places."""
-    there = kept.found[0] == 1 and not _are_short(nodes, asked, kept, room)
-    return there or _moved_or_anew(nodes, asked, kept, room)
+    return stay(nodes, asked, kept, room) or _moved_or_anew(nodes, asked, kept, room)
+
+
+@inlined
+def stay(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
+    """Whether the places that are kept are still there after some nodes (int64[K]) lost room."""
+    return kept.found[0] == 1 and not _are_short(nodes, asked, kept, room)
 
 
 # -- what regions have -------------------------------------------------------------------------------------------------
@@ -131,10 +136,11 @@ def count_offers(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> None:
 
 
 @linked
-def offer_again(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> None:
-    """Count again what regions have on some nodes (int64[K])."""
+def offer_again(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
+    """Count again what regions have on some nodes (int64[K]); whether any of it is less than before."""
+    less = False
     if len(kept.have) == 0:
-        return
+        return less
     levels, rows, _ = kept.have.shape
     there, left = np.zeros((levels, rows), np.int64), room[:, : asked.regions.request.shape[1]]  # without cards
     for i in range(len(nodes)):
@@ -145,8 +151,11 @@ def offer_again(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) 
         for level in range(levels):
             region = kept.column[level, n]
             for row in range(rows if region != NONE else 0):
-                kept.have[level, row, region] += there[level, row] - kept.offered[level, row, n]
-                kept.offered[level, row, n] = there[level, row]
+                more = there[level, row] - kept.offered[level, row, n]
+                less |= more < 0
+                kept.have[level, row, region] += more
+                kept.offered[level, row, n] += more
+    return less
 
 
 @inlined

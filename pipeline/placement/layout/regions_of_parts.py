@@ -180,9 +180,12 @@ def _may_hold_together(have: Longs, part: Longs) -> bool:
     Depth first, part after part in the regions that have the least of the scarcest resource; what was not decided after
     some steps may be. Of equal parts the later one goes into no earlier region.
     """
-    left, many, at, steps = have[:, np.argsort(have[-1], kind="mergesort")], 0, 0, 0
+    many, at, steps = 0, 0, 0
     while many < len(part) and part[many].any():
         many += 1
+    if len(part[0, 1:]) == 1 and many > 0 and part[0, 0] == part[many - 1, 0]:
+        return True  # equal parts of one shape: ``hold`` has said all
+    left = have[:, np.argsort(have[-1], kind="mergesort")]
     region = np.zeros(many + 1, np.int64)
     while at < many and steps < _STEPS:
         steps += 1

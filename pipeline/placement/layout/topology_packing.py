@@ -26,7 +26,7 @@ from pipeline.placement.layout.parts_in_regions import nodes_in_regions
 from pipeline.placement.layout.region_slots import TRIALS_A_PART
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED, AskedOfRegions, may_find_regions
 from pipeline.placement.layout.room_left import AskedOfRoom, RoomLeft, asked_of_room, room_left
-from pipeline.placement.layout.settled_groups import AskedPlaces, settled
+from pipeline.placement.layout.settled_groups import NO_TREE, AskedPlaces, settled
 from pipeline.placement.need import Need
 from pipeline.records import replace
 
@@ -262,6 +262,12 @@ class Packing:
             return None
         trials = TRIALS_A_PART * len(outline.groups)
         return AskedPlaces(self.start, self.allowed, regions, outline.tree, self._asked_of_room, trials)
+
+    def without_places(self, regions: AskedOfRegions) -> AskedPlaces:
+        """What is asked of the slice where only slots and what ``regions`` have are counted."""
+        need = self.need
+        room = asked_of_room(need.request, np.zeros(len(need.shapes), np.int64), self.stop - self.start, None)
+        return AskedPlaces(self.start, self.allowed, regions, NO_TREE, room, 0)
 
     @cached_property
     def _outline(self) -> Outline | None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
-from pipeline.cluster.rules.anti_affinity import concerned
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.packing import node_slots
 from pipeline.placement.need import Need, all_of
@@ -78,25 +77,26 @@ def in_rank_order(snapshot: Snapshot, rows: Rows) -> Rows:
 
 def gathered(site: GatherSite, rows: Rows, outer: Rows) -> Gathered | None:
     """Gather the tasks ``rows`` of the need in one of the domains ``outer`` (of one height); None if it cannot be."""
-    kinds = kinds_of(site.snapshot, in_rank_order(site.snapshot, rows), site.allowed, site.need.shapes)
-    counted = counted_of(site.snapshot, site.need, site.allowed, rows, site.leaving)
+    counted = _counted(site, rows)
+    kinds = kinds_of(counted, in_rank_order(site.snapshot, rows))
     return gathered_in(site, rows, kinds, within(site.tree, outer), counted)
 
 
-def gathered_in(site: GatherSite, rows: Rows, kinds: Kinds, may: Bools, counted: CountedNeed | None) -> Gathered | None:
+def gathered_in(site: GatherSite, rows: Rows, kinds: Kinds, may: Bools, counted: CountedNeed) -> Gathered | None:
     """Gather the tasks ``rows`` in one of the vertices that may take them (bool[V]); ``kinds`` are in rank order.
 
     Where slots do not decide, tasks are packed in the vertex (see ``CountedNeed``), not dealt out in rank order.
     """
-    tree, steps, share = site.tree, site.steps, np.array([], np.int64)
-    offers = offers_of(tree, kinds, site.room, site.existing, steps)
+    tree, steps, share, packs = site.tree, site.steps, np.array([], np.int64), not slots_decide(counted)
+    room = _wide(site, counted)
+    offers = offers_of(tree, kinds, room, site.existing, steps)
     for vertex in best_first(tree, offers, may).tolist():
-        if counted is not None:
-            order, node = rows, _packed(site, counted, *tree.slice(vertex))
+        if packs:
+            order, node = rows, _packed(site, counted, room, *tree.slice(vertex))
         else:
             if steps is not None:
                 share = divided(tree, steps, offers.slots, offers.existing, vertex, len(rows))
-            order, node = kinds.rows, dealt(tree, offers, kinds, site.room, vertex, share)
+            order, node = kinds.rows, dealt(tree, offers, kinds, room, vertex, share)
         if len(node) and (steps is None or steps.kept(tree, node)):
             return Gathered(order, site.first + node, int(tree.tier[vertex]))
     return None
@@ -109,27 +109,35 @@ def numbers_of(site: GatherSite, rows: Rows, outer: Rows, upto: int) -> Sequence
     """
     per_node = NO_ROWS
     if site.steps is not None and not site.steps.even:
-        kinds = kinds_of(site.snapshot, rows, site.allowed, site.need.shapes)
-        per_node = node_slots(kinds.request, kinds.many, kinds.allowed, 0, site.room)[0].sum(axis=0)
+        counted = _counted(site, rows)
+        kinds = kinds_of(counted, rows)
+        per_node = node_slots(kinds.request, kinds.many, kinds.allowed, 0, _wide(site, counted))[0].sum(axis=0)
     return in_steps(site.tree, site.steps, per_node, outer, upto)
 
 
 def most(site: GatherSite, rows: Rows, outer: Rows) -> int:
     """How many of the tasks ``rows`` one of the domains offers slots for, at most."""
-    tree = site.tree
-    kinds = kinds_of(site.snapshot, in_rank_order(site.snapshot, rows), site.allowed, site.need.shapes)
-    slots = offers_of(tree, kinds, site.room, site.existing, site.steps).slots[outer]
+    counted = _counted(site, rows)
+    kinds = kinds_of(counted, in_rank_order(site.snapshot, rows))
+    slots = offers_of(site.tree, kinds, _wide(site, counted), site.existing, site.steps).slots[outer]
     return min(int(slots.max(initial=0)), len(rows))
 
 
-def counted_of(snapshot: Snapshot, need: Need, allowed: Bools, rows: Rows, may_leave: Rows) -> CountedNeed | None:
-    """The need of ``rows``, which lead the tasks of the need; None if slots decide where they fit.
+def counted_of(snapshot: Snapshot, need: Need, allowed: Bools, rows: Rows, may_leave: Rows) -> CountedNeed:
+    """The need of ``rows``, which lead the tasks of the need.
 
     ``may_leave`` int64[K]: the tasks that may be victims.
     """
-    if not _is_entangled(snapshot, need, rows):
-        return None
     return CountedNeed(snapshot, all_of(first_of(need, len(rows))), allowed, may_leave)
+
+
+def _counted(site: GatherSite, rows: Rows) -> CountedNeed:
+    return counted_of(site.snapshot, site.need, site.allowed, rows, site.leaving)
+
+
+def _wide(site: GatherSite, counted: CountedNeed) -> Longs:
+    """int64[N, R]: the room of the nodes in the columns of the need, but for cards."""
+    return counted.wide(site.room, site.first, site.leaving)
 
 
 def first_of(need: Need, many: int) -> Need:
@@ -139,18 +147,13 @@ def first_of(need: Need, many: int) -> Need:
     )
 
 
-def _is_entangled(snapshot: Snapshot, need: Need, rows: Rows) -> bool:
-    """Whether anything besides slots decides where the tasks of a need fit."""
-    shape = snapshot.tasks.shape[rows]
+def slots_decide(counted: CountedNeed) -> bool:
+    """Whether only slots decide where the tasks of a need fit."""
     inner = any(
-        part.subgroup != NONE and (part.required_level, part.preferred_level) != (NONE, NONE) for part in need.parts
+        part.subgroup != NONE and (part.required_level, part.preferred_level) != (NONE, NONE)
+        for part in counted.need.parts
     )
-    carded = bool(snapshot.shapes.on_card[shape].any())
-    return (
-        inner
-        or carded
-        or bool(concerned(snapshot, snapshot.shapes.constraint[shape], snapshot.tasks.label_set[rows]).any())
-    )
+    return not inner and counted.counts_all and not counted.columns.cards
 
 
 def of_some(need: Need, some: Bools) -> Need:
@@ -158,9 +161,8 @@ def of_some(need: Need, some: Bools) -> Need:
     return need if some.all() else replace(need, tasks=need.tasks[some], shape=need.shape[some], part=need.part[some])
 
 
-def _packed(site: GatherSite, counted: CountedNeed, start: int, stop: int) -> Rows:
+def _packed(site: GatherSite, counted: CountedNeed, room: Longs, start: int, stop: int) -> Rows:
     """int64[K]: a node of the site for each of the tasks; none if they do not fit."""
     first = site.first
-    room = counted.wide(site.room[start:stop], first + start, site.leaving)
-    found = counted.packings.on(first + start, first + stop).places(room, site.leaving)
+    found = counted.packings.on(first + start, first + stop).places(room[start:stop], site.leaving)
     return NO_ROWS if found is None else found - first

@@ -15,13 +15,14 @@ from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import kernel, linked
 from pipeline.placement.layout.packing import node_slots, slots_at
+from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.solvers.gather.amounts import takes_exactly
 from pipeline.solvers.gather.multiples import Steps, tasks_on
 from pipeline.solvers.gather.tree import Tree
 
 
 class Kinds(NamedTuple):
-    """Tasks that are to be gathered, in rank order.
+    """Tasks that are to be gathered, in rank order; R are the columns of ``CountedNeed`` but for cards.
 
     Attributes
     ----------
@@ -46,16 +47,18 @@ class Kinds(NamedTuple):
         return self._replace(allowed=np.ascontiguousarray(self.allowed[:, start:stop]))
 
 
-def kinds_of(snapshot: Snapshot, rows: Rows, allowed: Bools, shapes: Rows) -> Kinds:
-    """The kinds of the tasks ``rows``; ``allowed`` bool[S, N] is of ``shapes`` (int64[S], rows of the snapshot's)."""
+def kinds_of(counted: CountedNeed, rows: Rows) -> Kinds:
+    """The kinds of the tasks ``rows`` of a need."""
+    shapes, columns = counted.need.shapes, counted.columns
     at = np.argsort(shapes, kind="stable")
-    shape = at[np.searchsorted(shapes[at], snapshot.tasks.shape[rows])]
+    shape = at[np.searchsorted(shapes[at], counted.snapshot.tasks.shape[rows])]
     _, first, kind = np.unique(shape, return_index=True, return_inverse=True)
     order = np.argsort(first)
     used = shape[first[order]]
     kind = np.argsort(order)[kind]
     count = np.bincount(kind, minlength=len(used))
-    return Kinds(rows.copy(), kind, snapshot.shapes.request[shapes[used]], count, allowed[used])
+    request = np.ascontiguousarray(columns.request[used, : columns.without_cards])
+    return Kinds(rows.copy(), kind, request, count, counted.open[used])
 
 
 class Offers(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.solvers.gather.leaving.search import GatherSearch
-from pipeline.solvers.gather.offers import Kinds, kinds_of, offers_of
+from pipeline.solvers.gather.offers import offers_of
 from pipeline.solvers.gather.tree import tree_of
 
 
@@ -36,18 +36,20 @@ def hopeful(search: GatherSearch, domains: Rows, limit: int) -> list[Prospect]:
     """
     snapshot, need = search.snapshot, search.need
     rows = np.flatnonzero(search.candidate)
-    node, priority = snapshot.tasks.node[rows], snapshot.podgroups.priority[snapshot.tasks.podgroup[rows]]
-    free = snapshot.room.future.copy()
-    kinds = kinds_of(snapshot, need.tasks[: need.minimum], search.allowed, need.shapes)
-    slots, enough = _slots(search, kinds, free)
+    node, priority = (
+        snapshot.tasks.node[rows].astype(np.int64),
+        snapshot.podgroups.priority[snapshot.tasks.podgroup[rows]],
+    )
+    free = search.room
+    slots, enough = _slots(search, free)
     missing = np.maximum(need.minimum - slots[domains], 0)
     level = np.where(enough[domains], np.iinfo(np.int64).min, np.iinfo(np.int64).max)
     for value in search.priorities:
         if (level < np.iinfo(np.int64).max).all():
             break
         leaving = priority == value
-        snapshot.add_requests(rows[leaving], free, node[leaving])
-        slots, enough = _slots(search, kinds, free)
+        search.add_held(rows[leaving], free, node[leaving])
+        slots, enough = _slots(search, free)
         level = np.where((level == np.iinfo(np.int64).max) & enough[domains], value, level)
     reachable = np.flatnonzero(level < np.iinfo(np.int64).max)
     order = np.lexsort((domains[reachable], slots[domains[reachable]], missing[reachable], level[reachable]))
@@ -63,7 +65,7 @@ def raised(search: GatherSearch, prospect: Prospect) -> Prospect | None:
     return None if higher is None else prospect._replace(highest=higher)
 
 
-def _slots(search: GatherSearch, kinds: Kinds, room: Longs) -> tuple[Longs, Bools]:
+def _slots(search: GatherSearch, room: Longs) -> tuple[Longs, Bools]:
     """int64[V] slots of each vertex, and bool[V] whether it could take the whole gang."""
-    offers = offers_of(search.snapshot.once(tree_of), kinds, room, search.existing, search.steps)
+    offers = offers_of(search.snapshot.once(tree_of), search.kinds, room, search.existing, search.steps)
     return offers.slots, offers.enough

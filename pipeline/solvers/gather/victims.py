@@ -13,12 +13,13 @@ from pipeline.placement.filters import repelled
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, gathered_in
 from pipeline.solvers.gather.leaving.budgets import permitted_by_budgets
 from pipeline.solvers.gather.leaving.out_of_order import permitted, permitted_otherwise
-from pipeline.solvers.gather.leaving.pool import Pool, levelled, of_some, pool_of, rows_in
+from pipeline.solvers.gather.leaving.pool import Pool, levelled, of_some, rows_in
 from pipeline.solvers.gather.leaving.search import (
     GatherArea,
     GatherSearch,
     leaving,
-    quota_freed,
+    leaving_places,
+    pool_in,
     slots_brought,
     slots_suffice,
 )
@@ -60,12 +61,12 @@ def may_gather(search: GatherSearch, area: GatherArea, limit: int) -> bool:
 
     If slots decide, it does: these have been counted.
     """
-    return search.counted is None or _may_gather(search, area, _leavers(search, area, limit))
+    return search.slots_decide or _may_gather(search, area, _leavers(search, area, limit))
 
 
 def _may_gather(search: GatherSearch, area: GatherArea, rows: Rows) -> bool:
     """The same if all of some candidates leave: fewer leave no more room."""
-    return search.counted is None or _gathered(search, area, rows) is not None
+    return search.slots_decide or _gathered(search, area, rows) is not None
 
 
 def cheapest_in(search: GatherSearch, area: GatherArea, highest: int, best: Harm | None) -> MadeRoom | Price | None:
@@ -105,7 +106,7 @@ def _leavers(search: GatherSearch, area: GatherArea, limit: int) -> Rows:
 
 def _cheapest(search: GatherSearch, area: GatherArea, rows: Rows, best: Harm | None) -> MadeRoom | Price | None:
     """The same among the candidates ``rows``."""
-    pool = pool_of(search.snapshot, rows, search.preemptor)
+    pool = pool_in(search, rows)
     may = permitted(search, pool)
     found: MadeRoom | Price | None = None
     for some in _lawful_sets(search, area, pool, may):
@@ -131,7 +132,7 @@ def _hopeful(search: GatherSearch, area: GatherArea, pool: Pool, may: Bools) -> 
 
 def _cheapest_of(search: GatherSearch, area: GatherArea, pool: Pool, best: Harm | None) -> MadeRoom | Price | None:
     """The cheapest room if any of the pool may leave; None if all of it frees less quota than is lacked."""
-    if (quota_freed(search, pool).sum(axis=0) < search.short).any():
+    if (pool.frees.sum(axis=0) < search.short).any():
         return None
     ways: dict[bytes, _Way] = {}
     _note_ways(search, area, pool, pool.orders, ways)
@@ -164,31 +165,40 @@ def _note_ways(
 def _made(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leaves: Bools) -> MadeRoom | None:
     """The victims that remain if candidates return in one order, ``leaves`` if all may, and where the gang is gathered.
 
-    If all tasks are alike, slots decide which may return. Else the gang is gathered to be sure, and fewer return until
-    it can be gathered: those up to one in the order, and then others by themselves.
+    Where it can be gathered then, all of them are needed. Else fewer return: as long as places are left, or
+    those up to one in the order, and then others by themselves.
     """
-    low, high, best = 0, len(order), None
     placed = _gathered(search, area, pool.rows[leaves])
-    while placed is None and low < high:  # at most this many may return
+    if placed is None:
+        fewer = leaving_places(search, area, pool, order) or _leading(search, area, pool, order)
+        if fewer is None:
+            return None
+        leaves, placed = fewer
+        placed = _gathered(search, area, pool.rows[leaves]) or placed
+        victims = pool.rows[order[leaves[order]]]
+        victims = np.sort(victims[~_unneeded(search, victims, placed)])
+    else:
+        victims = np.sort(pool.rows[leaves])
+    return MadeRoom(victims, placed, _priced(search, victims, area.domain))
+
+
+def _leading(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows) -> tuple[Bools, Gathered] | None:
+    """What leaves where not all in the order may return: the most leading ones do, and then others; see ``_fewer``."""
+    low, high, best = 0, len(order), None
+    while low < high:  # at most this many may return
         half = (low + high) // 2
         leaves = leaving(search, area, pool, order[:half])
         found = _gathered(search, area, pool.rows[leaves])
         best = (leaves, found) if found is not None else best
         low, high = (half + 1, high) if found is not None else (low, half)
-    if placed is None:
-        if best is None:
-            return None
-        leaves, placed = _fewer(search, area, pool, order, *best)
-    assert placed is not None
-    victims = np.sort(_used(search, pool.rows[order[leaves[order]]], placed))
-    return MadeRoom(victims, placed, _priced(search, victims, area.domain))
+    return None if best is None else _fewer(search, area, pool, order, *best)
 
 
 def _fewer(
     search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leaves: Bools, placed: Gathered
 ) -> tuple[Bools, Gathered]:
     """The same, but units may also return one by one, in their order, as long as the gang can still be gathered."""
-    freed, tried = quota_freed(search, pool), 0
+    freed, tried = pool.frees, 0
     for one in order.tolist():
         if not leaves[one] or tried == _TRIED:
             continue
@@ -225,19 +235,6 @@ def _gathered_without(search: GatherSearch, area: GatherArea, rows: Rows) -> Gat
     site = GatherSite(snapshot, need, room, allowed, search.existing[here], rows, area.tree, area.start, steps)
     anywhere = np.ones(len(area.tree.parent), bool)
     return gathered_in(site, need.tasks[: need.minimum], area.kinds, anywhere, search.counted)
-
-
-def _used(search: GatherSearch, victims: Rows, placed: Gathered) -> Rows:
-    """The victims, given in order of return, without those that neither the gang's places nor its quota ask for.
-
-    Where all tasks are alike, slots decide: each victim on a node of the gang is needed, and each that frees a quota.
-    Else the gang is gathered to be sure, and units were tried whole, so a task may be left that is not in the way.
-    """
-    if search.counted is not None or len(search.need.count) > 1:
-        return victims[~_unneeded(search, victims, placed)]
-    if (search.short > 0).any():
-        return victims
-    return np.asarray(victims[is_among(search.snapshot.tasks.node[victims], placed.node)])
 
 
 def _unneeded(search: GatherSearch, victims: Rows, placed: Gathered) -> Bools:

@@ -9,8 +9,8 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.records import replace
 from pipeline.solvers.gather.leaving.out_of_order import permitted
-from pipeline.solvers.gather.leaving.pool import of_some, pool_of
-from pipeline.solvers.gather.leaving.search import GatherSearch, quota_freed
+from pipeline.solvers.gather.leaving.pool import of_some
+from pipeline.solvers.gather.leaving.search import GatherSearch, pool_in
 
 
 def with_elsewhere(search: GatherSearch) -> GatherSearch:
@@ -25,11 +25,11 @@ def _freeing(search: GatherSearch) -> Rows:
     """
     rows = np.flatnonzero(search.candidate)
     rows = rows[search.frees[search.snapshot.queue_of(rows)]]
-    pool = pool_of(search.snapshot, rows, search.preemptor)
-    pool = of_some(pool, np.asarray((quota_freed(search, pool)[:, search.short > 0] > 0).any(axis=1)))
+    pool = pool_in(search, rows)
+    pool = of_some(pool, np.asarray((pool.frees[:, search.short > 0] > 0).any(axis=1)))
     pool = of_some(pool, permitted(search, pool))
     order = pool.usual[::-1]
-    enough = (np.cumsum(quota_freed(search, pool)[order], axis=0) >= search.short).all(axis=1)
+    enough = (np.cumsum(pool.frees[order], axis=0) >= search.short).all(axis=1)
     if not enough.any():
         return NO_ROWS
     last = int(np.argmax(enough))

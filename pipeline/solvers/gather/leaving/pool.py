@@ -31,8 +31,8 @@ class Pool:
         Task rows.
     node: int64[C]
         The node that each runs on.
-    held: int64[C, R]
-        What each holds.
+    held: int64[C, R'], frees: int64[C, R]
+        What each holds of each column of the need, and how much it frees of the quota that the gang lacks.
     unit: int64[C]
         Candidates with one number stay together; NONE: each by itself.
     part, top: int64[C]
@@ -44,6 +44,7 @@ class Pool:
     rows: Rows
     node: Rows
     held: Longs
+    frees: Longs
     unit: Longs
     part: Longs
     top: Longs
@@ -67,13 +68,13 @@ def rows_in(snapshot: Snapshot, candidate: Bools, start: int, stop: int, highest
     return rows[candidate[rows] & (snapshot.podgroups.priority[snapshot.tasks.podgroup[rows]] <= highest)]
 
 
-def pool_of(snapshot: Snapshot, rows: Rows, gang: Preemptor) -> Pool:
-    """The candidates ``rows``; what the gang asks for is the unit of work."""
+def pool_of(snapshot: Snapshot, rows: Rows, gang: Preemptor, held: Longs, frees: Longs) -> Pool:
+    """The candidates ``rows``; what the gang asks for is the unit of work. ``held``, ``frees``: see ``Pool``."""
     tasks = snapshot.tasks
     part, unit = _parts(snapshot, rows)
     top = _highest(snapshot, rows, _whole(unit))
     return Pool(
-        rows, tasks.node[rows].astype(np.int64), snapshot.request_of(rows), unit, part, top,
+        rows, tasks.node[rows].astype(np.int64), held, frees, unit, part, top,
         _orders(snapshot, rows, part, unit, top, gang.request),
     )  # fmt: skip
 
@@ -96,8 +97,9 @@ def of_some(pool: Pool, some: Bools) -> Pool:
     at = np.cumsum(some) - 1
     orders = tuple(at[order[some[order]]] for order in pool.orders)
     return Pool(
-        pool.rows[some], pool.node[some], pool.held[some], pool.unit[some], pool.part[some], pool.top[some], orders
-    )
+        pool.rows[some], pool.node[some], pool.held[some], pool.frees[some], pool.unit[some], pool.part[some],
+        pool.top[some], orders,
+    )  # fmt: skip
 
 
 def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:

@@ -6,8 +6,22 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.rules.quota import run_end
-from pipeline.kernels import linked, writing
-from pipeline.placement.layout.packing import node_slots, slots_at
+from pipeline.kernels import inlined, linked, writing
+from pipeline.placement.kept_places import (
+    KeptPlaces,
+    count_offers,
+    find_again,
+    find_places,
+    may_be_held,
+    no_places,
+    offer_again,
+    stay,
+)
+from pipeline.placement.layout.packing import node_slots, slots_less, slots_more
+from pipeline.placement.layout.settled_groups import AskedPlaces
+
+#: After this many returns that left the gang no places it is not laid out anew any more.
+_MISSED = 32
 
 
 class Wanted(NamedTuple):
@@ -15,17 +29,21 @@ class Wanted(NamedTuple):
 
     Attributes
     ----------
-    request: int64[M, R], many: int64[M]
-        Of each kind of the gang's tasks.
+    request: int64[M, R'], many: int64[M]
+        Of each kind of the gang's tasks, by columns of ``CountedNeed``.
     allowed: bool[M, n]
     short: int64[R]
         How much quota the gang lacks, 0 where it lacks none: what victims free of it must come to as much.
+    places
+        The gang in the slice, if more than slots decides where it fits; else nothing is asked of regions, and it has no
+        groups. Without groups it is not placed here, and only what regions have is counted.
     """
 
     request: Longs
     many: Longs
     allowed: Bools
     short: Longs
+    places: AskedPlaces
 
 
 class LeavingCandidates(NamedTuple):
@@ -35,7 +53,7 @@ class LeavingCandidates(NamedTuple):
     ----------
     node: int64[C]
         The node of each, counted from the first of the room.
-    held: int64[C, R]
+    held: int64[C, R']
     frees: int64[C, R]
         How much of the quota that the gang lacks each frees.
     unit: int64[C]
@@ -51,13 +69,16 @@ class LeavingCandidates(NamedTuple):
 class _Ground(NamedTuple):
     """What is left as they return, changed in place: room and slots of nodes, sums of slots, and quota that is freed.
 
-    These are int64[n, R], int64[M, n], int64[M] and int64[R].
+    These are int64[n, R'], int64[M, n], int64[M] and int64[R]; places of the gang, and int64[1], how often it was laid
+    out anew and found none.
     """
 
     left: Longs
     slots: Longs
     total: Longs
     freed: Longs
+    places: KeptPlaces
+    missed: Longs
 
 
 class Brought(NamedTuple):
@@ -77,19 +98,27 @@ class Brought(NamedTuple):
 
 @writing("left")
 def suffices(wanted: Wanted, left: Longs, node: Rows, held: Longs, leaves: Bools) -> bool:
-    """Whether there are slots for each kind if the candidates ``leaves`` (bool[C]) leave; see `LeavingCandidates`."""
+    """Whether there are slots for each kind, and enough in regions, if the candidates ``leaves`` (bool[C]) leave.
+
+    ``node``, ``held``: see `LeavingCandidates`.
+    """
     for c in range(len(node)):
         if leaves[c]:
             left[node[c]] += held[c]
     _, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
-    return bool((total >= wanted.many).all())
+    if not (total >= wanted.many).all():
+        return False
+    places = no_places(wanted.places)
+    count_offers(wanted.places, places, _in_slice(wanted, left))
+    return bool(may_be_held(wanted.places, places))
 
 
 @writing("left")
 def brought(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows) -> Brought:
     """The slots that units bring alone; the arguments are those of `reprieved`."""
     slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
-    ground = _Ground(left, slots, total, np.zeros(left.shape[1], np.int64))
+    freed, places = np.zeros(some.frees.shape[1], np.int64), no_places(wanted.places)
+    ground = _Ground(left, slots, total, freed, places, np.zeros(1, np.int64))
     missing = np.maximum(wanted.many - total, 0).sum()
     arranged, result, first = some.unit[order], np.zeros(len(some.node), np.int64), 0
     while first < len(order):
@@ -113,15 +142,35 @@ def reprieved(
 
     Parameters
     ----------
-    left: int64[n, R]
+    left: int64[n, R']
         Room of the nodes beside the candidates; changed in place.
     order: int64[K]
         Positions of candidates.
     covered: bool[P, C], beyond: int64[P]
         Of budgets that are exceeded which candidates each covers, and how many too many leave by it.
     """
-    leaves, over = np.ones(len(some.node), np.bool_), beyond.copy()
-    ground, arranged = _all_left(wanted, left, some), some.unit[order]
+    ground = _all_left(wanted, left, some, no_places(wanted.places))
+    count_offers(wanted.places, ground.places, _in_slice(wanted, left))
+    return _all_in_order(wanted, ground, some, order, covered, beyond.copy())
+
+
+@writing("left", "kept")
+def reprieved_in_places(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows, kept: KeptPlaces) -> Bools:
+    """The same where those that return leave the gang ``kept`` places: there are none yet.
+
+    After some returns that leave it none, its tasks stay where they are.
+    """
+    ground = _all_left(wanted, left, some, kept)
+    find_places(wanted.places, kept, _in_slice(wanted, left))
+    return _all_in_order(wanted, ground, some, order, np.zeros((0, len(some.node)), np.bool_), np.zeros(0, np.int64))
+
+
+@linked
+def _all_in_order(
+    wanted: Wanted, ground: _Ground, some: LeavingCandidates, order: Rows, covered: Bools, over: Longs
+) -> Bools:
+    """See ``reprieved``; ``over`` is changed in place."""
+    leaves, arranged = np.ones(len(some.node), np.bool_), some.unit[order]
     for alone in range(2 if len(over) == 0 else 1):
         first = 0
         while first < len(order):
@@ -141,39 +190,73 @@ def reprieved(
 
 
 @linked
-def _all_left(wanted: Wanted, left: Longs, some: LeavingCandidates) -> _Ground:
+def _all_left(wanted: Wanted, left: Longs, some: LeavingCandidates, places: KeptPlaces) -> _Ground:
     """Let all candidates leave."""
-    freed = np.zeros(left.shape[1], np.int64)
+    freed = np.zeros(some.frees.shape[1], np.int64)
     for c in range(len(some.node)):
-        for r in range(len(freed)):
+        for r in range(left.shape[1]):
             left[some.node[c], r] += some.held[c, r]
+        for r in range(len(freed)):
             freed[r] += some.frees[c, r]
     slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
-    return _Ground(left, slots, total, freed)
+    return _Ground(left, slots, total, freed, places, np.zeros(1, np.int64))
+
+
+@inlined
+def _in_slice(wanted: Wanted, left: Longs) -> Longs:
+    """The room without the row that stands for nodes outside."""
+    return left[: wanted.places.usable.shape[1]]
 
 
 @linked
 def _all_returned(wanted: Wanted, ground: _Ground, some: LeavingCandidates, these: Rows) -> bool:
-    """Let these candidates return, if there are enough slots and quota then, else none; returns whether they did."""
-    fits, tried = True, 0
+    """Let these candidates return, if the gang keeps its slots, places and quota then, else none; whether they did."""
+    fits, tried, before = True, 0, ground.total[0]
     while fits and tried < len(these):
         fits = _returned(wanted, ground, some, these[tried], 1)
         tried += 1
+    placed, regions = len(wanted.places.tree.own) > 0, len(wanted.places.regions.amount) > 0
+    # Of one kind regions have less only where there are fewer slots.
+    offers = fits and (placed or (regions and (len(ground.total) > 1 or ground.total[0] < before)))
+    nodes, room = some.node[these], _in_slice(wanted, ground.left)
+    if offers:
+        nodes = nodes[nodes < len(room)] if len(room) < len(ground.left) else nodes
+        fits = _keeps_places(wanted.places, ground, nodes, room)
     for at in range(tried if not fits else 0):
         _returned(wanted, ground, some, these[at], -1)
+    if offers and not fits:
+        offer_again(nodes, wanted.places, ground.places, room)
     return fits
+
+
+@inlined
+def _keeps_places(asked: AskedPlaces, ground: _Ground, nodes: Rows, room: Longs) -> bool:
+    """Whether regions have enough, and there are places, after some nodes (int64[K]) lost room."""
+    if offer_again(nodes, asked, ground.places, room) and not may_be_held(asked, ground.places):
+        return False
+    if len(asked.tree.own) == 0:
+        return True
+    if ground.missed[0] == _MISSED:
+        return stay(nodes, asked, ground.places, room)
+    found = find_again(nodes, asked, ground.places, room)
+    ground.missed[0] += not found
+    return found
 
 
 @linked
 def _returned(wanted: Wanted, ground: _Ground, some: LeavingCandidates, candidate: int, sign: int) -> bool:
     """Let a candidate return (``sign`` 1) or go again (-1); returns whether there are enough slots and quota then."""
-    (left, slots, total, freed), n, enough = ground, some.node[candidate], True
-    for r in range(len(freed)):
+    (left, slots, total, freed, _, _), n, enough = ground, some.node[candidate], True
+    for r in range(left.shape[1]):
         left[n, r] -= sign * some.held[candidate, r]
     for kind in range(len(total)):
         if wanted.allowed[kind, n]:
-            now = slots_at(wanted.request, kind, left, n, wanted.many[kind])
-            total[kind] += now - slots[kind, n]
+            most, before = wanted.many[kind], slots[kind, n]
+            if sign > 0:
+                now = slots_less(wanted.request, kind, left, n, most, before)
+            else:
+                now = slots_more(wanted.request, kind, left, n, most, before)
+            total[kind] += now - before
             slots[kind, n] = now
         enough &= total[kind] >= wanted.many[kind]
     for r in range(len(freed)):

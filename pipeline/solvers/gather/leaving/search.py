@@ -5,16 +5,28 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Longs, Rows
+from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
+from pipeline.placement.kept_places import no_places
 from pipeline.placement.layout.packing import node_slots
+from pipeline.placement.layout.regions_of_parts import NOT_ASKED
+from pipeline.placement.layout.settled_groups import AskedPlaces
 from pipeline.placement.need import Need
 from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
-from pipeline.solvers.gather.gathering import Gathered, counted_of, in_rank_order
-from pipeline.solvers.gather.leaving.pool import Pool
-from pipeline.solvers.gather.leaving.reprieve import Brought, LeavingCandidates, Wanted, brought, reprieved, suffices
+from pipeline.solvers.gather.gathering import Gathered, counted_of, in_rank_order, slots_decide
+from pipeline.solvers.gather.leaving.pool import Pool, pool_of
+from pipeline.solvers.gather.leaving.reprieve import (
+    Brought,
+    LeavingCandidates,
+    Wanted,
+    brought,
+    reprieved,
+    reprieved_in_places,
+    suffices,
+)
 from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.offers import Kinds, kinds_of, offers_of
 from pipeline.solvers.gather.tree import Tree, below, tree_of
@@ -74,7 +86,7 @@ class GatherSearch:
     def kinds(self) -> Kinds:
         """The gang's tasks in rank order."""
         rows = in_rank_order(self.snapshot, self.need.tasks[: self.need.minimum])
-        return kinds_of(self.snapshot, rows, self.allowed, self.need.shapes)
+        return kinds_of(self.counted, rows)
 
     @cached_property
     def priorities(self) -> list[int]:
@@ -94,16 +106,36 @@ class GatherSearch:
         may = self.host.may_lose(self.preemptor) if self.host.has_quota(self.preemptor) else np.ones(1, bool)
         if may.all():
             return np.ones(tree.domains, bool)
-        free, rows = snapshot.room.future.copy(), np.flatnonzero(self.candidate)
+        free, rows = self.room, np.flatnonzero(self.candidate)
         rows = rows[may[snapshot.queue_of(rows)]]
-        snapshot.add_requests(rows, free, snapshot.tasks.node[rows])
+        self.add_held(rows, free, snapshot.tasks.node[rows].astype(np.int64))
         return offers_of(tree, self.kinds, free, self.existing, None).enough[: tree.domains]
 
     @cached_property
-    def counted(self) -> CountedNeed | None:
-        """The need of its minimum; None if slots decide where that fits."""
+    def counted(self) -> CountedNeed:
+        """The need of its minimum."""
         rows, may_leave = self.need.tasks[: self.need.minimum], np.flatnonzero(self.candidate)
         return counted_of(self.snapshot, self.need, self.allowed, rows, may_leave)
+
+    @cached_property
+    def slots_decide(self) -> bool:
+        """Whether only slots decide where the minimum fits."""
+        return slots_decide(self.counted)
+
+    @cached_property
+    def areas(self) -> "dict[int, GatherArea]":
+        """The domains that were searched."""
+        return {}
+
+    @property
+    def room(self) -> Longs:
+        """int64[N, R]: the columns of ``counted`` but for cards as they are; a copy."""
+        columns = self.counted.columns
+        return np.array(columns.future[:, : columns.without_cards], order="C")
+
+    def add_held(self, rows: Rows, room: Longs, node: Rows) -> None:
+        """Add what tasks (int64[K]) hold to rows of ``room`` (int64[n, R']), those of ``node`` (int64[K])."""
+        add_requests(room, node, self.counted.form[rows], self.counted.columns.held, 1)
 
 
 @dataclass(frozen=True)
@@ -145,58 +177,88 @@ class GatherArea:
         return np.where(self.holds(node), own, self.stop - self.start) if len(self.outside) else own
 
 
+def pool_in(search: GatherSearch, rows: Rows) -> Pool:
+    """The candidates ``rows`` of a search."""
+    snapshot, counted = search.snapshot, search.counted
+    frees = snapshot.request_of(rows) * search.frees[snapshot.queue_of(rows)][:, None]
+    return pool_of(snapshot, rows, search.preemptor, counted.columns.held[counted.form[rows]], frees)
+
+
 def area_of(search: GatherSearch, domain: int) -> GatherArea:
     """A domain as the kernels know it."""
-    need, (start, stop) = search.need, search.snapshot.topology.slice_of(domain)
-    allowed = np.ascontiguousarray(search.allowed[:, start:stop])
+    if domain not in search.areas:
+        search.areas[domain] = _area_of(search, domain)
+    return search.areas[domain]
+
+
+def _area_of(search: GatherSearch, domain: int) -> GatherArea:
+    counted, (start, stop) = search.counted, search.snapshot.topology.slice_of(domain)
+    allowed = np.ascontiguousarray(counted.open[:, start:stop])
     place = search.snapshot.tasks.node[search.elsewhere]
     outside = search.elsewhere[(place < start) | (place >= stop)]
     if len(outside):
         allowed = np.pad(allowed, ((0, 0), (0, 1)))
     return GatherArea(
         domain, start, stop, below(search.snapshot.once(tree_of), domain), search.kinds.on(start, stop),
-        Wanted(need.request, need.count, allowed, search.short), outside,
+        Wanted(counted.columns.request, counted.need.count, allowed, search.short, _regions(search, start, stop)),
+        outside,
     )  # fmt: skip
+
+
+def _regions(search: GatherSearch, start: int, stop: int) -> AskedPlaces:
+    """What the gang asks of regions in a slice."""
+    packing = search.counted.packings.on(start, stop)
+    return packing.without_places(NOT_ASKED if search.slots_decide else search.counted.asked or NOT_ASKED)
 
 
 def leaving(
     search: GatherSearch, area: GatherArea, pool: Pool, order: Longs, budgets: tuple[Bools, Longs] = _NO_BUDGETS
 ) -> Bools:
     """bool[C]: the candidates that leave if only those in ``order`` (int64[K]) may return; see `reprieved`."""
-    some = _leaving(area, pool, quota_freed(search, pool))
+    some = _leaving(area, pool)
     return reprieved(area.wanted, _room(search, area), some, np.ascontiguousarray(order), *budgets)
 
 
-def _leaving(area: GatherArea, pool: Pool, frees: Longs) -> LeavingCandidates:
-    return LeavingCandidates(area.numbers(pool.node), pool.held, frees, pool.unit)
+def leaving_places(search: GatherSearch, area: GatherArea, pool: Pool, order: Longs) -> tuple[Bools, Gathered] | None:
+    """The same where those that return leave the gang places, and these; None if they have to be sought one by one."""
+    packing = search.counted.packings.on(area.start, area.stop)
+    asked = None if search.steps is not None else packing.asked_places
+    if asked is None:
+        return None
+    some, kept = _leaving(area, pool), no_places(asked)
+    wanted = area.wanted._replace(places=asked)
+    leaves = reprieved_in_places(wanted, _room(search, area), some, np.ascontiguousarray(order), kept)
+    node = packing.nodes_of(kept.taken) if kept.found[0] else None
+    if node is None:
+        return None
+    return leaves, Gathered(search.need.tasks[: search.need.minimum], node, int(area.tree.tier[0]))
+
+
+def _leaving(area: GatherArea, pool: Pool) -> LeavingCandidates:
+    return LeavingCandidates(area.numbers(pool.node), pool.held, pool.frees, pool.unit)
 
 
 def slots_of_nodes(search: GatherSearch, area: GatherArea, pool: Pool) -> Longs:
     """int64[C]: how many slots the node of each candidate gains if all on it leave, for all kinds together."""
     asked, node, room = area.wanted, area.numbers(pool.node), _room(search, area)
     before, _ = node_slots(asked.request, asked.many, asked.allowed, 0, room)
-    search.snapshot.add_requests(pool.rows, room, node)
+    search.add_held(pool.rows, room, node)
     after, _ = node_slots(asked.request, asked.many, asked.allowed, 0, room)
     return np.asarray((after - before).sum(axis=0)[node])
 
 
-def quota_freed(search: GatherSearch, pool: Pool) -> Longs:
-    """int64[C, R]: how much of the quota that the gang lacks each candidate frees."""
-    return np.asarray(pool.held * search.frees[search.snapshot.queue_of(pool.rows)][:, None])
-
-
 def slots_suffice(search: GatherSearch, area: GatherArea, pool: Pool, leaves: Bools) -> bool:
-    """Whether the domain has slots for each kind of the gang's tasks once ``leaves`` (bool[C]) of the pool are gone."""
+    """Whether the domain has slots and regions for the gang's tasks once ``leaves`` (bool[C]) of the pool are gone."""
     return suffices(area.wanted, _room(search, area), area.numbers(pool.node), pool.held, leaves)
 
 
 def slots_brought(search: GatherSearch, area: GatherArea, pool: Pool) -> Brought:
     """The slots that each unit of the candidates brings if it alone leaves, and how many are missing."""
-    some = _leaving(area, pool, np.zeros_like(pool.held))
+    some = _leaving(area, pool)
     return brought(area.wanted, _room(search, area), some, np.ascontiguousarray(pool.usual))
 
 
 def _room(search: GatherSearch, area: GatherArea) -> Longs:
-    """int64[n, R]: the room of the domain's nodes beside candidates, a copy."""
-    room = search.snapshot.room.future[area.start : area.stop]
+    """int64[n, R']: the room of the domain's nodes beside candidates, a copy."""
+    room = search.counted.columns.future[area.start : area.stop]
     return np.pad(room, ((0, 1), (0, 0))) if len(area.outside) else room.copy()

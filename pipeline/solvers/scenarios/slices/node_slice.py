@@ -9,8 +9,6 @@ from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED
-from pipeline.placement.layout.room_left import asked_of_room
-from pipeline.placement.layout.settled_groups import NO_TREE, AskedPlaces
 from pipeline.placement.layout.topology_packing import Packing
 from pipeline.placement.need import Need
 from pipeline.placement.room.counted_need import CountedNeed
@@ -153,13 +151,8 @@ class NodeSlice:
     @cached_property
     def _asked(self) -> Asked:
         places = None if self.plain else self._packing.asked_places
-        return Asked(self.counted.total, places or self._only_regions, self.keeps)
-
-    @property
-    def _only_regions(self) -> AskedPlaces:
-        need, regions = self.need, self.counted.asked or NOT_ASKED
-        room = asked_of_room(need.request, np.zeros(len(need.shapes), np.int64), self.stop - self.start, None)
-        return AskedPlaces(self.start, self._here, regions, NO_TREE, room, 0)
+        places = places or self._packing.without_places(self.counted.asked or NOT_ASKED)
+        return Asked(self.counted.total, places, self.keeps)
 
     def fits_in(self, room: Longs, leaving: Rows) -> bool:
         """What ``fits`` says where `halves` has not refused it; ``room`` is that once ``leaving`` have gone."""

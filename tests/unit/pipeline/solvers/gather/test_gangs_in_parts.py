@@ -99,7 +99,6 @@ def test_places_are_those_of_a_packing_that_knows_nothing_yet(kinds: str) -> Non
     snapshot, need = fleet.snapshot, need_of(fleet.snapshot, (fleet.gang,), surplus=False)
     allowed, placed = np.ones((len(need.shapes), len(snapshot.nodes)), bool), np.flatnonzero(snapshot.tasks.node >= 0)
     counted, outcomes = counted_of(snapshot, need, allowed, need.tasks, placed), set()
-    assert counted is not None
     for leaving in (NO_ROWS, placed[::2], placed):
         room = snapshot.room.future.copy()
         snapshot.add_requests(leaving, room, snapshot.tasks.node[leaving])

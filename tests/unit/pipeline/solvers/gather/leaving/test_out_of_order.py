@@ -34,6 +34,20 @@ def test_one_podgroup_that_is_enough_goes_where_it_must_be_the_last() -> None:
     assert reclaimed([*HALVES, few, enough], 3).evicted == ["enough-0", "enough-1", "enough-2"]
 
 
+def test_the_podgroup_that_repels_the_gang_goes_though_less_important_ones_would_use_the_quota_up() -> None:
+    """One node has room for the gang, which a small task there repels; on the others no half makes enough room."""
+    noisy = running("noisy", NODES[4:5], 1, queue="a", priority=5)
+    noisy["tasks"][0]["labels"] = {"app": "noisy"}
+    job = waiting("job", [3], queue="c", priority=1)
+    apart = {"topology_key": "kubernetes.io/hostname", "match_labels": {"app": "noisy"}}
+    job["tasks"][0]["pod_anti_affinity"] = [apart]
+    hopeless = waiting("hopeless", [2], queue="c", priority=0)
+    hopeless["tasks"][0]["node_selector"] = {"zone": "none"}
+    queues = [{"name": "a", "deserved": {"cpu": 15}}, {"name": "c", "deserved": {"cpu": 5}}]
+    found = Outcome(cluster_file({"s": {"b": NODES[:5]}}, 4, [*HALVES, noisy, job, hopeless], queues=queues))
+    assert found.evicted == ["noisy-0"]
+
+
 def test_one_podgroup_that_is_enough_by_itself_goes_from_the_queue_that_can_lose_it() -> None:
     """Of two queues, one can lose its only podgroup and no other; the other, small ones or one that is enough."""
     nodes = [f"m{at:02}" for at in range(15)]
