@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from pipeline.decision.price import Price, price_of
-from pipeline.placement.layout.packing import fits
+from pipeline.placement.layout.packing import place_classes
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
@@ -50,7 +50,8 @@ def least_of(search: BundleSearch) -> Price:
         gone = np.union1d(some, np.flatnonzero(breaks[owner] & runs)).astype(np.int64)
         room = snapshot.room.future.copy()
         np.add.at(room, snapshot.tasks.node[gone], snapshot.request[gone])
-        if search.candidate[gone].all() and fits(need.request, need.count, search.allowed, room):
+        whole = place_classes(need.request, need.count, search.allowed, room).sum() == need.count.sum()
+        if whole and search.candidate[gone].all():
             prices.append(price_of(snapshot, gone, need.total, search.lost_work, None, 0))
     return min(prices)
 
