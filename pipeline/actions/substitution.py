@@ -9,7 +9,7 @@ from pipeline.cluster.arrays import NONE, Rows, with_rows
 from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.tables import RUNNING
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.plan import NoPlan, Plan
+from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.statement import taking_back
 from pipeline.policy import Purpose
 from pipeline.propose import propose
@@ -52,4 +52,5 @@ def substitute(made: Attempt, promised: Rows, overdue: Rows, avoided: Rows) -> P
     found = propose(replace(made, snapshot=what_if, podgroups=together(snapshot, made.podgroups[0])))
     if isinstance(found, NoPlan):
         return None
-    return replace(found, statement=taking_back(found.statement, promised))
+    instead = taking_back(found.statement, promised)
+    return replace(found, statement=instead, assumes=assumptions(made, instead))
