@@ -5,7 +5,7 @@ import numpy as np
 from actors.fleets.generated import NOW, GangSpec, generate
 from actors.fleets.mixed import with_shapes, with_subgroups
 from actors.warming.local_search import all_but_one
-from pipeline.cluster.arrays import NO_ROWS, NONE
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.layout.regions_of_parts import asked_of_regions
@@ -13,7 +13,12 @@ from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import need_of
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import host_of, propose
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
+from pipeline.solvers.bundles.bundling.cost import is_cheaper
 from pipeline.solvers.bundles.bundling.records import Units
+from pipeline.solvers.bundles.bundling.surplus import stays_whole
+from pipeline.solvers.bundles.covering.chosen import NO_VICTIMS
+from pipeline.solvers.bundles.covering.cover import come_back
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.solver import search_of
 
@@ -49,6 +54,15 @@ def let_return(policy: Policy) -> None:
     search = search_of(attempt, host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False))
     free, gone = FreeRoom(search, ROOT), all_but_one(search)
     free.leave(gone.entry)
+    _ask_alone(search, free, gone.entry)
     every = np.arange(len(gone.entry))
     units = Units(every + 1, gone.entry, np.full(len(every), NONE, np.int64), every)
     free.reprieve(units, lambda _: gone, lambda _: False)
+
+
+def _ask_alone(search: BundleSearch, free: FreeRoom, gone: Rows) -> None:
+    """Call what otherwise only kernels call, but for a few decisions."""
+    come_back(gone, free.ground)
+    free.leave(gone)
+    stays_whole(gone, search.terms.entries, search.surplus)
+    is_cheaper(NO_VICTIMS.cost, NO_VICTIMS.cost)
