@@ -26,8 +26,9 @@ _REFUSED = 2
 
 
 def _refuse(sentence: str) -> NoReturn:
-    with suppress(OSError, AttributeError):  # full, or closed: the exit code has to do
-        sys.stderr.write(f"clearway: {on_one_line(' '.join(sentence.split()))}\n")
+    if sys.stderr is not None:
+        with suppress(OSError):  # it is full: the exit code has to do
+            sys.stderr.write(f"clearway: {on_one_line(' '.join(sentence.split()))}\n")
     _drop_unwritten()
     sys.exit(_REFUSED)
 
