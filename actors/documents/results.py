@@ -72,6 +72,11 @@ def say_lines(lines: Iterable[str]) -> None:
     say("".join(f"{on_one_line(line)}\n" for line in lines))
 
 
+def complain(sentences: Iterable[str]) -> None:
+    """Write sentences to standard error, each a line that begins with the name of the program."""
+    sys.stderr.writelines(f"clearway: {on_one_line(sentence)}\n" for sentence in sentences)
+
+
 def say(text: str) -> None:
     """Write to standard output, and see to it that it gets there.
 

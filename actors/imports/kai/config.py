@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,9 +21,8 @@ from actors.cluster_file.reader import read_cluster
 from actors.configuration.profile_writer import profile_text
 from actors.configuration.profiles import FOLDER
 from actors.documents.bounded_files import SETTINGS_BYTES, text_of, toml_of
-from actors.documents.messages import on_one_line
 from actors.documents.model import Location
-from actors.documents.results import write_out
+from actors.documents.results import complain, write_out
 from actors.imports.fields import deepest, name_of
 from actors.imports.kai.configured import Configured, of_configuration
 from actors.imports.kai.objects import KINDS, Objects
@@ -54,7 +52,7 @@ def run(files: Sequence[Path], out: Path | None, cluster: Path | None) -> int:
     sentences = [sentence for located in read.located for sentence in located.sentences()]
     sentences = sentences or [*_unmet(read, out, cluster)]
     if sentences:
-        sys.stderr.writelines(f"clearway: {on_one_line(sentence)}\n" for sentence in sentences)
+        complain(sentences)
         return _REFUSED
     if read.objects.any:
         made = read.objects.cluster()

@@ -6,7 +6,6 @@ and something was left out; 2 refused.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,8 +15,7 @@ import yaml
 from actors.cluster_file.documents import ClusterDocument
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_cluster
-from actors.documents.messages import on_one_line
-from actors.documents.results import write_out
+from actors.documents.results import complain, write_out
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.imports.fields import FieldRefused, Finding
 from actors.imports.kubernetes.cluster import Cluster
@@ -43,7 +41,7 @@ def run(
 def report(findings: Sequence[Finding]) -> int:
     """Write the findings to standard error; the exit code, 1 if something was left out."""
     lines = (("left out: " if finding.left_out else "note: ") + sentence(finding) for finding in findings)
-    sys.stderr.writelines(f"clearway: {on_one_line(line)}\n" for line in dict.fromkeys(lines))
+    complain(dict.fromkeys(lines))
     return LEFT_OUT if any(finding.left_out for finding in findings) else DONE
 
 

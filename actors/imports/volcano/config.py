@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -18,9 +17,8 @@ from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, tex
 from actors.configuration.profile_writer import profile_text
 from actors.documents.bounded_files import SETTINGS_BYTES
 from actors.documents.durations import seconds_of
-from actors.documents.messages import on_one_line
 from actors.documents.model import Location
-from actors.documents.results import write_out
+from actors.documents.results import complain, write_out
 from actors.imports.located import Located
 from actors.imports.volcano.terms import (
     ABSENT,
@@ -64,7 +62,7 @@ def run(file: Path, out: Path | None) -> int:
     configuration = Configuration(text_to_read(file, SETTINGS_BYTES), file.name)
     profile = configuration.profile()
     if sentences := configuration.sentences():
-        sys.stderr.writelines(f"clearway: {on_one_line(sentence)}\n" for sentence in sentences)
+        complain(sentences)
         return _REFUSED
     write_out(profile, out)
     return 0
