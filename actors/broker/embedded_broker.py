@@ -216,7 +216,7 @@ class EmbeddedBroker:
         if self._tcp:
             lines.append(f"requirepass {self._password}")
         try:
-            self._process = start_bound(binary, "-", told="\n".join(lines).encode())
+            self._process = start_bound(os.fspath(binary), "-", told="\n".join(lines).encode())
         except BrokenPipeError as refusal:
             raise BrokerNotStarted(f"{binary} ended before it read its configuration") from refusal
         except OSError as refusal:

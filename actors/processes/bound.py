@@ -7,9 +7,9 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from multiprocessing.connection import wait
-from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 # Asks the kernel to end the program with us (PR_SET_PDEATHSIG, SIGTERM), checks that we still live, becomes the
 # program, whose files no other user may read.
@@ -24,7 +24,14 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
-def start_bound(program: Path, *arguments: str, told: bytes) -> subprocess.Popen[bytes]:
+def start_bound(
+    program: str,
+    *arguments: str,
+    told: bytes = b"",
+    out: IO[bytes] | None = None,
+    cwd: str | None = None,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
     """Start a program from a thread that lasts as long as this process.
 
     The kernel's parent-death signal follows the *thread* that started the child. A thread of our own makes this safe to
@@ -34,6 +41,10 @@ def start_bound(program: Path, *arguments: str, told: bytes) -> subprocess.Popen
     ----------
     told
         What it reads from standard input, so that no password shows in a process list.
+    out
+        Where its standard output and standard error go; None: nowhere.
+    cwd, env
+        Its folder and environment; None: ours.
 
     Raises
     ------
@@ -42,15 +53,15 @@ def start_bound(program: Path, *arguments: str, told: bytes) -> subprocess.Popen
     OSError
         If it cannot be started.
     """
-    command = [sys.executable, "-I", "-S", "-c", _BOUND_TO_PARENT, str(os.getpid()), os.fspath(program), *arguments]
+    command = [sys.executable, "-I", "-S", "-c", _BOUND_TO_PARENT, str(os.getpid()), program, *arguments]
+    said = subprocess.DEVNULL if out is None else out
     started: list[subprocess.Popen[bytes] | OSError] = []
     ready = threading.Event()
 
     def keep() -> None:
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                start_new_session=True,
+                command, stdin=subprocess.PIPE, stdout=said, stderr=said, cwd=cwd, env=env, start_new_session=True
             )  # fmt: skip
         except OSError as refusal:
             started.append(refusal)
@@ -60,7 +71,7 @@ def start_bound(program: Path, *arguments: str, told: bytes) -> subprocess.Popen
         ready.set()
         process.wait()
 
-    threading.Thread(target=keep, name=f"bound-{program.name}", daemon=True).start()
+    threading.Thread(target=keep, daemon=True).start()
     ready.wait()
     process = started[0]
     if isinstance(process, OSError):

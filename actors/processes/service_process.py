@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from actors.processes.bound import start_bound
 from actors.processes.tree import descendants
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -18,7 +19,7 @@ END_LIMIT_S = 60.0
 
 
 class ServiceProcess:
-    """One service.
+    """One service; it ends with this process.
 
     Parameters
     ----------
@@ -34,10 +35,10 @@ class ServiceProcess:
         self.log = log
         told = {f"CLEARWAY_{key.upper()}": value for key, value in settings.items()}
         with log.open("wb") as out:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "actors", "run", *options], stdout=out, stderr=out, cwd="/",
-                env={**os.environ, "PYTHONPATH": str(_ROOT), **told}, start_new_session=True,
-            )  # fmt: skip
+            environment = {**os.environ, "PYTHONPATH": str(_ROOT), **told}
+            self.process = start_bound(
+                sys.executable, "-m", "actors", "run", *options, out=out, cwd="/", env=environment
+            )
 
     def said(self) -> str:
         """Its log so far."""

@@ -16,7 +16,7 @@ from actors.processes.bound import end_with_parent
 ROOT = Path(__file__).parents[4]
 #: A worker ends within this many seconds, also on a busy machine.
 LIMIT_S = 60.0
-PROGRAM = """
+POOL = """
 import os, threading
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -26,20 +26,30 @@ if __name__ == "__main__":
     print(pool.submit(os.getpid).result(), flush=True)
     threading.Event().wait()
 """
+#: The service waits for a broker that does not answer.
+SERVICE = """
+import threading
+from pathlib import Path
+from actors.processes.service_process import ServiceProcess
+service = ServiceProcess(Path(__file__).with_name("log"), "--redis-url", "redis://127.0.0.1:1/0", settings={})
+print(service.process.pid, flush=True)
+threading.Event().wait()
+"""
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_a_worker_of_a_pool_ends_with_the_process_that_made_the_pool(end: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [POOL, SERVICE], ids=["worker of a pool", "service"])
+def test_what_a_process_starts_ends_with_it(text: str, end: signal.Signals, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
-    program.write_text(PROGRAM, encoding="utf-8")
+    program.write_text(text, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen([sys.executable, str(program)], env=environment, stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
-        worker = os.pidfd_open(int(parent.stdout.readline()))
+        started = os.pidfd_open(int(parent.stdout.readline()))
         parent.send_signal(end)
-    ended, _, _ = select.select([worker], [], [], LIMIT_S)
-    os.close(worker)
-    assert ended, "the worker outlived the process that made its pool"
+    ended, _, _ = select.select([started], [], [], LIMIT_S)
+    os.close(started)
+    assert ended, "it outlived the process that started it"
 
 
 def test_a_process_that_is_no_worker_cannot_be_bound_like_one() -> None:
