@@ -15,7 +15,8 @@ from pipeline.actions.evicting.dealing import can_be_dealt, dealt
 from pipeline.actions.evicting.lawful_in_turn import leading_plans
 from pipeline.actions.evicting.one_kind import MOST_RANKED, as_one, rigid_apart, rigid_of_one_kind, rigid_of_one_rank
 from pipeline.actions.evicting.one_pass import Leading, Pass
-from pipeline.actions.evicting.other_orders import OtherOrders
+from pipeline.actions.evicting.other_orders import cheapest_in_sum
+from pipeline.actions.evicting.search_cache import SearchCache
 from pipeline.actions.progress import Progress
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.price import Price
@@ -135,45 +136,23 @@ def _in_sum(this: Pass, plans: Sequence[Plan]) -> Price:
 def _in_other_orders(this: Pass, at: int) -> int:
     """Serve the next gangs that each need a domain, in the order in which they lose least in sum; how many.
 
-    Where one of them gets no plan, another order is sought in which it does; else it is left out. The next one after it
-    keeps its plan, which holds if none is found for the one that was left out.
+    They are served up to one that is left out. The next one after it keeps its plan, which holds if none is found for
+    the one that was left out; no more than come before that one are tried at once from then on.
     """
     some = [] if at in this.known.found else _leading(this, rigid_apart, at)
     if not some:
         return 0
-    orders = OtherOrders(this, at, some)
-    plans = orders.leading()
-    many = len(plans)
-    if 0 < many < len(some) and not orders.lost:
-        every, some = some, some[: many + 1]
-        orders = OtherOrders(this, at, some)
-        plans = orders.for_all()
-        many = len(plans) or many
-        if not plans and not orders.lost:
-            some, orders, plans = _leaving_out(this, at, every, many)
-    if len(plans) > 1 and not orders.lost:
-        plans = orders.cheapest(plans)
-    if orders.lost:
+    searches = SearchCache(this, at, some)
+    plans = cheapest_in_sum(searches)
+    if searches.lost:
         return this.lost(len(some))
-    if plans:
-        this.take(plans[:many], some[:many])
-        this.known.found.update((at + many + 1, plan) for plan in plans[many : many + 1])
-    else:
+    many = next(position for position in range(len(some) + 1) if position not in plans)
+    if many == 0:
         this.known.ahead.add(at)
-        this.known.found[at] = orders.first
+        this.known.found[at] = searches.first
+        return 0
+    if many < len(plans):
+        this.together[rigid_apart] = many
+    this.take([plans[position] for position in range(many)], some[:many])
+    this.known.found.update((at + position, plan) for position, plan in plans.items() if position == many + 1)
     return many
-
-
-def _leaving_out(
-    this: Pass, at: int, every: list[GangGroup], one: int
-) -> tuple[list[GangGroup], OtherOrders, list[Plan]]:
-    """Gangs to serve without the one at a position, up to the next that gets no plan; and plans for them.
-
-    No more than come before that position are tried at once from then on.
-    """
-    this.together[rigid_apart] = one
-    some = [*every[:one], *every[one + 1 :]]
-    orders = OtherOrders(this, at, some)
-    plans = orders.leading()
-    some = some[: len(plans)]
-    return some, orders if orders.lost else OtherOrders(this, at, some), plans
