@@ -12,7 +12,7 @@ from actors.cli.import_commands import imports
 from actors.cli.live.commands import live
 from actors.cli.options import Commands, FleetName, Inventory, Profile, RayAddress, RedisUrl, SettingsFile, finite
 from actors.documents.collector import collect_seldom, collector_paused
-from actors.documents.model import MOST_CYCLES
+from actors.documents.model import LONGEST_S, MOST_CYCLES
 from actors.documents.results import refuse_to_replace_inputs, say
 
 app = typer.Typer(
@@ -68,7 +68,7 @@ def simulate(
     step_s: Annotated[
         float | None,
         typer.Option(
-            min=0.0, callback=finite, help="Seconds from cycle to cycle; default 0, or 60 where a task has a grace_s."
+            min=0.0, max=LONGEST_S, help="Seconds from cycle to cycle; default 0, or 60 where a task has a grace_s."
         ),
     ] = None,
 ) -> None:

@@ -134,7 +134,8 @@ def _batch(batch: Path, asked: SimulateOptions) -> Iterator[tuple[dict[str, Any]
             try:
                 document = read_mapping(line, f"line {number}")
             except ClusterFileRefused as refusal:
-                yield _refused("", str(refusal)), False
+                # Its own lines are numbered from 1, and it has only one.
+                yield _refused("", str(refusal).replace(f"line {number}, line 1, ", f"line {number}, ", 1)), False
             else:
                 yield simulated(document, asked), True
 
@@ -188,8 +189,7 @@ def _refused(name: str, sentence: str) -> dict[str, Any]:
 
 
 def _asked_cycles(cluster: ClusterDocument) -> int:
-    expect = cluster.expect or {}
-    return int(expect.get("cycles", 1)) + int(expect.get("stable_cycles", 0))
+    return 1 if cluster.expect is None else cluster.expect.cycles + cluster.expect.stable_cycles
 
 
 def open_case(

@@ -221,6 +221,12 @@ class Settings(_Numbers, BaseSettings):
             raise ValueError("redis_key_file: expected redis_cert_file beside it")
         return self
 
+    @model_validator(mode="after")
+    def _one_password(self) -> Self:
+        if self.redis_password is not None and self.redis_password_file is not None:
+            raise ValueError("redis_password: expected it or redis_password_file, found both")
+        return self
+
     @property
     def policy_profile(self) -> str:
         """The policy profile, by path where the settings give one."""
@@ -255,8 +261,7 @@ class Settings(_Numbers, BaseSettings):
     @property
     def password_again(self) -> Path | None:
         """The file that the password comes from, to be read again when it was replaced."""
-        file = self.redis_password_file if self.redis_password is None else None
-        return file.absolute() if file is not None else None
+        return self.redis_password_file.absolute() if self.redis_password_file is not None else None
 
     @classmethod
     def settings_customise_sources(

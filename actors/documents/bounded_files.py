@@ -22,6 +22,18 @@ class FileRefused(ValueError):
 STANDARD_INPUT = Path("-")
 
 
+def read_once(*files: Path | None) -> None:
+    """Refuse to read standard input for two files: the second would be empty.
+
+    Raises
+    ------
+    FileRefused
+        If more than one of the files is ``-``.
+    """
+    if files.count(STANDARD_INPUT) > 1:
+        raise FileRefused("expected - only once, since standard input can be read only once")
+
+
 def text_of(file: Path, most_bytes: int = SETTINGS_BYTES) -> str:
     """The text of a file, or of standard input for ``-``; at most ``most_bytes`` are read, even without an end.
 

@@ -59,7 +59,7 @@ def _quantities(values: object, unlimited: bool) -> object:
     """Check each amount by the unit of its resource; pydantic refuses anything but a mapping."""
     if not isinstance(values, dict):
         return values
-    _few(values, MOST_RESOURCES)
+    with_proper_keys(values, MOST_RESOURCES)
     for resource, amount in values.items():
         try:
             base_units(str(resource), amount if isinstance(amount, int | float | str) else "", unlimited)
@@ -68,10 +68,12 @@ def _quantities(values: object, unlimited: bool) -> object:
     return values
 
 
-def _few(values: object, most: int = MOST_KEYS) -> object:
-    """Check the number of keys of a mapping."""
+def with_proper_keys(values: object, most: int = MOST_KEYS) -> object:
+    """Check the keys of a mapping: how many there are, and that none is empty."""
     if isinstance(values, dict) and len(values) > most:
         offended([Offence((), f"expected at most {most} keys", len(values))])
+    if isinstance(values, dict) and "" in values:
+        offended([Offence((), "expected keys that are not empty", "")])
     return values
 
 
@@ -89,7 +91,7 @@ ListOf = Annotated[tuple[Item, ...], Field(strict=False, fail_fast=True)]
 Name = Annotated[str, Field(min_length=1, max_length=512)]
 #: A name without a slash, since names are joined by slashes.
 Segment = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[^/]+$")]
-Keyed = Annotated[dict[str, Item], BeforeValidator(_few)]
+Keyed = Annotated[dict[str, Item], BeforeValidator(with_proper_keys)]
 Labels = Keyed[str]
 #: What the schema says about a quantity; what a text may hold is on the page of the protocol.
 _NOT_NEGATIVE = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string"}]}
@@ -110,7 +112,8 @@ FIRST_MOMENT, END_OF_TIME = -62_135_596_800, 253_402_300_800
 Moment = Annotated[float, Field(ge=FIRST_MOMENT, lt=END_OF_TIME, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 #: How long something lasts, in seconds; 30 years at most, so that it ends at a moment that can be told.
-Lasting = Annotated[float, Field(gt=0, le=10**9, allow_inf_nan=False)]
+LONGEST_S = 10**9
+Lasting = Annotated[float, Field(gt=0, le=LONGEST_S, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, lt=2**31)]
 #: How many lives a task had before. There is room to count on, whatever a fleet begins with.
 Life = Annotated[int, Field(ge=0, lt=2**62)]

@@ -18,6 +18,7 @@ from actors.cluster_file.cross_references import unknown
 from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, text_to_read
 from actors.columns.names import Names
 from actors.configuration.settings import Settings, SettingsRefused
+from actors.documents.bounded_files import read_once
 from actors.documents.messages import key_path, sentence, shown
 from actors.documents.results import say, say_lines
 from actors.documents.state_limits import StateLimits
@@ -84,11 +85,14 @@ def run(
     ------
     ClusterFileRefused
         If a file cannot be read or is not valid.
+    FileRefused
+        If both are standard input.
     NotListed
         If there is no live state to plan on.
     SettingsRefused
         If neither a cluster file nor a broker is named, or there is no such profile.
     """
+    read_once(gang, cluster)
     asked = read_mapping(text_to_read(gang), str(gang))
     try:
         document = gang_of(asked)

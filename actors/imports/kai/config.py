@@ -20,7 +20,7 @@ from actors.cluster_file.plain_data import ClusterFileRefused, read_mapping, tex
 from actors.cluster_file.reader import read_cluster
 from actors.configuration.profile_writer import profile_text
 from actors.configuration.profiles import FOLDER
-from actors.documents.bounded_files import SETTINGS_BYTES, text_of, toml_of
+from actors.documents.bounded_files import SETTINGS_BYTES, read_once, text_of, toml_of
 from actors.documents.model import Location
 from actors.documents.results import complain, write_out
 from actors.imports.fields import deepest, name_of
@@ -45,6 +45,7 @@ def run(files: Sequence[Path], out: Path | None, cluster: Path | None) -> int:
 
     If there is only one of the two, it goes to standard output unless its option names a file.
     """
+    read_once(*files)
     read = Read()
     for file in files:
         for text, above in _documents(text_to_read(file, SETTINGS_BYTES)):

@@ -70,7 +70,7 @@ def test_every_command_that_writes_a_file_for_users_asks_before_it_replaces_one(
 @pytest.mark.parametrize(
     "words",
     [
-        ["simulate", "cluster.yaml", "--step-s", "inf"], ["demo", "--seconds", "inf"], ["fleet", "--every-s", "inf"],
+        ["demo", "--seconds", "inf"], ["fleet", "--every-s", "inf"],
         ["top", "--every-s", "inf"], ["check-connector", "--limit-s", "inf"],
     ],
 )  # fmt: skip
@@ -86,7 +86,9 @@ def test_seconds_without_end_are_refused_with_the_name_of_the_option(words: list
         ("simulate x --cycles abc", "'--cycles': expected a whole number, found \"abc\""),
         ("simulate x --cycles -1", "'--cycles': expected at least 0, found \"-1\""),
         ("simulate x --cycles 9999999999", "'--cycles': expected at most 100000, found \"9999999999\""),
-        ("simulate x --step-s nan", "'--step-s': expected at least 0, found \"nan\""),
+        ("simulate x --step-s nan", "'--step-s': expected at most 1000000000, found \"nan\""),
+        ("simulate x --step-s inf", "'--step-s': expected at most 1000000000, found \"inf\""),
+        ("simulate x --step-s 1e300", "'--step-s': expected at most 1000000000, found \"1e300\""),
         ("plan x --priority 2 --priority a", "'--priority': expected a whole number, found \"a\""),
         ("import k8s x --now soon", "'--now': expected a number, found \"soon\""),
     ],
@@ -112,3 +114,10 @@ def test_an_empty_path_is_refused_and_not_read_as_the_current_folder(words: list
 def test_a_value_that_ends_with_an_equals_sign_is_not_empty() -> None:
     said = CliRunner().invoke(app, ["get", "queues", "--format=yaml="])
     assert "found 'yaml='" in said.output
+
+
+@pytest.mark.parametrize("words", [["plan", "-", "--cluster", "-"], ["import", "kai-config", "-", "-"]])
+def test_standard_input_is_read_for_one_file_only(words: list[str]) -> None:
+    said = CliRunner().invoke(app, words, input="{version: 1}")
+    assert isinstance(said.exception, FileRefused)
+    assert str(said.exception).startswith("expected - only once")

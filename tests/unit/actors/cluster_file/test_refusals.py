@@ -7,6 +7,7 @@ import pytest
 from tests.support.clusters import changed, refusal
 
 TASK = "podgroups.0.tasks.0"
+NAMELESS = 'expected keys that are not empty, found ""'
 A_TIME = "expected seconds since 1970, within the years 1 to 9999"
 
 
@@ -290,8 +291,22 @@ A_TIME = "expected seconds since 1970, within the years 1 to 9999"
             "policy.action_arguments.preempt.topology_aware: expected true or false, found 1",
         ),
         ("policy.consolidation_max_victims", -2, "policy.consolidation_max_victims: expected at least -1, found -2"),
-        ("expect", {"cycles": -1}, "expect.cycles: expected a whole number, 0 to 100000, found -1"),
-        ("expect", {"cycles": 10**9}, "expect.cycles: expected a whole number, 0 to 100000, found 1000000000"),
+        ("expect", {"cycles": -1}, "expect.cycles: expected at least 0, found -1"),
+        ("expect", {"cycles": 10**9}, "expect.cycles: expected at most 100000, found 1000000000"),
+        (
+            "expect",
+            {"evict": []},
+            (
+                "expect.evict: expected one of cycles, stable_cycles, evicted, evicted_count, bound, bound_count, "
+                "nominated, task_status, podgroup_placed, podgroup_phase, podgroup_survivors_min, podgroups_broken, "
+                'subgroups_whole_min, one_domain, fair_share, error, nothing_touched, found "evict"; '
+                "did you mean evicted?"
+            ),
+        ),
+        (f"{TASK}.request", {"": 1}, f"podgroups[0].tasks[0].request: {NAMELESS}"),
+        ("nodes.0.labels", {"": "a"}, f"nodes[0].labels: {NAMELESS}"),
+        ("queues.0.deserved", {"": "unlimited"}, f"queues[0].deserved: {NAMELESS}"),
+        ("queues.0.over_quota_weight", {"": 1}, f"queues[0].over_quota_weight: {NAMELESS}"),
     ],
 )
 def test_a_wrong_file_is_refused_whole_by_the_path_of_the_key(path: str, value: Any, sentence: str) -> None:

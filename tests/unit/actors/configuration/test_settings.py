@@ -67,6 +67,10 @@ def test_environment_goes_over_file_and_options_over_both(tmp_path: Path, monkey
         ("dead_letters_kept = 10000000000000000000", "dead_letters_kept: expected at most 2147483647"),
         ("redis_ca_file = '/nowhere.pem'", "redis_ca_file: expected a file that exists"),
         ("redis_ca_file = '/dev/../etc/passwd'", "redis_ca_file: expected redis_url to begin with rediss://"),
+        (
+            "redis_password = 'hidden'\nredis_password_file = '/there'",
+            "redis_password: expected it or redis_password_file, found both",
+        ),
         ("[telemetry]\nendpoint = 'http://me:hidden@there'", "telemetry.endpoint: expected no user or password in it"),
     ],
 )
