@@ -23,8 +23,14 @@ def searched(queues: int, purpose: Purpose, gang: GangSpec) -> str:
     return repr(of_local_search(DomainBundles(search, 0), all_but_one(search)))
 
 
-@pytest.mark.parametrize("gang", [GangSpec(8), GangSpec(16), GangSpec(4, gpus=4)])
-@pytest.mark.parametrize(("queues", "purpose"), [(0, Purpose.PREEMPT), (3, Purpose.RECLAIM)])
+@pytest.mark.parametrize(
+    ("queues", "purpose", "gang"),
+    [
+        (0, Purpose.PREEMPT, GangSpec(8)),
+        (0, Purpose.PREEMPT, GangSpec(4, gpus=4)),
+        (3, Purpose.RECLAIM, GangSpec(16)),
+    ],
+)
 def test_the_compiled_local_search_and_its_plain_twin_find_the_same(
     queues: int, purpose: Purpose, gang: GangSpec
 ) -> None:

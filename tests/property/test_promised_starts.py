@@ -96,7 +96,7 @@ def evicted(done: Cycle) -> set[int]:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("seed", [*range(sampled(150)), *TAKEN_AGAIN])
+@pytest.mark.parametrize("seed", [*range(sampled(80)), *TAKEN_AGAIN])
 def test_what_starts_is_not_evicted_in_the_next_cycle(seed: int, profile: str) -> None:
     made = decisions(promised_cluster(random.Random(seed), profile))
     for (_, _, first), (_, _, second) in pairwise(made):

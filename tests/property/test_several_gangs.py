@@ -26,7 +26,8 @@ from tests.support.seeds import compare
 from tests.support.small_clusters import REST, podgroup, world
 
 GPU, NOW = "nvidia.com/gpu", 1_000_000.0
-PROFILES = ("default", "kai", "volcano", "koordinator")
+#: Under `default` it is compared with one after the other as well.
+OTHERS = ("kai", "volcano", "koordinator")
 PURPOSES = (Purpose.PREEMPT, Purpose.RECLAIM)
 
 
@@ -84,22 +85,22 @@ def in_sum(case: Case, done: Cycle) -> Price:
 def defect_of(seed: int) -> str | None:
     """What is wrong with what is decided for one cluster, under any profile; None if nothing is."""
     for purpose in PURPOSES:
-        for profile in PROFILES:
+        for profile in OTHERS:
             case = open_case(crowded(seed, profile, purpose))
             found = defect_in(case, cycle(case.snapshot, case.policy, case.now))
             if found:
                 return f"{profile} {purpose.value}: {found}"
         for alike, racks in product((False, True), (0, 2, 3)):
             case = open_case(crowded(seed, purpose=purpose, alike=alike, racks=racks))
-            found = worse_than_in_turn(case) or defect_in(case, cycle(case.snapshot, case.policy, case.now))
+            together, alone = served(case)
+            found = worse_than_in_turn(case, together, alone) or defect_in(case, together)
             if found:
                 return f"{purpose.value}, {racks} racks: {found}"
     return None
 
 
-def worse_than_in_turn(case: Case) -> str | None:
+def worse_than_in_turn(case: Case, together: Cycle, alone: Cycle) -> str | None:
     """What a cycle decides worse than one after the other; None for nothing."""
-    together, alone = served(case)
     mine, first = ([plan.statement.preemptor for plan in one.plans] for one in (together, alone))
     left_out, instead = set(first) - set(mine), set(mine) - set(first)
     if left_out and min(left_out) < min(instead, default=len(case.snapshot.podgroups)):  # the first come first
@@ -116,10 +117,8 @@ def test_each_plan_holds_after_those_before_it_and_in_sum_no_more_is_lost_than_o
 
 @pytest.mark.parametrize("racks", [0, 3])
 def test_in_some_of_the_clusters_less_is_lost_in_sum(racks: int) -> None:
-    cases = [open_case(crowded(seed, racks=racks)) for seed in range(20)]
-    done = [served(case) for case in cases]
-    less = [in_sum(case, one) < in_sum(case, other) for case, (one, other) in zip(cases, done, strict=True)]
-    assert sum(less) > 0
+    cases = (open_case(crowded(seed, racks=racks)) for seed in range(20))
+    assert any(in_sum(case, one) < in_sum(case, other) for case in cases for one, other in [served(case)])
 
 
 if __name__ == "__main__":

@@ -221,7 +221,7 @@ ACROSS = [[0, 0, 0, 0, 1, 1, 1, 1], [2, 2, 2, 2, 3, 3, 3, 3], [4, 4, 4, 5, 5, 5]
           [9, 9, 9, 9], [4, 5, 6, 7], [10, 10, 10, 10]]  # fmt: skip
 
 
-@pytest.mark.parametrize(("wanted", "beside"), [(3, 0), (5, 0), (6, 0), (7, 0), (8, 2)])
+@pytest.mark.parametrize(("wanted", "beside"), [(3, 0), (6, 0), (8, 2)])
 def test_the_compiled_search_and_its_plain_twin_find_the_same(wanted: int, beside: int) -> None:
     snapshot = tight(ACROSS, wanted, beside)
 

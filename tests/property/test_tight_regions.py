@@ -64,12 +64,9 @@ def near(rng: np.random.Generator) -> np.ndarray:
 def possible(gangs: list[list[int]], spare: int, sizes: list[int], most: int) -> bool:
     """Whether some whole gangs that can be lost clear nodes for parts of these sizes, ``most`` in a rack."""
     held = np.array([np.bincount(nodes, minlength=NODES) for nodes in gangs])
-    for bits in product([0, 1], repeat=len(gangs)):
-        gone = np.array(bits) @ held
-        cleared = (gone == DEVICES).reshape(RACKS, WIDE).sum(axis=1)
-        if gone.sum() <= spare and ways(sizes, cleared, most):
-            return True
-    return False
+    gone = np.array([*product([0, 1], repeat=len(gangs))]) @ held
+    cleared = (gone[gone.sum(axis=1) <= spare] == DEVICES).reshape(-1, RACKS, WIDE).sum(axis=2)
+    return any(ways(sizes, one, most) for one in np.unique(cleared, axis=0))
 
 
 def ways(sizes: list[int], cleared: np.ndarray, most: int) -> bool:

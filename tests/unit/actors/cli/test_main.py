@@ -22,9 +22,9 @@ def shell(line: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(["bash", "-c", text], capture_output=True, check=False, env=os.environ | variables)
 
 
-@pytest.mark.parametrize("command", ["schema", "--version"])
 @pytest.mark.parametrize(
-    ("to", "found"), [(">/dev/full", ": [Errno 28] No space left on device"), (">&-", " it closed")]
+    ("command", "to", "found"),
+    [("schema", ">/dev/full", ": [Errno 28] No space left on device"), ("--version", ">&-", " it closed")],
 )
 def test_output_that_cannot_be_written_ends_with_two_and_one_sentence(command: str, to: str, found: str) -> None:
     ended = shell(f"clearway {command} {to}")
