@@ -44,18 +44,17 @@ class _ByLevel(NamedTuple):
 
 
 class LevelsNeeded(NamedTuple):
-    """Of each domain the levels that must lose tasks, as sums say: ``low`` to ``high``, the leading one.
+    """Of each domain the levels that must lose tasks, as sums say: from ``low`` to the leading one.
 
     Attributes
     ----------
-    low, high: int64[D]
+    low: int64[D]
         See ``CostBounds.head``.
     missing: float64[D]
         What they must free of the scarce resource.
     """
 
     low: Longs
-    high: Longs
     missing: Floats
 
 
