@@ -16,8 +16,6 @@ from pipeline.solvers.tasks.candidates import candidates
 from pipeline.solvers.tasks.rule import Rule
 from pipeline.solvers.tasks.serve import lawful, serve
 
-__all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point"]
-
 __all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point", "whole_or_none"]
 
 
