@@ -15,6 +15,7 @@ from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.covering.cheaper import of_local_search
 from pipeline.solvers.bundles.covering.chosen import NO_VICTIMS, Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
+from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.put_right.task_priorities import by_task_priority
 from pipeline.solvers.bundles.solver import search_of
 
@@ -52,4 +53,5 @@ def all_but_one(search: BundleSearch) -> Selection:
     owners = np.unique(search.snapshot.tasks.podgroup[victims]).astype(np.int64)
     highest, rank = int(groups.priority.max()), int(search.queue_rank.max())
     price = Price(0, rank, ((highest, np.inf),), (), highest, len(victims), 0, 0, len(owners))
-    return Selection(victims, np.flatnonzero(search.terms.entries.candidate)[1:], owners, NO_ROWS, price, NO_VICTIMS, 0)
+    entry = np.flatnonzero(search.terms.entries.candidate)[1:]
+    return Selection(victims, entry, owners, NO_ROWS, price, NO_VICTIMS, 0, FreeRoom(search, 0, entry))

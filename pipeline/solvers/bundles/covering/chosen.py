@@ -33,7 +33,7 @@ class Selection:
     outcome
         The bundles that they were chosen from.
     free
-        The nodes of the domain without them; None: not kept.
+        The nodes of the domain without them.
     """
 
     victims: Rows
@@ -43,7 +43,7 @@ class Selection:
     price: Price
     outcome: Outcome = field(repr=False)
     given_back: int
-    free: FreeRoom | None = field(default=None, repr=False)
+    free: FreeRoom = field(repr=False)
 
 
 _NO_WORK = frozen([], np.float64)

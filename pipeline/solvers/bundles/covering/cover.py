@@ -170,6 +170,12 @@ def units_of(bundles: Bundles, entries: Entries, groups: Groups, rules: Rules, s
     return Units(stop, entry[:end], after, bundle)
 
 
+def each_alone(some: Rows) -> Units:
+    """The entries ``some`` int64[C], each as a unit of its own."""
+    each = np.arange(len(some))
+    return Units(each + 1, some, np.full(len(some), NONE, np.int64), each)
+
+
 @inlined
 def _singles(bundles: Bundles, entries: Entries) -> tuple[Rows, Rows]:
     """Entries of safe bundles, in the order of reprieve, and the bundle of each."""

@@ -55,9 +55,8 @@ def selected_of(here: DomainBundles, found: Outcome, leaving: Rows) -> Selection
 
     ``leaving`` int64[C]: entries that were to leave before; those that stay count as given back.
     """
-    search, free = here.search, FreeRoom(here.search, here.domain)
-    chosen = left_by(search, here.domain, found)
-    free.leave(chosen.entry)
+    search, chosen = here.search, left_by(here.search, here.domain, found)
+    free = FreeRoom(search, here.domain, chosen.entry)
     if not (free.places(chosen) and chosen.lawful() and voted(search, here.domain, found.bundles)):
         return None
     selected = placed(found, chosen, free)
@@ -110,8 +109,7 @@ def of_few_units(here: DomainBundles, best: Outcome | None) -> Outcome | None:
             if best is None or is_cheaper(cost, best.cost):
                 found.append((price_of(search, domain, cost), len(found), Outcome(True, bundles, units, stays, cost)))
     for _, _, one in sorted(found, key=lambda entry: entry[:2]):
-        free, chosen = FreeRoom(search, domain), left_by(search, domain, one)
-        free.leave(chosen.entry)
-        if free.places(chosen) and chosen.lawful():
+        chosen = left_by(search, domain, one)
+        if FreeRoom(search, domain, chosen.entry).places(chosen) and chosen.lawful():
             return one
     return best

@@ -56,13 +56,18 @@ def _packings(search: BundleSearch) -> Packings:
 class FreeRoom:
     """The room for a gang in one domain, during one selection.
 
+    Parameters
+    ----------
+    gone: int64[C]
+        Entries that have left.
+
     Attributes
     ----------
     exact
         Whether slots alone decide if the minimum can be placed.
     """
 
-    def __init__(self, search: BundleSearch, domain: int) -> None:
+    def __init__(self, search: BundleSearch, domain: int, gone: Rows = NO_ROWS) -> None:
         snapshot, need, allowed = search.snapshot, search.need, search.open
         interchangeable = bool(search.interchangeable(np.array([domain]))[0])
         first, last = search.nodes_of(domain)
@@ -88,6 +93,8 @@ class FreeRoom:
         #: Whether the places that are kept were found in the room that there is at present.
         self._placed = False
         self._used: Longs = np.zeros((0, room.shape[1]), np.int64)
+        if len(gone):
+            self.leave(gone)
 
     @property
     def enough(self) -> bool:

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs
+from pipeline.cluster.arrays import Longs
 from pipeline.cluster.orders import kinds_of
 from pipeline.decision.price import Price
-from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.cover import each_alone
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 
@@ -37,12 +37,8 @@ def is_least(here: DomainBundles, found: Selection) -> bool:
 
 def _all_needed(here: DomainBundles, found: Selection) -> bool:
     """Whether by slots no task of a selection of all candidates could return, so that no other set makes room."""
-    free, each = FreeRoom(here.search, here.domain), np.arange(len(found.entry))
-    if not free.exact:
-        return False
-    free.leave(found.entry)
-    tasks = Units(each + 1, found.entry, np.full(len(each), NONE, np.int64), each)
-    return not free.reprieve(tasks, None).any()
+    free = FreeRoom(here.search, here.domain, found.entry)
+    return free.exact and not free.reprieve(each_alone(found.entry), None).any()
 
 
 def _fewest(here: DomainBundles, price: Price) -> bool:

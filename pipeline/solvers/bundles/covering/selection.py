@@ -96,14 +96,11 @@ def estimate(search: BundleSearch, domain: int) -> Price | None:
 def _shortfall(here: DomainBundles, room: tuple[int, ...]) -> Shortfall:
     """What stood in the way: the law, the vote, or the nodes."""
     search, domain, bundles, permitted = here.search, here.domain, here.ordered, here.first_permitted
-    everything, allowed = FreeRoom(search, domain), FreeRoom(search, domain)
-    everything.leave(bundles.entry)
-    allowed.leave(permitted.entry)
+    allowed = FreeRoom(search, domain, permitted.entry)
     reachable = tuple(allowed.ground.total.tolist())
     if allowed.places(all_of(search, domain, permitted)):
         return Shortfall(Reason.ILLEGAL, room, reachable)
-    vetoed = everything.places(all_of(search, domain, bundles))
-    if vetoed:
+    if FreeRoom(search, domain, bundles.entry).places(all_of(search, domain, bundles)):
         return Shortfall(Reason.VETOED, room, reachable)
     return Shortfall(Reason.NO_ARRANGEMENT if allowed.enough else Reason.UNPLACEABLE, room, reachable)
 
@@ -154,9 +151,7 @@ def _by_placing(here: DomainBundles) -> Selection | None:
         return None
     if least is not None and best is least[0]:
         return placed(best, chosen, least[1])
-    free = FreeRoom(search, domain)
-    free.leave(chosen.entry)
-    return placed(best, chosen, free)
+    return placed(best, chosen, FreeRoom(search, domain, chosen.entry))
 
 
 def _least(here: DomainBundles, *, by_limits: bool, by_law: bool) -> tuple[Outcome, FreeRoom] | None:

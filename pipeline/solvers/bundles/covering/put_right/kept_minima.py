@@ -12,12 +12,12 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Ro
 from pipeline.kernels import linked, writing
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.cost import cost_of
-from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Groups, Surplus, Units, Worth
+from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Groups, Surplus, Worth
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.surplus import UNBOUND, stays_whole
 from pipeline.solvers.bundles.bundling.worth import RANK_BITS
 from pipeline.solvers.bundles.covering.chosen import Chosen, Selection
-from pipeline.solvers.bundles.covering.cover import move, try_return, units_of
+from pipeline.solvers.bundles.covering.cover import each_alone, move, try_return, units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import selected_of, tries
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
@@ -57,7 +57,7 @@ def minima_kept(here: DomainBundles, found: Selection) -> Selection:
     search, some = here.search, found.broken[here.search.surplus.gang[found.broken] > 0]
     if len(some) == 0:
         return found
-    terms, seats, free = search.terms, search.seats(), found.free or _cleared(here, found)
+    terms, seats, free = search.terms, search.seats(), found.free
     some = _hopeful(some, found.entry, terms.entries.podgroup, terms.surplus.gang, seats, free.ground)
     if len(some) == 0:
         return found
@@ -69,13 +69,6 @@ def minima_kept(here: DomainBundles, found: Selection) -> Selection:
     back, kept = breaking.entry[breaking.returned], breaking.podgroup[breaking.kept]
     every = _selection_without(here, found, back, kept) if free.may_take_back(back) else None
     return every or _one_by_one(here, found, breaking)
-
-
-def _cleared(here: DomainBundles, found: Selection) -> FreeRoom:
-    """The nodes of the domain with all victims gone."""
-    free = FreeRoom(here.search, here.domain)
-    free.leave(found.entry)
-    return free
 
 
 @writing("seats", "ground")
@@ -170,7 +163,7 @@ def _one_by_one(here: DomainBundles, found: Selection, breaking: _Breaking) -> S
     search, terms, left = here.search, here.search.terms, tries(len(here.search.snapshot.nodes))
     for g in np.flatnonzero(breaking.kept).tolist():
         podgroup, mine = int(breaking.podgroup[g]), breaking.entry[breaking.start[g] : breaking.start[g + 1]]
-        left -= 1 if found.free and found.free.exact else len(mine)
+        left -= 1 if found.free.exact else len(mine)
         if left < 0:
             break
         back = mine[_placing(here, found, mine, podgroup)]
@@ -181,14 +174,13 @@ def _one_by_one(here: DomainBundles, found: Selection, breaking: _Breaking) -> S
 
 def _placing(here: DomainBundles, found: Selection, mine: Rows, podgroup: int) -> Bools:
     """Which of the entries ``mine`` (int64[C]) of a podgroup that breaks may return, the gang being placed in doubt."""
-    search, domain, each = here.search, here.domain, np.arange(len(mine))
-    free, broken = _cleared(here, found), found.broken[found.broken != podgroup]
+    search, domain = here.search, here.domain
+    free, broken = FreeRoom(search, domain, found.entry), found.broken[found.broken != podgroup]
 
     def left(returned: Bools) -> Chosen:
         return Chosen(search, domain, found.entry[~is_among(found.entry, mine[returned])], broken)
 
-    units = Units(each + 1, mine, np.full(len(mine), NONE, np.int64), each)
-    return free.reprieve(units, None if free.exact else left)
+    return free.reprieve(each_alone(mine), None if free.exact else left)
 
 
 def _selection_without(here: DomainBundles, found: Selection, back: Rows, kept: Rows) -> Selection | None:

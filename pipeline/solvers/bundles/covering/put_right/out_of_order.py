@@ -36,8 +36,7 @@ def out_of_order(here: DomainBundles, among: int) -> Selection | None:
 
 def _could_suffice(here: DomainBundles) -> bool:
     """Whether there would be room if all bundles left, so that quotas or the law stand in the way."""
-    search, free, everything = here.search, FreeRoom(here.search, here.domain), here.ordered
+    search, domain, everything = here.search, here.domain, here.ordered
     if least_leading(search, everything) == NONE:
         return False
-    free.leave(everything.entry)
-    return free.places(all_of(search, here.domain, everything))
+    return FreeRoom(search, domain, everything.entry).places(all_of(search, domain, everything))

@@ -12,8 +12,9 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, dist
 from pipeline.cluster.orders import first_of
 from pipeline.kernels import kernel
 from pipeline.records import replace
-from pipeline.solvers.bundles.bundling.records import Entries, Units
+from pipeline.solvers.bundles.bundling.records import Entries
 from pipeline.solvers.bundles.covering.chosen import Selection
+from pipeline.solvers.bundles.covering.cover import each_alone
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import selected_of, tries
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
@@ -90,9 +91,7 @@ def _without_needless(here: DomainBundles, found: Selection) -> Selection:
     goes = _in_order(here, _going(here, found))[::-1]
     ranked = here.search.before[here.search.terms.entries.podgroup[goes]]
     goes = goes[np.argsort(-ranked, kind="stable")]
-    free, each = FreeRoom(here.search, here.domain), np.arange(len(goes))
-    free.leave(found.entry)
-    returned = free.reprieve(Units(each + 1, goes, np.full(len(goes), NONE, np.int64), each), None)
+    returned = FreeRoom(here.search, here.domain, found.entry).reprieve(each_alone(goes), None)
     todo = [goes[returned]] if returned.any() else []
     left = tries(len(here.search.snapshot.nodes))
     while todo and left > 0:

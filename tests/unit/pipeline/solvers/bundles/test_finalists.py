@@ -13,7 +13,7 @@ from pipeline.solvers.bundles.finalists import Finalists
 
 def selection(domain: int, work: float, gangs: int, level: int = 0, rank: int = 0) -> Selection:
     price = Price(0, rank, ((level, work),), (), level, gangs, 0, domain, gangs)
-    return Selection(NO_ROWS, NO_ROWS, NO_ROWS, np.zeros(0, np.int64), price, NO_VICTIMS, 0)
+    return Selection(NO_ROWS, NO_ROWS, NO_ROWS, np.zeros(0, np.int64), price, NO_VICTIMS, 0, None)
 
 
 def preferred(*found: Selection, slack: float | None = 0.01) -> int:
