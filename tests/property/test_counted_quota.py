@@ -52,15 +52,8 @@ def test_counted_in_columns_the_quota_leaves_what_it_leaves_of_the_list(deserved
         assert counted.quota_filter is not None
         for domain in range(len(counted.snapshot.topology)):
             nodes, all_of_it = counted.nodes_of(domain), DomainBundles(counted, domain).ordered
-            begin = int(counted.site.start[nodes[0]])
-            mine = counted_off(all_of_it, counted.terms, indifferent(begin), counted.seats())
-            theirs = within_quota(
-                DomainBundles(listed, domain).ordered,
-                counted.quota_filter,
-                counted.snapshot,
-                nodes,
-                cluster_wide=everywhere,
-            )
+            mine = counted_off(all_of_it, counted.terms, indifferent(), counted.seats())
+            theirs = within_quota(DomainBundles(listed, domain).ordered, listed, nodes)
             assert told(mine) == told(theirs)
             shrunk += len(mine.entry) < len(all_of_it.entry)
     assert shrunk or deserved == 0.0

@@ -52,8 +52,7 @@ def _head_reached(search: BundleSearch, domain: int, head: int) -> int:
     """The head, as in ``CostBounds`` and from one on, up to which bundles leave; HOPELESS if all are too few."""
     breaking = BREAKING if search.rules.by_priority else 0
     begin, last = max(head - breaking, 0), search.kinds.levels - 1
-    favour = indifferent(int(search.site.start[search.nodes_of(domain)[0]]))
-    reached = _reached(search, domain, (begin, last), np.inf, favour)
+    reached = _reached(search, domain, (begin, last), np.inf, indifferent())
     if reached > last:
         return HOPELESS
     return head if reached == begin else reached + breaking
@@ -63,10 +62,11 @@ def bundles_may_reach(search: BundleSearch, domain: int, price: Price) -> bool:
     """Whether bundles of levels up to that of a price may make room in a domain."""
     if search.asked_of_regions is None:
         return True
-    (level, loss), nodes, site = _leading_of(search, price), search.nodes_of(domain), search.site
-    if _reached(search, domain, (level, level), loss, indifferent(int(site.start[nodes[0]]))) == level:
+    level, loss = _leading_of(search, price)
+    if _reached(search, domain, (level, level), loss, indifferent()) == level:
         return True
-    return _reached(search, domain, (level, level), loss, favour_of(site, nodes, search.terms)) == level
+    favour = favour_of(search.site, search.nodes_of(domain), search.terms)
+    return _reached(search, domain, (level, level), loss, favour) == level
 
 
 def _leading_of(search: BundleSearch, price: Price) -> tuple[int, float]:

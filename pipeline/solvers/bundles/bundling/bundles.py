@@ -7,15 +7,13 @@ Efficiencies are compared in steps: the design proposes a tolerance of 5 % from 
 bundles the outcome already depends on the order of the input.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows, sizes
 from pipeline.cluster.counted.counting import runs
 from pipeline.cluster.rules.sparing import charge, may_go
-from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import inlined, kernel, linked, shared, writing
+from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Groups, Rules, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.splitting import sort_victims
@@ -229,32 +227,20 @@ def _granted(bundles: Bundles, permitted: Bools, ends: Longs, cluster_wide: bool
     return kept, falls, charged
 
 
-def within_quota(
-    bundles: Bundles,
-    quota_filter: Callable[[Rows, Rows], Bools],
-    snapshot: Snapshot,
-    nodes: tuple[int, int],
-    *,
-    cluster_wide: bool,
-) -> Bundles:
-    """The bundles that quotas permit, asked about as one ordered list (section 3.4.1, phase 3).
+def within_quota(bundles: Bundles, search: BundleSearch, nodes: tuple[int, int]) -> Bundles:
+    """What plugins permit of the bundles of some nodes, asked about as one ordered list (section 3.4.1, phase 3).
 
     A bundle that cannot go whole uses up nothing; the design charges the quota for the part that could go. Whole
     bundles of gangs whose surplus is refused are dropped, and the list is counted anew.
-
-    Parameters
-    ----------
-    quota_filter
-        Of candidate rows and their units, as ``Host.bundle_quota_filter``.
-    nodes
-        The domain: node rows from the first up to the second.
     """
-    tasks = snapshot.tasks
+    snapshot, tasks = search.snapshot, search.snapshot.tasks
+    if search.quota_filter is None:
+        return bundles
     while bundles.many:
         rows, ends = _flattened(bundles, snapshot.occupancy.task, nodes, snapshot.by_podgroup, tasks.status, tasks.node)
         unit = np.repeat(np.where(bundles.safe, NONE, np.arange(bundles.many)), sizes(ends))
-        permitted = np.ascontiguousarray(quota_filter(rows, unit), np.bool_)
-        kept, falls, charged = _granted(bundles, permitted, ends, cluster_wide)
+        permitted = np.ascontiguousarray(search.quota_filter(rows, unit), np.bool_)
+        kept, falls, charged = _granted(bundles, permitted, ends, search.rules.cluster_wide)
         if not charged:
             return having(bundles, kept)
         # Surplus comes first in the list, so its refusals stay the same: this happens only once.

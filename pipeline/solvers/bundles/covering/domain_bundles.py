@@ -83,8 +83,8 @@ class DomainBundles:
         """The bundles that quotas permit, in the order of the design."""
         search, terms = self.search, self.search.terms
         if not search.counts_quotas:
-            return self._within_quota(self.ordered)
-        return counted_off(self.ordered, terms, indifferent(int(search.site.start[self.nodes[0]])), search.seats())
+            return within_quota(self.ordered, search, self.nodes)
+        return counted_off(self.ordered, terms, indifferent(), search.seats())
 
     @cached_property
     def permitted(self) -> list[Bundles]:
@@ -97,15 +97,7 @@ class DomainBundles:
             others.append(other)
         if search.quota_filter is not None and search.by_node:
             others.append(arranged(bundles, order_of(bundles, terms.groups.node_rank, terms.groups, terms.rules)))
-        return [self.first_permitted, *map(self._within_quota, others)]
-
-    def _within_quota(self, bundles: Bundles) -> Bundles:
-        """What plugins permit of the bundles, if they are asked."""
-        search = self.search
-        if search.quota_filter is None:
-            return bundles
-        quota = search.quota_filter, search.snapshot, self.nodes
-        return within_quota(bundles, *quota, cluster_wide=search.rules.cluster_wide)
+        return [self.first_permitted, *(within_quota(other, search, self.nodes) for other in others)]
 
     def by_slots(self) -> Outcome | None:
         """The cheapest outcome of the lists of bundles by slots; None if there are too few slots."""
@@ -123,7 +115,7 @@ class DomainBundles:
         """``favoured``: surplus is chosen by the slots that it frees, not as in section 3.4.1."""
         search, terms = self.search, self.search.terms
         begin, end = int(search.site.start[self.nodes[0]]), int(search.site.start[self.nodes[1]])
-        favour = favour_of(search.site, self.nodes, terms) if favoured else indifferent(begin)
+        favour = favour_of(search.site, self.nodes, terms) if favoured else indifferent()
         bundles = split(begin, end, terms, favour, search.seats())
         if self.least_fair is not None:
             fair = terms.groups.queue_rank[bundles.podgroup] <= self.least_fair

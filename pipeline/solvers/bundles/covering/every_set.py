@@ -82,12 +82,12 @@ def voted(search: BundleSearch, domain: int, bundles: Bundles) -> bool:
     """Whether quotas grant all of the bundles when asked about these alone."""
     if search.quota_filter is None:
         return True
-    terms, nodes = search.terms, search.nodes_of(domain)
+    terms = search.terms
     mine = arranged(bundles, order_of(bundles, terms.groups.before, terms.groups, terms.rules))
     if search.counts_quotas:
-        favour = indifferent(int(search.site.start[nodes[0]]))
-        return len(counted_off(mine, terms, favour, search.seats()).entry) == len(bundles.entry)
-    left = within_quota(mine, search.quota_filter, search.snapshot, nodes, cluster_wide=search.rules.cluster_wide)
+        left = counted_off(mine, terms, indifferent(), search.seats())
+    else:
+        left = within_quota(mine, search, search.nodes_of(domain))
     return len(left.entry) == len(bundles.entry)
 
 

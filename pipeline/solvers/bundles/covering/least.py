@@ -7,7 +7,7 @@ the order by nodes (``node_clearing``) is tried too. The cheaper outcome is kept
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs
-from pipeline.kernels import inlined, kernel, linked, writing
+from pipeline.kernels import inlined, kernel, linked, shared, writing
 from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
@@ -97,7 +97,7 @@ def selected(
     # One kernel for both, since nearly all of either is what they share.
     if not in_order:
         return solved(site, nodes, terms, seats, effort)
-    favour = indifferent(site.start[nodes[0]])
+    favour = indifferent()
     copied = arranged(asked, np.arange(len(asked.podgroup)))  # what is asked is read only, what is found is not
     some = of_fairest(copied, favour, site, nodes, terms, seats)
     return _in_either_order(some, favour, site, nodes, terms, seats, effort)
@@ -110,7 +110,7 @@ def solved(site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort:
     The surplus of a podgroup is chosen as in "Gang-Aware Preemption and Reclaim" (section 3.4.1); with effort, or where
     that does not suffice, also by the slots that it frees.
     """
-    best = _permitted_of(indifferent(site.start[nodes[0]]), site, nodes, terms, seats, effort)
+    best = _permitted_of(indifferent(), site, nodes, terms, seats, effort)
     if ((effort > 0 and best.cost.victims > 0) or not best.found) and _any_surplus(site, nodes, terms):
         # Where surplus suffices in the one way, podgroups that break would cost more in the other.
         spares = best.found and best.cost.gangs_broken == 0 and best.cost.queue_rank == 0
@@ -152,10 +152,10 @@ def _permitted_of(favour: Favour, site: Site, nodes: tuple[int, int], terms: Ter
         some = bundles
 
 
-@kernel
-def indifferent(begin: int) -> Favour:
+@shared
+def indifferent() -> Favour:
     """No favour."""
-    return Favour(begin, np.empty(0, np.int64))
+    return Favour(0, np.empty(0, np.int64))
 
 
 @kernel
