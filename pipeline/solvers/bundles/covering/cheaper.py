@@ -84,9 +84,8 @@ def searched(
 ) -> list[Outcome]:
     """What a local search that begins with some victims finds; see ``cheaper_sets``."""
     search, terms = here.search, here.search.terms
-    open_here = np.ascontiguousarray(search.open[:, slice(*here.nodes)])
     sets = cheaper_sets(
-        search.site, here.nodes, FreeRoom(search, here.domain).ground, open_here, terms, search.seats(), leaving,
-        breaking, highest, budget, slack,
+        search.site, here.nodes, FreeRoom(search, here.domain).ground, terms, search.seats(), leaving, breaking,
+        highest, budget, slack,
     )  # fmt: skip
     return [outcome_of_set(sets, at, terms, search.seats()) for at in range(len(sets.gone))]

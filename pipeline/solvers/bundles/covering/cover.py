@@ -111,6 +111,18 @@ def enough(ground: Ground) -> bool:
     return missing == 0 and parts_fit(ground.by_region)
 
 
+@inlined
+def missing_of(ground: Ground) -> float:
+    """What is asked for of the scarce resource beyond the room."""
+    missing = 0.0
+    for s in range(len(ground.wanted)):
+        missing += ground.wanted[s] * ground.request[s, ground.scarce]
+    for n in range(len(ground.room)):
+        if ground.allowed[:, ground.first + n].any():
+            missing -= max(ground.room[n, ground.scarce], 0)
+    return missing
+
+
 @kernel
 def suffices(ground: Ground) -> bool:
     """The same for Python."""

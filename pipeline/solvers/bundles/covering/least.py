@@ -34,7 +34,7 @@ def _of_a_class(bundles: Bundles, one: int, other: int, terms: Terms) -> bool:
 
 
 @linked
-def least_of(bundles: Bundles, ground: Ground, scarce: int, terms: Terms, seats: Ids, effort: int) -> Outcome:
+def least_of(bundles: Bundles, ground: Ground, terms: Terms, seats: Ids, effort: int) -> Outcome:
     """The cheapest victims among the leading bundles, and the bundles that policy ranks equal to the last of them.
 
     Parameters
@@ -55,15 +55,13 @@ def least_of(bundles: Bundles, ground: Ground, scarce: int, terms: Terms, seats:
     for unit in range(len(gone)):
         gone[unit] = units.bundle[unit] < count
     if count != NONE:
-        _settle(found, units, gone, ground, scarce, terms, effort)
+        _settle(found, units, gone, ground, terms, effort)
     returned = ~gone
     return Outcome(count != NONE, found, units, returned, cost_of(found, units, returned, terms, seats))
 
 
 @inlined
-def _settle(
-    bundles: Bundles, units: Units, gone: Bools, ground: Ground, scarce: int, terms: Terms, effort: int
-) -> None:
+def _settle(bundles: Bundles, units: Units, gone: Bools, ground: Ground, terms: Terms, effort: int) -> None:
     """Reprieve class by class, the one that policy takes last first, and improve the set of each."""
     if effort == 0:
         returned = ~gone
@@ -82,7 +80,7 @@ def _settle(
         reprieve(begin, units, returned, True, ground.room[:0], returned[:0], ground)
         for unit in range(begin, end):
             gone[unit] = not returned[unit]
-        effort = improve_class(begin, end, units, gone, cost, ground, scarce, place, terms.rules.tolerance, effort)
+        effort = improve_class(begin, end, units, gone, cost, ground, place, terms.rules.tolerance, effort)
         begin = end
 
 
@@ -215,4 +213,4 @@ def _in_one_order(
     some = arranged(bundles, order_of(bundles, before, terms.groups, terms.rules))
     if terms.quota.counted:
         some = counted_off(some, terms, favour, seats)
-    return least_of(some, ground_of(site, nodes, terms), site.scarce, terms, seats, effort)
+    return least_of(some, ground_of(site, nodes, terms), terms, seats, effort)

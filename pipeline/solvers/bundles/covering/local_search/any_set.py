@@ -8,6 +8,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
+from pipeline.solvers.bundles.covering.cover import missing_of
 from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.local_search.in_regions import draw_regions, region_prices
 from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest, losses, slots_alone
@@ -38,21 +39,9 @@ _ANY_RANK = 1 << 31
 
 
 @inlined
-def _missing(pool: VictimPool, ground: Ground) -> float:
-    """What must be freed of the scarce resource, with nothing gone."""
-    missing = 0.0
-    for s in range(len(ground.wanted)):
-        missing += ground.wanted[s] * ground.request[s, pool.scarce]
-    for n in range(len(ground.room)):
-        if pool.here[:, n].any():
-            missing -= max(ground.room[n, pool.scarce], 0)
-    return missing
-
-
-@inlined
 def may_suffice(rank: int, pool: VictimPool, state: State, ground: Ground) -> bool:
     """Whether queues up to a rank hold, and can lose, what must be freed of the scarce resource; nothing is gone."""
-    queues, scarce, sum_ = len(state.left) if pool.counted else 0, pool.scarce, 0.0
+    queues, scarce, sum_ = len(state.left) if pool.counted else 0, ground.scarce, 0.0
     held = np.zeros(queues + 1)
     for i in range(len(pool.entry)):
         g = pool.seat[i]
@@ -67,7 +56,7 @@ def may_suffice(rank: int, pool: VictimPool, state: State, ground: Ground) -> bo
             held[q] = 0.0
     for there in held:
         sum_ += there
-    return bool(sum_ >= _missing(pool, ground))
+    return bool(sum_ >= missing_of(ground))
 
 
 @linked

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Floats, Ids, Rows
+from pipeline.cluster.arrays import Floats, Ids, Rows
 from pipeline.kernels import linked, writing
 from pipeline.solvers.bundles.bundling.records import Site, Terms
 from pipeline.solvers.bundles.covering.ground import Ground
@@ -110,7 +110,7 @@ def _fewest(
 
 @writing("ground", "seats")
 def cheaper_sets(
-    site: Site, nodes: tuple[int, int], ground: Ground, here: Bools, terms: Terms, seats: Ids, leaving: Rows,
+    site: Site, nodes: tuple[int, int], ground: Ground, terms: Terms, seats: Ids, leaving: Rows,
     breaking: Rows, highest: tuple[int, int], budget: StepBudget, slack: float,
 ) -> Sets:  # fmt: skip
     """Sets of victims cheaper than the given one, and sets that break fewer podgroups at nearly its price, if found.
@@ -122,8 +122,6 @@ def cheaper_sets(
     ----------
     ground
         Of the nodes, without evictions; changed.
-    here: bool[S, n]
-        Nodes of the domain that are open to each shape.
     leaving, breaking: int64[V], int64[K]
         Entries that go here, and podgroups that break.
     highest
@@ -131,7 +129,7 @@ def cheaper_sets(
     slack
         By what fraction the work of podgroups that break may exceed the least found, if fewer of them break.
     """
-    pool, levels = pool_of(site, nodes, here, terms, leaving, highest, seats)
+    pool, levels = pool_of(site, nodes, terms, leaving, highest, seats)
     role, left = terms.surplus.role.copy(), terms.quota.allocated.copy()
     state = begin(pool, leaving, breaking, role, left, ground, seats)
     weigh(SCALES[0], 0.0, pool, state)

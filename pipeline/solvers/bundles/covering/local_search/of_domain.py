@@ -81,7 +81,7 @@ def _note_rarity(pool: VictimPool, of_role: Counts) -> None:
 
 @linked
 def pool_of(
-    site: Site, nodes: tuple[int, int], here: Bools, terms: Terms, leaving: Rows, highest: tuple[int, int], seats: Ids
+    site: Site, nodes: tuple[int, int], terms: Terms, leaving: Rows, highest: tuple[int, int], seats: Ids
 ) -> tuple[VictimPool, int]:
     """The pool, and how many levels there are.
 
@@ -117,7 +117,7 @@ def pool_of(
         size=np.empty(len(local)),
         node=node,
         on=on,
-        here=here,
+        here=site.allowed[:, nodes[0] : nodes[1]].copy(),
         scarce=site.scarce,
         counted=terms.quota.counted,
         amount=np.zeros((len(owner), terms.worth.request.shape[1]), np.int64),

@@ -98,12 +98,12 @@ class Freed(NamedTuple):
 
 
 @inlined
-def freed_by(one: UnitClass, units: Units, ground: Ground, scarce: int) -> Freed:
+def freed_by(one: UnitClass, units: Units, ground: Ground) -> Freed:
     """What a class frees."""
     amount, ratio = np.zeros(len(one.item)), np.empty(len(one.item))
     for i in range(len(one.item)):
         for entry in entries_of(units, one.item[i]):
-            amount[i] += ground.held[ground.shape[entry], scarce]
+            amount[i] += ground.held[ground.shape[entry], ground.scarce]
         ratio[i] = one.cost[i] / max(amount[i], 1e-3)
     by_ratio = np.arange(len(one.item))
     sort_by(by_ratio, ratio, by_ratio.copy())

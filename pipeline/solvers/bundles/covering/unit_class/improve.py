@@ -15,7 +15,7 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
 from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
-from pipeline.solvers.bundles.covering.cover import enough, move, try_return
+from pipeline.solvers.bundles.covering.cover import enough, missing_of, move, try_return
 from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.unit_class.branch_and_bound import (
     LEAST,
@@ -139,24 +139,10 @@ def _on_nodes(one: UnitClass, units: Units, ground: Ground, place: Longs, nodes:
     return start, at
 
 
-@inlined
-def _missing(ground: Ground, scarce: int) -> float:
-    """What is asked for of the scarce resource beyond the room."""
-    missing = 0.0
-    for s in range(len(ground.wanted)):
-        missing += ground.wanted[s] * ground.request[s, scarce]
-    for n in range(len(ground.room)):
-        for s in range(len(ground.wanted)):
-            if ground.allowed[s, ground.first + n]:
-                missing -= max(ground.room[n, scarce], 0)
-                break
-    return missing
-
-
 @linked
 def improve_class(
-    begin: int, end: int, units: Units, gone: Bools, cost: Floats, ground: Ground, scarce: int, place: Longs,
-    tolerance: float, budget: int,
+    begin: int, end: int, units: Units, gone: Bools, cost: Floats, ground: Ground, place: Longs, tolerance: float,
+    budget: int,
 ) -> int:  # fmt: skip
     """Make the victims among the units ``begin:end`` as cheap as the budget allows; returns the steps left.
 
@@ -178,7 +164,7 @@ def improve_class(
         return budget
     before = np.empty((len(ground.wanted), len(units.entry)), np.int64)
     move_to(none, one, units, gone, ground)
-    missing, freed = _missing(ground, scarce), freed_by(one, units, ground, scarce)
+    missing, freed = missing_of(ground), freed_by(one, units, ground)
     if least_cost(one, freed, 0, missing) >= value - LEAST:
         move_to(chosen, one, units, gone, ground)
         return budget
