@@ -146,8 +146,6 @@ def counted_off(bundles: Bundles, terms: Terms, favour: Favour, seats: Ids) -> B
     ----------
     favour
         The favour with which they were split.
-    seats: int32[G]
-        Scratch, NONE everywhere; left so.
     """
     quota, many = terms.quota, len(bundles.stop)
     left, taken = quota.allocated.copy(), np.zeros((many, terms.worth.request.shape[1]), np.int64)

@@ -14,11 +14,6 @@ def cost_of(bundles: Bundles, units: Units, returned: Bools, terms: Terms, seats
     """The cost of the units that did not return.
 
     A podgroup that breaks loses all its tasks, its surplus included; one that was broken before loses no work.
-
-    Parameters
-    ----------
-    seats: int32[G]
-        Scratch: NONE everywhere, before and after.
     """
     groups, entries, worth = terms.groups, terms.entries, terms.worth
     many = len(units.bundle)

@@ -1,7 +1,7 @@
 """The records that kernels of this folder take: columns by name, since Numba takes a NamedTuple of arrays as it is.
 
 A task is identified by its *entry*, its position in ``Snapshot.occupancy``: the entries of a domain are one slice,
-ordered by node.
+ordered by node. Where kernels take ``seats``, int32[G], these are scratch: NONE everywhere, before and after.
 """
 
 from typing import NamedTuple

@@ -21,8 +21,7 @@ _PRIORITY_BITS = 32
 def by_podgroup(begin: int, end: int, entries: Entries, seats: Ids) -> tuple[Rows, Longs, Rows, Bools]:
     """Group the candidates of ``begin:end`` by podgroup: podgroups, offsets, entries, and a mask of podgroups.
 
-    The mask says which of the podgroups have other tasks running here. ``seats`` int32[G] is scratch: NONE
-    everywhere, before and after.
+    The mask says which of the podgroups have other tasks running here.
     """
     owner, start = np.empty(end - begin, np.int64), np.zeros(end - begin + 1, np.int64)
     groups = 0
@@ -162,8 +161,6 @@ def split(begin: int, end: int, terms: Terms, favour: Favour, seats: Ids) -> Bun
     ----------
     favour
         Which of a podgroup's tasks are preferred as surplus; without rows, the order of section 3.4.1 decides.
-    seats: int32[G]
-        Scratch: NONE everywhere, before and after.
     """
     entries, groups, surplus, rules = terms.entries, terms.groups, terms.surplus, terms.rules
     owner, start, local, shut = by_podgroup(begin, end, entries, seats)

@@ -149,11 +149,6 @@ def units_of(bundles: Bundles, entries: Entries, groups: Groups, rules: Rules, s
 
     Whole bundles come first: those that policy would take last, and the costliest among equals. Then the surplus, task
     by task: by bundle, last in policy's order first, then the highest priority, then the oldest task.
-
-    Parameters
-    ----------
-    seats: int32[G]
-        Scratch: NONE everywhere, before and after.
     """
     whole = np.flatnonzero(~bundles.safe)
     group = bundles.podgroup[whole]

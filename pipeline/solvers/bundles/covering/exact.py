@@ -170,8 +170,6 @@ def cheapest_sets(
         Of the nodes, without evictions; changed.
     alike: bool[M]
         Entries that only node, shape, role and subgroup tell apart from others of their podgroup.
-    seats: int32[G]
-        Scratch, NONE everywhere; left so.
     """
     begin, end = site.start[nodes[0]], site.start[nodes[1]]
     owner, start, local, shut = by_podgroup(begin, end, terms.entries, seats)

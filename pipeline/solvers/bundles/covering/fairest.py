@@ -29,8 +29,6 @@ def of_fairest(
         The favour with which they were split.
     nodes
         From the first up to the second.
-    seats: int32[G]
-        Scratch, NONE everywhere; left so.
     """
     rank = terms.groups.queue_rank[bundles.podgroup]
     if terms.rules.keep_order or len(rank) == 0 or rank.min() == rank.max():

@@ -103,8 +103,6 @@ def _returning(
     ----------
     some: int64[P], gone: int64[V]
         The podgroups, and the entries of all victims in the domain.
-    seats: int32[G]
-        Scratch: NONE everywhere, before and after.
     ground
         With all victims gone, before and after.
     """
