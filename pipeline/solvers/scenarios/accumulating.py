@@ -116,7 +116,7 @@ def _without(scenario: Scenario, refused: int) -> VictimUnits:
 
     A unit that is refused by itself (a protected podgroup) says nothing about others.
     """
-    units, snapshot = scenario.units, scenario.law.host.context.snapshot
+    units, snapshot = scenario.units, scenario.ground.snapshot
     kept = np.arange(len(units)) != refused
     alone = units.only(~kept)
     if scenario.law.allows(alone.rows):

@@ -97,7 +97,7 @@ def _exchanged(scenario: Scenario, count: int, best: _Way) -> list[_Way]:
     Where the smallest return first, one that goes may save several that do not: it takes their place. Podgroups are
     tried in turn if others of their priority go.
     """
-    snapshot = scenario.law.host.context.snapshot
+    snapshot = scenario.ground.snapshot
     groups = together(scenario.units.first(min(max(count, _EXCHANGED), len(scenario.units))))
     if len(groups) > _EXCHANGED:
         return []
@@ -118,7 +118,7 @@ def spares_lawfully(scenario: Scenario, count: int) -> bool:
 
 def _biggest(scenario: Scenario) -> list[_Way]:
     """The same where podgroups go that hold about as much as is asked for: the biggest of them first."""
-    units, snapshot = together(scenario.units), scenario.law.host.context.snapshot
+    units, snapshot = together(scenario.units), scenario.ground.snapshot
     held, asked = _held(scenario, units), scenario.ground.need.total / np.maximum(snapshot.capacity, 1)
     over = held > asked.max(initial=0.0)
     units = units.arranged(np.lexsort((units.turn, np.where(over, held, -held), over)))
@@ -130,7 +130,7 @@ def _without_higher_priority(scenario: Scenario, count: int) -> Scenario:
     """In preempt the scenario less the units more important than its leading ones."""
     if scenario.law.preemptor.purpose is not Purpose.PREEMPT:
         return scenario
-    units, priority = scenario.units, scenario.law.host.context.snapshot.podgroups.priority[scenario.units.podgroup]
+    units, priority = scenario.units, scenario.ground.snapshot.podgroups.priority[scenario.units.podgroup]
     return replace(scenario, units=units.only(priority <= priority[:count].max()))
 
 
@@ -166,7 +166,7 @@ def _orders(scenario: Scenario, groups: VictimUnits) -> Longs:
 
 def _priority(scenario: Scenario, groups: VictimUnits) -> Ids:
     """int32[U]: the priority of each unit."""
-    return scenario.law.host.context.snapshot.podgroups.priority[groups.podgroup]
+    return scenario.ground.snapshot.podgroups.priority[groups.podgroup]
 
 
 @kernel
@@ -201,7 +201,7 @@ def _then(order: Rows, key: Any) -> Rows:
 
 def _held(scenario: Scenario, groups: VictimUnits) -> Floats:
     """float64[U]: the part of the cluster that each unit holds, see ``share_of``."""
-    tasks = scenario.law.host.context.snapshot.tasks
+    tasks = scenario.ground.snapshot.tasks
     return np.asarray(np.add.reduceat(share_of(scenario)[tasks.shape[groups.rows]], groups.start[:-1]))
 
 
@@ -229,7 +229,7 @@ def _with_losses(scenario: Scenario, found: Sequence[Rows]) -> list[_Way]:
 
 
 def _losses(scenario: Scenario, sets: Sequence[Rows]) -> list[_Loss]:
-    snapshot = scenario.law.host.context.snapshot
+    snapshot = scenario.ground.snapshot
     priorities, rank = snapshot.podgroups.once(priority_ranks)
     broken, held = breaking(snapshot, sets, rank, len(priorities), share_of(scenario))
     return [*map(_Loss, map(tuple, broken[:, ::-1].tolist()), held.tolist())]

@@ -45,7 +45,7 @@ class Grounds:
 
     def scenario(self, domain: int, *, keeps: bool = False) -> Scenario:
         """All units that are of use in one domain; ``keeps``: see ``NodeSlice``."""
-        snapshot, units = self.law.host.context.snapshot, self.units
+        snapshot, units = self.counted.snapshot, self.units
         start, stop = snapshot.topology.slice_of(domain)
         ground = NodeSlice(self.counted, domain, start, stop, keeps)
         useful = _useful(*self._by_node, start, stop, self.counted.open, units.podgroup, units.whole)
@@ -53,7 +53,7 @@ class Grounds:
 
     @cached_property
     def _by_node(self) -> tuple[Rows, Longs]:
-        snapshot = self.law.host.context.snapshot
+        snapshot = self.counted.snapshot
         return _units_by_node(snapshot.tasks.node, self.units.start, self.units.rows, len(snapshot.nodes))
 
 

@@ -18,7 +18,7 @@ def breaks_least(scenario: Scenario, broken: Sequence[int]) -> bool:
     too little in all is too little on any of them. A podgroup with surplus may lose other tasks than its units say, so
     all that it holds counts as if it broke nothing.
     """
-    snapshot, units, least = scenario.law.host.context.snapshot, scenario.units, np.array(broken, np.int64)
+    snapshot, units, least = scenario.ground.snapshot, scenario.units, np.array(broken, np.int64)
     missing, rank_of = scenario.ground.need.total - snapshot.room.free, snapshot.podgroups.once(priority_ranks)[1]
     shape, request = snapshot.tasks.shape, snapshot.shapes.request
     owners = units.podgroup, units.whole, rank_of

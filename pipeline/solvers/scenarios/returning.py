@@ -30,7 +30,7 @@ _NODES = 8
 
 def share_of(scenario: Scenario) -> Floats:
     """float64[S]: by shape the largest part of the cluster that a task holds."""
-    snapshot = scenario.law.host.context.snapshot
+    snapshot = scenario.ground.snapshot
     known, asked = snapshot.shapes.answers(share_of), snapshot.capacity.tobytes()
     if asked not in known:
         known.clear()  # what the cluster was before it grew or shrank is not asked about again
@@ -40,7 +40,7 @@ def share_of(scenario: Scenario) -> Floats:
 
 def sparing(scenario: Scenario, units: VictimUnits) -> Rows:
     """int64[V]: victims where minima return before any surplus: the highest priority and the smallest first."""
-    snapshot = scenario.law.host.context.snapshot
+    snapshot = scenario.ground.snapshot
     size, at = np.diff(units.start), np.arange(len(units))
     priority = -snapshot.podgroups.priority[units.podgroup]
     units = units.arranged(np.lexsort((-at, size, priority, ~units.whole)))
@@ -64,7 +64,7 @@ def needed(scenario: Scenario, groups: VictimUnits, orders: Longs, many: Longs |
     many: int64[O]
         For each of them, how many leading units go, no fewer than for the one before; all if it is not given.
     """
-    snapshot, parts, podgroups = scenario.law.host.context.snapshot, scenario.law.parts, groups.podgroup
+    snapshot, parts, podgroups = scenario.ground.snapshot, scenario.law.parts, groups.podgroup
     elastic = groups.whole & (snapshot.counts.ready[podgroups] > snapshot.podgroups.min_available[podgroups])
     back = np.array([*_back(scenario, groups, groups.rows, orders, many)])
     rows, stop, answer = _gone(groups.rows, groups.start, back)
@@ -219,7 +219,7 @@ def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
 
     Tasks return in order; if too few do, the biggest return last, and those of each node in turn: they may be enough.
     """
-    snapshot = scenario.law.host.context.snapshot
+    snapshot = scenario.ground.snapshot
     owner = snapshot.tasks.podgroup[gone]
     singles, orders = _singles(scenario, podgroup, gone[owner == podgroup])
     have = snapshot.counts
@@ -238,7 +238,7 @@ def _singles(scenario: Scenario, podgroup: int, mine: Rows) -> tuple[VictimUnits
     """Tasks of one podgroup as units of their own, and the orders in which they return; see ``_part_of``."""
     known, asked = scenario.law.singles, (podgroup, mine.tobytes())
     if asked not in known:
-        tasks, each = scenario.law.host.context.snapshot.tasks, np.arange(len(mine))
+        tasks, each = scenario.ground.snapshot.tasks, np.arange(len(mine))
         mine = mine[np.argsort(scenario.law.host.task_ranks(mine))]
         node, held = tasks.node[mine], share_of(scenario)[tasks.shape[mine]]
         last = (NONE, *distinct(node)[:_NODES].tolist())
