@@ -31,9 +31,10 @@ def score_terms(
     resources: int, *, filling: float = 0.0, weight: Floats | None = None,
     least: float = 0.0, most: float = 0.0, balanced: float = 0.0,
 ) -> ScoreTerms:  # fmt: skip
-    """One term; what is not given counts for nothing."""
+    """One term; what is not given counts for nothing. Whole numbers make no columns of another type."""
     weights = np.zeros((1, resources)) if weight is None else np.array(weight, np.float64).reshape(1, resources)
-    return ScoreTerms(np.array([filling]), weights, *(np.array([one]) for one in (least, most, balanced)))
+    scales = (np.array([one], np.float64) for one in (least, most, balanced))
+    return ScoreTerms(np.array([filling], np.float64), weights, *scales)
 
 
 def summed(terms: list[ScoreTerms], resources: int) -> ScoreTerms:

@@ -65,7 +65,8 @@ class FairShare(
         super().__init__(context, setting)
         self._queues, self._whole = context.snapshot.queues, context.snapshot.nodes.open_capacity
         self._stated = self._queues.once(stated)
-        self._k, self._multiplier = setting.argument("k", 1.0), setting.argument("saturation_multiplier", 1.0)
+        # As floats: for whole numbers the kernels would have to be compiled anew.
+        self._k, self._multiplier = (float(setting.argument(one, 1.0)) for one in ("k", "saturation_multiplier"))
         self._closed = self._queues.once(_closed)
 
     @cached_property

@@ -46,6 +46,12 @@ def test_a_score_is_the_sum_of_its_terms_to_the_last_bit(seed: int) -> None:
     assert scores.py_func(terms, request, used, there, rows).tolist() == wanted.tolist()
 
 
+def test_weights_that_are_whole_numbers_make_the_same_columns() -> None:
+    """Columns of another type would have to wait for machine code of their own."""
+    whole, other = (score_terms(5, filling=one, least=one, most=one, balanced=one) for one in (2, 2.0))
+    assert [column.dtype for column in whole] == [column.dtype for column in other]
+
+
 def test_without_terms_all_nodes_are_alike() -> None:
     amounts = np.ones((2, 3), np.int64)
     assert scores(summed([], 3), amounts[0], amounts, amounts, np.arange(2)).tolist() == [0.0, 0.0]
