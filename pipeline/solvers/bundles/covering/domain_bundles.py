@@ -8,7 +8,8 @@ from pipeline.cluster.arrays import Ids, distinct
 from pipeline.cluster.orders import kinds_of
 from pipeline.decision.explanation import LowerBound
 from pipeline.decision.price import NO_PRIORITY
-from pipeline.keeping import cached_property
+from pipeline.keeping import begun_with, cached_property
+from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES, arranged, counted_off, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import is_cheaper
@@ -77,6 +78,12 @@ class DomainBundles:
     def ordered(self) -> Bundles:
         """The bundles in order, before the vote ("Gang-Aware Preemption and Reclaim", 3.4.1, phases 1 and 2)."""
         return self._arranged(favoured=False)
+
+    def of_fairest(self, least_fair: int) -> "DomainBundles":
+        """The same without bundles of queues of a rank above one."""
+        fair = self.search.queue_rank[self.ordered.podgroup] <= least_fair
+        some = arranged(self.ordered, np.flatnonzero(fair))
+        return begun_with(replace(self, least_fair=least_fair), ordered=some)
 
     @cached_property
     def first_permitted(self) -> Bundles:

@@ -5,12 +5,12 @@ first; the gang must really be placed, where that algorithm sums resources; vict
 and the whole selection is priced, so that domains can be compared.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools
 from pipeline.decision.explanation import Reason
 from pipeline.decision.price import Price
-from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.bundles import first
 from pipeline.solvers.bundles.bundling.cost import cost_of
@@ -122,14 +122,27 @@ def _in_order(here: DomainBundles, free: FreeRoom, known: Outcome | None) -> Sel
 
 
 def _fairest_by_placing(here: DomainBundles, least: int) -> Selection | None:
-    """Victims of the fairest queues with which the gang places, by bisection of the ranks from ``least`` on."""
-    best = _by_placing(here)
-    ranks = [] if best is None else [one for one in here.queue_ranks if least <= one < best.price.queue_rank]
+    """Victims of the fairest queues with which the gang places, of ranks from ``least`` on.
+
+    The fairest are tried whose bundles all together make room; if these do not do, ranks above them by bisection.
+    """
+    ranks = [one for one in here.queue_ranks if one >= least]
+    ranks = ranks[bisect_left(ranks, True, key=lambda rank: _make_room(here.of_fairest(rank))) :]
+    fairest = _by_placing(here.of_fairest(ranks[0])) if len(ranks) > 1 else None
+    best = fairest or _by_placing(here)
+    ranks = [] if best is None or fairest else [one for one in ranks[1:] if one < best.price.queue_rank]
     while ranks:
         middle = len(ranks) // 2
-        fairer = _by_placing(replace(here, least_fair=ranks[middle]))
+        fairer = _by_placing(here.of_fairest(ranks[middle]))
         best, ranks = (fairer, ranks[:middle]) if fairer else (best, ranks[middle + 1 :])
     return best
+
+
+def _make_room(here: DomainBundles) -> bool:
+    """Whether the gang places once all bundles have gone that quotas permit."""
+    free, bundles = FreeRoom(here.search, here.domain), here.first_permitted
+    free.leave(bundles.entry)
+    return free.places(all_of(here.search, here.domain, bundles))
 
 
 def _by_placing(here: DomainBundles) -> Selection | None:
