@@ -4,6 +4,7 @@ All figures are valid bounds for every plan that evicts only candidates inside t
 
 - slots of one shape alone, without and with all evictions, are exact (property tested). Domains are slices of nodes, so
   slots are differences of running sums, whatever the number of domains.
+- where tasks take whole nodes, the cheapest nodes must be cleared: see ``node_bounds``.
 - what must be freed of the scarcest resource costs some work at some level: see ``sum_bounds``; more of it where parts
   of the gang go into one region each: see ``region_bounds``.
 """
@@ -21,6 +22,7 @@ from pipeline.placement.layout.regions_of_parts import NOT_ASKED, AskedOfRegions
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Site, Terms
+from pipeline.solvers.bundles.node_bounds import bound_by_nodes
 from pipeline.solvers.bundles.region_bounds import levels_by_regions
 from pipeline.solvers.bundles.sum_bounds import LevelsNeeded, levels_by_sums, work_by_sums
 
@@ -153,30 +155,34 @@ def bound_domains(
     site: Site, asked: AskedOfRegions, starts: Longs, stops: Longs, terms: Terms, kinds: GroupKinds, seats: Ids,
     heads_only: bool,
 ) -> tuple[CostBounds, LevelsNeeded]:  # fmt: skip
-    """Bound each slice of nodes ``starts[i]:stops[i]``."""
+    """Bound each slice of nodes ``starts[i]:stops[i]``; ``seats`` int32[G]: scratch, NONE everywhere."""
     many = len(starts)
-    bounds = CostBounds(np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many))
-    levels = LevelsNeeded(np.zeros(many, np.int64), np.zeros(many))
+    head, priority, work = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many)
+    levels = LevelsNeeded(np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many))
     for at in range(many):
         needed = levels_by_sums(site, starts[at], stops[at], terms, kinds, seats)
         for level in range(len(asked.amount)):
             needed = levels_by_regions(needed, level, asked, site, starts[at], stops[at], terms, kinds, seats)
-        levels.low[at], bounds.head[at], levels.missing[at] = needed
-        if needed[1] < HOPELESS:
-            bounds.priority[at] = kinds.priority[needed[1] % BREAKING]
-        if not heads_only:
-            bounds.work[at] = least_work(needed, site, starts[at], stops[at], terms, kinds, seats)
-    return bounds, levels
+        levels.low[at], levels.high[at], levels.missing[at] = needed
+        head[at], work[at] = bound_within(needed, site, starts[at], stops[at], terms, kinds, seats, heads_only)
+        priority[at] = kinds.priority[head[at] % BREAKING] if head[at] < HOPELESS else 0
+    return CostBounds(head, priority, work), levels
 
 
 @inlined
-def least_work(
-    needed: tuple[int, int, float], site: Site, first: int, last: int, terms: Terms, kinds: GroupKinds, seats: Ids
-) -> float:
-    """The work of the leading level of a price on the nodes ``first:last``, at least.
+def bound_within(
+    needed: tuple[int, int, float], site: Site, first: int, last: int, terms: Terms, kinds: GroupKinds, seats: Ids,
+    heads_only: bool,
+) -> tuple[int, float]:  # fmt: skip
+    """The leading level and the work of a price on the nodes ``first:last``, at least.
 
-    ``needed``: the lowest level, the leading one and what is missing, see ``LevelsNeeded``.
+    ``needed``: the levels of the sums, see ``LevelsNeeded``.
     """
-    low, head, missing = needed
-    work = work_by_sums(low, head, missing, site, first, last, terms, kinds, seats)
-    return max(work * _MARGIN - _ROUNDING, 0.0)
+    least = 0.0
+    if not heads_only:
+        least = work_by_sums(needed[0], needed[1], needed[2], site, first, last, terms, kinds, seats)
+    bound = needed[1], least
+    if len(terms.groups.node_rank) > 0 and needed[1] < HOPELESS:
+        other = bound_by_nodes(site, first, last, terms, kinds, seats, heads_only)
+        bound = other if other > bound else bound
+    return bound[0], max(bound[1] * _MARGIN - _ROUNDING, 0.0)

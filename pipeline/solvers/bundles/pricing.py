@@ -21,7 +21,7 @@ from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Cost, Site, Terms
 from pipeline.solvers.bundles.covering.chosen import price_of
 from pipeline.solvers.bundles.covering.least import solved
-from pipeline.solvers.bundles.lower_bounds import CostBounds, bounds_with_levels, least_work
+from pipeline.solvers.bundles.lower_bounds import CostBounds, bound_within, bounds_with_levels
 from pipeline.solvers.bundles.nearly import most, slack_of
 from pipeline.solvers.bundles.sum_bounds import LevelsNeeded
 
@@ -140,9 +140,9 @@ def _bound_work(
     """Bound the work of domains whose leading level is not above ``upto``, as far as that was not done before."""
     for at in range(len(starts)):
         if not bounded[at] and bounds.head[at] <= upto:
-            needed = levels.low[at], bounds.head[at], levels.missing[at]
-            bounds.work[at] = least_work(needed, site, starts[at], stops[at], terms, kinds, seats)
-            bounded[at] = True
+            needed = levels.low[at], levels.high[at], levels.missing[at]
+            bound = bound_within(needed, site, starts[at], stops[at], terms, kinds, seats, False)
+            bounds.work[at], bounded[at] = bound[1], True
 
 
 @writing("seats", "bounds", "bounded")

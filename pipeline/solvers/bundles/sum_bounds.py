@@ -44,17 +44,18 @@ class _ByLevel(NamedTuple):
 
 
 class LevelsNeeded(NamedTuple):
-    """Of each domain the levels that must lose tasks, as sums say: from ``low`` to the leading one.
+    """Of each domain the levels that must lose tasks, as sums say: ``low`` to ``high``, the leading one.
 
     Attributes
     ----------
-    low: int64[D]
+    low, high: int64[D]
         See ``CostBounds.head``.
     missing: float64[D]
         What they must free of the scarce resource.
     """
 
     low: Longs
+    high: Longs
     missing: Floats
 
 

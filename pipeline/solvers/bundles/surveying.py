@@ -4,9 +4,7 @@ An estimate is of its domain alone, so estimates may be made in parts elsewhere.
 is decided once, on the whole survey. So how the domains were cut never shows in a decision.
 """
 
-from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -71,13 +69,11 @@ def _heads(search: BundleSearch, domains: Rows) -> tuple[CostBounds, LevelsNeede
     middle = _middle(search, domains, _BOUNDS_FOR_TWO)
     if middle == 0:
         return bounded(domains)
-    bounds, levels = zip(*both(partial(bounded, domains[:middle]), partial(bounded, domains[middle:])), strict=True)
-    return CostBounds(*_joined(bounds)), LevelsNeeded(*_joined(levels))
-
-
-def _joined(parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-    """The columns of several records, one after the other."""
-    return (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    halves = both(partial(bounded, domains[:middle]), partial(bounded, domains[middle:]))
+    bounds, levels = (
+        [np.concatenate(columns) for columns in zip(*parts, strict=True)] for parts in zip(*halves, strict=True)
+    )
+    return CostBounds(*bounds), LevelsNeeded(*levels)
 
 
 def _best(search: BundleSearch, survey: Survey) -> Leading:

@@ -104,10 +104,11 @@ def test_no_domains_have_no_bounds():
 
 @st.composite
 def crowds(draw):
-    """A few nodes in two racks, full of small podgroups, and a gang that waits."""
+    """A few nodes in two racks, full of small podgroups, a gang that waits, and whether it takes whole nodes."""
+    by_node = draw(st.booleans())
     cores = draw(st.lists(st.integers(2, 5), min_size=4, max_size=4))
     left = list(cores)
-    work = [Work(0, cpu=draw(st.integers(1, 3)))] * draw(st.integers(1, 3))
+    work = [Work(0, cpu=3 if by_node else draw(st.integers(1, 3)))] * draw(st.integers(1, 3))
     groups = [{"min_available": len(work)}]
     groups += [{"min_available": draw(st.integers(0, 4)), "priority": draw(st.integers(0, 3))} for _ in range(3)]
     for _ in range(draw(st.integers(1, 8))):
@@ -116,7 +117,7 @@ def crowds(draw):
             left[task.node] -= task.cpu
             work.append(task)
     weights = [1.0, *(draw(st.sampled_from([0.0, 0.5, 1.0, 7.25])) for _ in range(3))]
-    return placed(cores, work, racks=[2, 2], racks_a_block=1, groups=groups), weights
+    return placed(cores, work, racks=[2, 2], racks_a_block=1, groups=groups), weights, by_node
 
 
 def truths(snapshot, weights, start, stop):
@@ -134,8 +135,8 @@ def truths(snapshot, weights, start, stop):
 
 @given(crowds())
 def test_no_set_of_victims_is_cheaper_than_its_bound(crowd):
-    snapshot, weights = crowd
-    search, found = search_on(snapshot, weights), bounded(snapshot, weights)
+    snapshot, weights, by_node = crowd
+    search, found = search_on(snapshot, weights), bounded(snapshot, weights, by_node=by_node)
     slots = slot_bounds(search, np.arange(len(snapshot.topology)))
     count = search.need.count
     for domain in range(len(snapshot.topology)):
@@ -155,8 +156,8 @@ def test_no_set_of_victims_is_cheaper_than_its_bound(crowd):
 
 @given(crowds())
 def test_the_compiled_bounds_and_their_plain_twin_agree(crowd):
-    snapshot, weights = crowd
-    search, domains = search_on(snapshot, weights), np.arange(len(snapshot.topology))
+    snapshot, weights, by_node = crowd
+    search, domains = search_on(snapshot, weights, by_node=by_node), np.arange(len(snapshot.topology))
     slices = snapshot.topology.start[domains], snapshot.topology.stop[domains]
     said = (search.site, NOT_ASKED, *slices, search.terms, search.kinds)
     said = (*said, np.full(len(snapshot.podgroups), NONE, np.int32))
@@ -169,16 +170,41 @@ def test_the_compiled_bounds_and_their_plain_twin_agree(crowd):
 
 @given(crowds())
 def test_bounds_without_work_have_the_same_leading_levels_and_work_is_found_from_them(crowd):
-    snapshot, weights = crowd
-    search, domains = search_on(snapshot, weights), np.arange(len(snapshot.topology))
+    snapshot, weights, by_node = crowd
+    search, domains = search_on(snapshot, weights, by_node=by_node), np.arange(len(snapshot.topology))
     (heads, levels), bounds = bounds_with_levels(search, domains, heads_only=True), cost_bounds(search, domains)
     assert np.array_equal(heads.head, bounds.head)
     assert np.array_equal(heads.priority, bounds.priority)
     assert not heads.work.any()
     topology = snapshot.topology
-    needed = (column.tolist() for column in (levels.low, heads.head, levels.missing))
-    for domain, of_domain in enumerate(zip(*needed, strict=True)):
+    for domain, needed in enumerate(zip(*(column.tolist() for column in levels), strict=True)):
         nodes = int(topology.start[domain]), int(topology.stop[domain])
         with uncompiled():
-            again = lower_bounds.least_work(of_domain, search.site, *nodes, search.terms, search.kinds, search.seats())
-        assert again == bounds.work[domain]
+            again = lower_bounds.bound_within(
+                needed, search.site, *nodes, search.terms, search.kinds, search.seats(), heads_only=False
+            )
+        assert again == (bounds.head[domain], bounds.work[domain])
+
+
+def test_a_node_that_is_cleared_costs_what_the_dearest_podgroup_on_it_does():
+    work = [Work(0, cpu=4)] * 2 + [Work(1, cpu=2, node=node) for node in range(4)]
+    work += [Work(2 + node, cpu=2, node=node) for node in range(4)]
+    groups = [{"min_available": 2}, {"min_available": 4, "priority": 1}]
+    groups += [{"min_available": 1, "priority": 2 + node} for node in range(4)]
+    snapshot = placed([4] * 4, work, groups=groups)
+    assert bounded(snapshot).priority[0] == 1
+    assert bounded(snapshot, by_node=True).priority[0] == 3
+
+
+def test_a_podgroup_that_stands_in_the_way_on_several_nodes_is_paid_for_once():
+    work = [Work(0, cpu=4)] * 2 + [Work(1, cpu=4, node=0), Work(1, cpu=4, node=1), Work(2, cpu=4, node=2)]
+    groups = [{"min_available": 2}, {"min_available": 2}, {"min_available": 1}]
+    found = bounded(placed([4, 4, 4], work, groups=groups), [1.0, 3.0, 2.0], by_node=True)
+    assert found.work[0] == pytest.approx(2.0 / 2 + 3.0 / 2, abs=1e-5)
+
+
+def test_idle_resources_on_several_nodes_are_no_room_for_a_task_that_takes_a_whole_one():
+    work = [Work(0, cpu=3), Work(1, cpu=2, node=0), Work(1, cpu=2, node=1)]
+    snapshot = placed([4, 4], work, groups=[{}, {"min_available": 2, "priority": 3}])
+    assert bounded(snapshot).head[0] == 0
+    assert bounded(snapshot, by_node=True).priority[0] == 3
