@@ -41,6 +41,47 @@ def placed(case: Mapping[str, Any], result: Mapping[str, Any], podgroup: str) ->
     return sum(bool(task.get("node") or task.get("nominated_node")) for task in told)
 
 
+def survivors(case: Mapping[str, Any], result: Mapping[str, Any], first: int, key: str) -> list[dict[str, Any]]:
+    """The tasks of a podgroup, or of ``podgroup#role``, that ran at first and were never evicted."""
+    podgroup, _, role = key.partition("#")
+    gone, namespace = set(evicted(result, first)), podgroup.partition("/")[0]
+    return [
+        task
+        for task in tasks_of(case)[podgroup]
+        if task.get("status") in ("Running", "Bound") and f"{namespace}/{task['name']}" not in gone
+        if not role or task.get("role") == role
+    ]
+
+
+def whole_leaves(case: Mapping[str, Any], result: Mapping[str, Any], first: int, podgroup: str) -> int:
+    """How many subgroups without children kept their minimum."""
+    left = [task["subgroup"] for task in survivors(case, result, first, podgroup)]
+    open_ones = [s for g in case["podgroups"] if g["name"] == podgroup.partition("/")[2] for s in g["subgroups"]]
+    found = 0
+    while open_ones:
+        one = open_ones.pop()
+        open_ones += one.get("children", ())
+        found += "children" not in one and left.count(one["name"]) >= one["min_available"]
+    return found
+
+
+def only_level(case: Mapping[str, Any], result: Mapping[str, Any], podgroup: str, level: str) -> str | None:
+    """The level, if one of its domains has all tasks of the podgroup that hold a node or a nomination."""
+    namespace, domains = podgroup.partition("/")[0], case["topology"]["domains"]
+    above = {one["name"]: one.get("parent") for one in domains}
+    widths = {one["name"]: one["level"] for one in domains}
+    found = set()
+    for task in tasks_of(case)[podgroup]:
+        told = result["final"].get(f"{namespace}/{task['name']}", {})
+        node = told.get("node") or told.get("nominated_node")
+        if node:
+            domain = next((one["name"] for one in domains if node in one.get("nodes", ())), None)
+            while domain is not None and widths[domain] != level:
+                domain = above[domain]
+            found.add(domain)
+    return level if len(found) < 2 and None not in found else None
+
+
 def broken(case: Mapping[str, Any], result: Mapping[str, Any], first: int) -> int:
     """How many podgroups had their minimum running, and lost it to evictions."""
     gone, found = set(evicted(result, first)), 0
@@ -79,6 +120,15 @@ COMPARED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], int, Any], A
     "podgroup_placed": lambda case, result, _, wanted: {name: placed(case, result, name) for name in wanted},
     "fair_share": lambda _, result, __, wanted: {
         queue: {resource: result["fair_share"][queue][resource] for resource in said} for queue, said in wanted.items()
+    },
+    "podgroup_survivors_min": lambda case, result, first, wanted: {
+        name: min(least, len(survivors(case, result, first, name))) for name, least in wanted.items()
+    },
+    "subgroups_whole_min": lambda case, result, first, wanted: {
+        name: min(least, whole_leaves(case, result, first, name)) for name, least in wanted.items()
+    },
+    "one_domain": lambda case, result, _, wanted: {
+        name: only_level(case, result, name, level) for name, level in wanted.items()
     },
     "podgroups_broken": lambda case, result, first, _: broken(case, result, first),
 }

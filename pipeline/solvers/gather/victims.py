@@ -173,7 +173,7 @@ def _made(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leave
         fewer = leaving_places(search, area, pool, order) or _leading(search, area, pool, order)
         if fewer is None:
             return None
-        leaves, placed = fewer
+        leaves, placed = _fewer(search, area, pool, order, *fewer)
         placed = _gathered(search, area, pool.rows[leaves]) or placed
         victims = pool.rows[order[leaves[order]]]
         victims = np.sort(victims[~_unneeded(search, victims, placed)])
@@ -183,7 +183,7 @@ def _made(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leave
 
 
 def _leading(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows) -> tuple[Bools, Gathered] | None:
-    """What leaves where not all in the order may return: the most leading ones do, and then others; see ``_fewer``."""
+    """What leaves where not all in the order may return: the most leading ones do."""
     low, high, best = 0, len(order), None
     while low < high:  # at most this many may return
         half = (low + high) // 2
@@ -191,19 +191,19 @@ def _leading(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows) ->
         found = _gathered(search, area, pool.rows[leaves])
         best = (leaves, found) if found is not None else best
         low, high = (half + 1, high) if found is not None else (low, half)
-    return None if best is None else _fewer(search, area, pool, order, *best)
+    return best
 
 
 def _fewer(
     search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leaves: Bools, placed: Gathered
 ) -> tuple[Bools, Gathered]:
-    """The same, but units may also return one by one, in their order, as long as the gang can still be gathered."""
-    freed, tried = pool.frees, 0
-    for one in order.tolist():
+    """The same, but others return as long as the gang can still be gathered: units in their order, then single ones."""
+    freed, tried, each = pool.frees, 0, np.arange(len(leaves))
+    units = [(one, pool.unit[one]) for one in order.tolist()]
+    for one, unit in units + [(one, NONE) for one, whole in units if whole != NONE]:
         if not leaves[one] or tried == _TRIED:
             continue
-        with_it = pool.unit == pool.unit[one] if pool.unit[one] != NONE else np.arange(len(leaves)) == one
-        fewer = leaves & ~with_it
+        fewer = leaves & (each != one if unit == NONE else pool.unit != unit)
         if (freed[fewer].sum(axis=0) < search.short).any():
             continue
         tried += 1
