@@ -4,6 +4,7 @@ Where tasks of several kinds wait, others may make up the minimum than those tha
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -66,7 +67,10 @@ def other_ways(host: Host, snapshot: Snapshot, need: Need, outer: Rows, room: Ca
     most = np.zeros(len(snapshot.shapes), np.int64)
     most[every.shapes] = (upto[:, topology.stop[outer]] - upto[:, topology.start[outer]]).max(axis=1, initial=0)
     limited = need_of(snapshot, need.podgroups, surplus=len(need.tasks) > need.minimum, most=most)
-    if not limited.short:
+    if limited.short:  # the first way lacks a place; the minimum is made up of others
+        limited = need_of(snapshot, need.podgroups, surplus=False)
+        yield from islice(compositions(snapshot, limited, most), 1, None)
+    else:
         yield from compositions(snapshot, limited, most)
 
 

@@ -54,6 +54,19 @@ def test_room_is_made_for_others_where_the_first_in_rank_would_have_none_whateve
 
 
 @pytest.mark.parametrize("wish", [{}, {"topology": {"preferred": "block"}}, {"topology": {"required": "spine"}}])
+@pytest.mark.parametrize("low", [[], [running("low", ["n1"], 3)]])
+def test_another_task_of_a_subgroup_makes_up_its_minimum_where_the_first_leaves_no_place_for_the_other_subgroup(
+    wish: dict[str, Any], low: list[dict[str, Any]]
+) -> None:
+    parts = [{"name": name, "min_available": 1} for name in ("s0", "s1")]
+    job = waiting("job", [3, 3, 1], min_available=2, subgroups=parts, min_subgroups=2, **wish)
+    for task, part in zip(job["tasks"], ("s0", "s1", "s0"), strict=True):
+        task["subgroup"] = part
+    found = Outcome(cluster_file({"s": {"b": ["n1", "n2"]}}, {"n1": 3, "n2": 1}, [*low, job]), 2)
+    assert (len(found.evicted), found.bound) == (len(low), {"job-1": "n1", "job-2": "n2"})
+
+
+@pytest.mark.parametrize("wish", [{}, {"topology": {"preferred": "block"}}, {"topology": {"required": "spine"}}])
 @pytest.mark.parametrize("preemptible", [True, False])
 def test_a_task_beyond_its_quota_does_not_keep_those_waiting_that_start_by_themselves(
     wish: dict[str, Any], preemptible: bool
