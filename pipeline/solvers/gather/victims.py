@@ -6,13 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Rows, is_among
-from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, is_among
 from pipeline.decision.price import Price, Work, price_of
-from pipeline.placement.filters import repelled
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, gathered_in
 from pipeline.solvers.gather.leaving.budgets import permitted_by_budgets
-from pipeline.solvers.gather.leaving.out_of_order import permitted, permitted_otherwise
+from pipeline.solvers.gather.leaving.out_of_order import of_losers, orders_otherwise, permitted, refused_of
 from pipeline.solvers.gather.leaving.pool import Pool, levelled, of_some, rows_in
 from pipeline.solvers.gather.leaving.search import (
     GatherArea,
@@ -23,10 +21,13 @@ from pipeline.solvers.gather.leaving.search import (
     slots_brought,
     slots_suffice,
 )
+from pipeline.solvers.gather.leaving.unneeded import unneeded
 
 Harm = tuple[int, int, int, int, Work, Work, int]
 #: Where slots do not decide, at most this many units are tried by themselves.
 _TRIED = 16
+#: So often what quotas refuse returns first.
+_TURNS = 16
 #: Above every priority.
 ANY_PRIORITY = int(np.iinfo(np.int64).max)
 
@@ -108,6 +109,8 @@ def _cheapest(search: GatherSearch, area: GatherArea, rows: Rows, best: Harm | N
     """The same among the candidates ``rows``."""
     pool = pool_in(search, rows)
     may = permitted(search, pool)
+    if search.out_of_order:
+        return None if may.all() else _cheapest_otherwise(search, area, of_losers(search, pool), best)
     found: MadeRoom | Price | None = None
     for some in _lawful_sets(search, area, pool, may):
         one = _cheapest_of(search, area, of_some(pool, some), best)
@@ -118,9 +121,7 @@ def _cheapest(search: GatherSearch, area: GatherArea, rows: Rows, best: Harm | N
 
 
 def _lawful_sets(search: GatherSearch, area: GatherArea, pool: Pool, may: Bools) -> Iterable[Bools]:
-    """What may leave: all that is permitted in the usual order, and what else budgets let go; or other orders."""
-    if search.out_of_order:
-        return () if may.all() else permitted_otherwise(search, area, pool)
+    """What may leave: all that is permitted in the usual order, and what else budgets let go."""
     usual = [may] if _hopeful(search, area, pool, may) else []
     return usual if may.all() else [*usual, *permitted_by_budgets(search, area, pool)]
 
@@ -138,8 +139,8 @@ def _cheapest_of(search: GatherSearch, area: GatherArea, pool: Pool, best: Harm 
     _note_ways(search, area, pool, pool.orders, ways)
     least = min((way.price for way in ways.values()), key=harm_of)
     if least.gangs_broken:
-        slots, _ = slots_brought(search, area, pool)
-        _note_ways(search, area, pool, levelled(pool, least.highest_priority, slots), ways)
+        brought = slots_brought(search, area, pool)
+        _note_ways(search, area, pool, levelled(pool, least.highest_priority, brought), ways)
     found: Price | None = None
     for price, leaves, order in sorted(ways.values(), key=lambda one: harm_of(one.price)):
         if best is not None and harm_of(price) >= best:
@@ -150,6 +151,43 @@ def _cheapest_of(search: GatherSearch, area: GatherArea, pool: Pool, best: Harm 
                 return room
             found = room.price
     return found
+
+
+def _cheapest_otherwise(
+    search: GatherSearch, area: GatherArea, pool: Pool, best: Harm | None
+) -> MadeRoom | Price | None:
+    """The same among candidates that quotas refuse in the usual order, by several orders of return."""
+    every, found = np.ones(len(pool.rows), bool), None
+    if (pool.frees.sum(axis=0) < search.short).any() or not slots_suffice(search, area, pool, every):
+        return None
+    for order in orders_otherwise(search, area, pool):
+        one = _permitted_room(search, area, pool, order, best)
+        if isinstance(one, MadeRoom):
+            best = harm_of(one.price)
+        found = one if isinstance(one, MadeRoom) or found is None else found
+    return found
+
+
+def _permitted_room(
+    search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, best: Harm | None
+) -> MadeRoom | Price | None:
+    """The same by one order: what quotas refuse of the victims returns before all others the next time."""
+    for _ in range(_TURNS):
+        leaves, room = leaving(search, area, pool, order), None
+        price = _priced(search, pool.rows[leaves], area.domain)
+        if best is not None and harm_of(price) >= best:
+            return price
+        refused = refused_of(search, pool.rows[leaves])
+        if len(refused) == 0:  # the gang may need more of them to leave
+            room = _made(search, area, pool, order, leaves)
+            refused = refused_of(search, room.victims) if room is not None else NO_ROWS
+        if len(refused) == 0:
+            if room is None or not search.host.validate_set(search.preemptor, room.victims):
+                return None
+            return room if best is None or harm_of(room.price) < best else room.price
+        first = is_among(pool.rows[order], refused)
+        order = np.concatenate([order[first], order[~first]])
+    return None
 
 
 def _note_ways(
@@ -176,7 +214,7 @@ def _made(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leave
         leaves, placed = _fewer(search, area, pool, order, *fewer)
         placed = _gathered(search, area, pool.rows[leaves]) or placed
         victims = pool.rows[order[leaves[order]]]
-        victims = np.sort(victims[~_unneeded(search, victims, placed)])
+        victims = np.sort(victims[~unneeded(search, victims, placed)])
     else:
         victims = np.sort(pool.rows[leaves])
     return MadeRoom(victims, placed, _priced(search, victims, area.domain))
@@ -235,32 +273,3 @@ def _gathered_without(search: GatherSearch, area: GatherArea, rows: Rows) -> Gat
     site = GatherSite(snapshot, need, room, allowed, search.existing[here], rows, area.tree, area.start, steps)
     anywhere = np.ones(len(area.tree.parent), bool)
     return gathered_in(site, need.tasks[: need.minimum], area.kinds, anywhere, search.counted)
-
-
-def _unneeded(search: GatherSearch, victims: Rows, placed: Gathered) -> Bools:
-    """bool[V]: which victims fit beside the gang, one after the other, while the others free the quota that it lacks.
-
-    What holds a card on a node of the gang is not asked.
-    """
-    snapshot, lacks = search.snapshot, search.short > 0
-    here, held = snapshot.tasks.node[victims].astype(np.int64), snapshot.request_of(victims)
-    nodes, at = np.unique(here, return_inverse=True)
-    left, mine = snapshot.room.future[nodes], is_among(placed.node, nodes)
-    np.add.at(left, at, held)
-    np.subtract.at(left, np.searchsorted(nodes, placed.node[mine]), snapshot.request_of(placed.tasks[mine]))
-    frees = held * search.frees[snapshot.queue_of(victims)][:, None]
-    freed, stays = frees.sum(axis=0), np.zeros(len(victims), bool)
-    cards = (snapshot.shapes.on_card[snapshot.tasks.shape[victims]] > 0) & is_among(here, placed.node)
-    fits = ((held <= left[at]) | (held == 0)).all(axis=1)
-    for one in np.flatnonzero(fits & ~cards & _tolerated(snapshot, victims, placed)).tolist():
-        left_then, freed_then = left[at[one]] - held[one], freed - frees[one]
-        if ((left_then >= 0) | (held[one] == 0)).all() and (freed_then >= search.short)[lacks].all():
-            left[at[one]], freed, stays[one] = left_then, freed_then, True
-    return stays
-
-
-def _tolerated(snapshot: Snapshot, victims: Rows, placed: Gathered) -> Bools:
-    """bool[V]: which victims anti-affinity lets stay beside the gang, each where it runs."""
-    both = np.concatenate([victims, placed.tasks])
-    nodes = np.concatenate([snapshot.tasks.node[victims].astype(np.int64), placed.node])
-    return ~repelled(snapshot, both, nodes, both)[: len(victims)]

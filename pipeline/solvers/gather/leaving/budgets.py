@@ -65,7 +65,7 @@ def _orders(search: GatherSearch, area: GatherArea, pool: Pool, covered: Bools) 
     place = np.empty(len(pool.rows), np.int64)
     place[pool.usual] = np.arange(len(place))
     unit = pool.whole
-    for gain in (slots_brought(search, area, pool).slots, _by_node(search, area, pool, covered)):
+    for gain in (slots_brought(search, area, pool), _by_node(search, area, pool, covered)):
         for keys in ((place, gain), (place, gain, -pool.top)):
             yield in_pieces(np.lexsort(keys), unit)
 

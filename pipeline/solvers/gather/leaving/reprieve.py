@@ -81,21 +81,6 @@ class _Ground(NamedTuple):
     missed: Longs
 
 
-class Brought(NamedTuple):
-    """What units bring.
-
-    Attributes
-    ----------
-    slots: int64[C]
-        For each candidate the slots that its unit brings, for all kinds of tasks together, if it alone leaves.
-    missing: int
-        How many slots the kinds lack as long as all candidates stay, together.
-    """
-
-    slots: Longs
-    missing: int
-
-
 @writing("left")
 def suffices(wanted: Wanted, left: Longs, node: Rows, held: Longs, leaves: Bools) -> bool:
     """Whether there are slots for each kind, and enough in regions, if the candidates ``leaves`` (bool[C]) leave.
@@ -114,12 +99,11 @@ def suffices(wanted: Wanted, left: Longs, node: Rows, held: Longs, leaves: Bools
 
 
 @writing("left")
-def brought(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows) -> Brought:
-    """The slots that units bring alone; the arguments are those of `reprieved`."""
+def brought(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows) -> Longs:
+    """int64[C]: the slots that the unit of each brings alone, for all kinds together; arguments as of `reprieved`."""
     slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)
     freed, places = np.zeros(some.frees.shape[1], np.int64), no_places(wanted.places)
     ground = _Ground(left, slots, total, freed, places, np.zeros(1, np.int64))
-    missing = np.maximum(wanted.many - total, 0).sum()
     arranged, result, first = some.unit[order], np.zeros(len(some.node), np.int64), 0
     while first < len(order):
         stop, before = run_end(arranged, first), total.sum()
@@ -129,7 +113,7 @@ def brought(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows) -
         for at in range(first, stop):
             _returned(wanted, ground, some, order[at], 1)
         first = stop
-    return Brought(result, missing)
+    return result
 
 
 @writing("left")

@@ -19,7 +19,6 @@ from pipeline.plugins.plugin import Preemptor
 from pipeline.solvers.gather.gathering import Gathered, counted_of, in_rank_order, slots_decide
 from pipeline.solvers.gather.leaving.pool import Pool, pool_of
 from pipeline.solvers.gather.leaving.reprieve import (
-    Brought,
     LeavingCandidates,
     Wanted,
     brought,
@@ -58,7 +57,7 @@ class GatherSearch:
     queue_rank: int64[G]
         In reclaim, the rank of each podgroup's queue, fairest to take from first; None in preempt.
     out_of_order
-        Whether what quotas permit is counted off along other orders than the usual one: see ``permitted_otherwise``.
+        Whether quotas are asked about victims that other orders choose: see ``orders_otherwise``.
     elsewhere: int64[K]
         Candidates that free the quota wherever they run: see ``with_elsewhere``.
     """
@@ -252,8 +251,8 @@ def slots_suffice(search: GatherSearch, area: GatherArea, pool: Pool, leaves: Bo
     return suffices(area.wanted, _room(search, area), area.numbers(pool.node), pool.held, leaves)
 
 
-def slots_brought(search: GatherSearch, area: GatherArea, pool: Pool) -> Brought:
-    """The slots that each unit of the candidates brings if it alone leaves, and how many are missing."""
+def slots_brought(search: GatherSearch, area: GatherArea, pool: Pool) -> Longs:
+    """int64[C]: the slots that the unit of each candidate brings if it alone leaves."""
     some = _leaving(area, pool)
     return brought(area.wanted, _room(search, area), some, np.ascontiguousarray(pool.usual))
 

@@ -2,6 +2,12 @@
 
 from typing import Any
 
+import pytest
+
+from pipeline.decision.plan import Plan
+from pipeline.policy import Purpose
+from pipeline.propose import propose
+from tests.support.brute_force import attempt_of, crowded
 from tests.support.gathering import Outcome, cluster_file, running, waiting
 
 NODES = [f"n{at}" for at in range(8)]
@@ -79,3 +85,9 @@ def test_a_part_of_each_of_two_podgroups_goes_where_no_queue_may_lose_one_of_the
     queues = [{"name": name, "deserved": {"cpu": cpu}} for name, cpu in (("a", 4), ("b", 4), ("c", 8))]
     case = Outcome(cluster_file({"s": {"b": NODES[:4]}}, 4, podgroups, queues=queues))
     assert [one.partition("-")[0] for one in case.evicted] == ["one", "two"]
+
+
+@pytest.mark.parametrize("seed", [2, 568, 651, 1908, 2186, 2908])
+def test_what_a_queue_may_not_lose_stays_and_another_queue_loses_as_much(seed: int) -> None:
+    """By brute force some lawful set makes room; tasks that repel each other unevenly bring no slots by themselves."""
+    assert isinstance(propose(attempt_of(crowded(seed, Purpose.RECLAIM, "koordinator"), Purpose.RECLAIM)), Plan)
