@@ -66,11 +66,9 @@ def _names(row: Row) -> set[str]:
 def _said(kind: str, rows: Sequence[Row], output: str) -> str:
     if output == "json":
         return json.dumps(rows, ensure_ascii=False) + "\n"
-    return (
-        _yaml(list(rows))
-        if output == "yaml"
-        else "".join(f"{on_one_line(line)}\n" for line in table(COLUMNS[kind], rows))
-    )
+    if output == "yaml":
+        return _yaml(list(rows))
+    return "".join(f"{on_one_line(line)}\n" for line in table(COLUMNS[kind], rows))
 
 
 def _yaml(data: Any) -> str:
