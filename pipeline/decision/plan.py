@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.cluster.arrays import NONE, Ids, Longs, Rows, sealed
 from pipeline.cluster.orders import counted_off
@@ -99,24 +101,25 @@ def assumptions(attempt: Attempt, made: Statement) -> Assumptions:
 
 def assumptions_of(attempt: Attempt, some: Sequence[Statement]) -> list[Assumptions]:
     """What each of several statements assumes of the attempt's snapshot."""
-    snapshot, many = attempt.snapshot, len(some)
+    snapshot, tasks, policy = attempt.snapshot, attempt.snapshot.tasks, attempt.policy.digest
     gone, placed = np.concatenate([made.evictions for made in some]), np.concatenate([made.nominated for made in some])
     promised, bound = [made.nominated_node for made in some], [made.bound_node for made in some]
-    sizes = [*map(len, (made.evictions for made in some)), *map(len, promised), *map(len, bound)]
-    nodes, start = _touched(np.concatenate([snapshot.tasks.node[gone], *promised, *bound]), np.array(sizes), many)
-    revision, incarnation = sealed(snapshot.nodes.revision[sealed(nodes)]), sealed(snapshot.tasks.incarnation[gone])
-    already = sealed(snapshot.tasks.nominated[placed])
-    ends = accumulate(sizes[:many], initial=0), accumulate(sizes[many : 2 * many], initial=0), start.tolist()
-    epoch, known, policy = snapshot.epoch, snapshot.revision, attempt.policy.digest
-    return [
-        Assumptions(epoch, known, incarnation[of_gone], already[of_placed], nodes[those], revision[those], policy)
-        for of_gone, of_placed, those in zip(*map(_slices, ends), strict=True)
-    ]
+    evicts, promises = [len(made.evictions) for made in some], [len(made.nominated) for made in some]
+    sizes = np.array([*evicts, *promises, *map(len, bound)])
+    nodes, start = _touched(np.concatenate([tasks.node[gone], *promised, *bound]), sizes, len(some))
+    each = zip(
+        _cut(sealed(tasks.incarnation[gone]), accumulate(evicts, initial=0)),
+        _cut(sealed(tasks.nominated[placed]), accumulate(promises, initial=0)),
+        _cut(sealed(nodes), start.tolist()),
+        _cut(sealed(snapshot.nodes.revision[nodes]), start.tolist()),
+        strict=True,
+    )
+    return [Assumptions(snapshot.epoch, snapshot.revision, *columns, policy) for columns in each]
 
 
-def _slices(ends: Iterable[int]) -> list[slice]:
-    """The slices between neighbouring ``ends``."""
-    return [slice(*pair) for pair in pairwise(ends)]
+def _cut(column: NDArray[Any], ends: Iterable[int]) -> list[NDArray[Any]]:
+    """The pieces of a column between neighbouring ``ends``."""
+    return [column[begin:end] for begin, end in pairwise(ends)]
 
 
 @kernel
