@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from actors.columns.card_names import card_names
 from actors.columns.explanation_message import explained
 from actors.columns.name_directory import Directory
-from actors.protocol.bodies import Binding, Eviction, JudgedOn, Nomination, PlanCommitted, PlannedOn, VictimCondition
+from actors.protocol.bodies import JudgedOn, PlanCommitted, PlannedOn, VictimCondition
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
@@ -16,6 +18,7 @@ from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.decision.statement import Statement
 from pipeline.policy import Purpose
 
+_Row = dict[str, str | int | None]
 #: Name of this scheduler in the status of evicted tasks.
 SCHEDULER = "clearway"
 _MAKING_ROOM = {
@@ -56,6 +59,11 @@ def decision(
         (queue,) = naming.queues([int(snapshot.podgroups.queue[made.preemptor])])
     if plan.domain != NONE:
         domain = naming.domains([plan.domain])[0] or None  # the domain of the whole cluster has no name
+    rows: dict[str, Any] = {
+        "evictions": _evictions(made, snapshot, naming),
+        "nominations": _nominations(made, snapshot, naming),
+        "bindings": _bindings(made, snapshot, naming),
+    }
     return PlanCommitted(
         plan_id=plan_id,
         epoch=epoch,
@@ -64,19 +72,20 @@ def decision(
         preemptor=preemptor,
         queue=queue,
         domain=domain,
-        evictions=_evictions(made, snapshot, naming),
         condition=_condition(made, snapshot, naming),
-        nominations=_nominations(made, snapshot, naming),
-        bindings=_bindings(made, snapshot, naming),
         cost=cost(plan.price, made, snapshot),
         explanation=explained(plan.explanation, naming),
         expires_at=expires_at,
         planned_on=planned_on,
         judged_on=judged_on,
+        **rows,
     )
 
 
-def _nominations(made: Statement, snapshot: Snapshot, naming: Directory) -> tuple[Nomination, ...]:
+# Rows are plain data here: the body makes messages of all of them at once, which takes half the time.
+
+
+def _nominations(made: Statement, snapshot: Snapshot, naming: Directory) -> list[_Row]:
     """Every task that is promised a node, or loses its promise."""
     told = zip(
         naming.tasks(made.nominated.tolist()),
@@ -85,10 +94,10 @@ def _nominations(made: Statement, snapshot: Snapshot, naming: Directory) -> tupl
         _lives(made, snapshot),
         strict=True,
     )
-    return tuple(Nomination(task=t, node=n, card=c, incarnation=life) for t, n, c, life in told)
+    return [{"task": task, "node": node, "card": card, "incarnation": life} for task, node, card, life in told]
 
 
-def _bindings(made: Statement, snapshot: Snapshot, naming: Directory) -> tuple[Binding, ...]:
+def _bindings(made: Statement, snapshot: Snapshot, naming: Directory) -> list[_Row]:
     """Every task that starts."""
     told = zip(
         naming.tasks(made.bound.tolist()),
@@ -97,7 +106,7 @@ def _bindings(made: Statement, snapshot: Snapshot, naming: Directory) -> tuple[B
         snapshot.tasks.incarnation[made.bound].tolist(),
         strict=True,
     )
-    return tuple(Binding(task=t, node=n, card=c, incarnation=life) for t, n, c, life in told)
+    return [{"task": task, "node": node, "card": card, "incarnation": life} for task, node, card, life in told]
 
 
 def _lives(made: Statement, snapshot: Snapshot) -> list[int | None]:
@@ -107,7 +116,7 @@ def _lives(made: Statement, snapshot: Snapshot) -> list[int | None]:
     return [life if named else None for life, named in zip(lives.tolist(), waits.tolist(), strict=True)]
 
 
-def _evictions(made: Statement, snapshot: Snapshot, naming: Directory) -> tuple[Eviction, ...]:
+def _evictions(made: Statement, snapshot: Snapshot, naming: Directory) -> list[_Row]:
     """Every victim, with its podgroup and the node that it runs on."""
     tasks, victims = snapshot.tasks, made.evictions
     told = zip(
@@ -117,7 +126,7 @@ def _evictions(made: Statement, snapshot: Snapshot, naming: Directory) -> tuple[
         naming.nodes(tasks.node[victims].tolist()),
         strict=True,
     )
-    return tuple(Eviction(task=t, incarnation=i, podgroup=p, node=n) for t, i, p, n in told)
+    return [{"task": task, "incarnation": life, "podgroup": of, "node": node} for task, life, of, node in told]
 
 
 def _condition(made: Statement, snapshot: Snapshot, naming: Directory) -> VictimCondition | None:
