@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from actors.documents.collector import collect_seldom, settle
+from actors.documents.collector import settle
 
 
 @pytest.mark.parametrize(("told", "seldom"), [({}, False), ({"RAY_RAYLET_PID": "1"}, True)])
@@ -20,12 +20,13 @@ def test_only_in_a_process_of_ray_does_the_import_change_how_often_garbage_is_lo
     assert (now != often) is seldom
 
 
-def test_once_a_role_has_started_garbage_is_looked_for_as_often_as_python_does() -> None:
+def test_what_a_decision_makes_is_too_little_for_a_role_to_look_for_garbage() -> None:
     before = gc.get_threshold()
-    collect_seldom()
     try:
         settle()
-        assert gc.get_threshold() == before
+        looks = sum(one["collections"] for one in gc.get_stats())
+        made = [[number] for number in range(10_000)]
+        assert (sum(one["collections"] for one in gc.get_stats()), len(made)) == (looks, 10_000)
     finally:
         gc.unfreeze()
         gc.set_threshold(*before)
