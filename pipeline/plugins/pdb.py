@@ -46,7 +46,8 @@ class DisruptionBudgets(Plugin, FiltersBundles, CountsBudgets, FiltersTasks, Cou
         if len(self._base.budgets) == 0:
             return np.ones(len(rows), bool)
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
-        return _within(self._base.budgets_on(rows), unit, self._left)
+        covered = np.ascontiguousarray(self._base.budgets_on(rows))  # of several budgets it is transposed
+        return _within(covered, unit, self._left)
 
     def budgets_left(self) -> Budgets:
         """The budgets, with what they still allow."""

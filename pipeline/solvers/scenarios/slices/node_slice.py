@@ -136,7 +136,7 @@ class NodeSlice:
         if self.plain:
             return False
         walk = self.by_halves(units, leaving, np.arange(len(units)))
-        return bool(too_few_return(self._ground, self._asked, units.start, units.rows, walk, most))
+        return bool(too_few_return(self._ground, self._asked, units.start, units.rows, walk, int(most)))
 
     def some_return(self, units: VictimUnits, order: Rows, walk: Halves, most: int, *, kept: bool, asks: bool) -> bool:
         """Whether other units may return, see `halves.some_return`; ``asks``: whether the law is asked about it."""

@@ -8,6 +8,7 @@ import pytest
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.tables import Budgets
 from pipeline.cluster.what_if import WhatIf
+from pipeline.plugins import pdb
 from pipeline.plugins.binpack import Binpack
 from pipeline.plugins.nodeorder import NodeOrder
 from pipeline.plugins.pdb import DisruptionBudgets
@@ -96,9 +97,12 @@ def test_a_budget_is_used_up_in_the_order_of_the_candidates():
 
 def test_who_is_refused_by_one_budget_does_not_use_up_another():
     state = with_budget(cluster([{}], [gang(2, 0, cpu=1), gang(1, cpu=1)]), [0, 1], 1)
+    assert made(DisruptionBudgets, state).bundle_quota_filter(asking(1), np.arange(2)).tolist() == [True, False]
+    compiled = list(pdb._within.signatures)
     covers = np.repeat(state.budgets.covers, 2, axis=0)
     none_left = replace(state, budgets=Budgets(frozen([1, 0], np.int32), frozen(covers, bool)))
     assert not made(DisruptionBudgets, none_left).bundle_quota_filter(asking(1), np.arange(2)).any()
+    assert pdb._within.signatures == compiled, "two budgets had to wait for machine code of their own"
 
 
 def test_who_is_on_the_way_out_counts_against_the_budget():

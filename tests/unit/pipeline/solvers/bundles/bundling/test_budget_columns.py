@@ -72,7 +72,7 @@ def test_slots_are_those_of_a_fleet_without_budgets() -> None:
     assert search.columns.held.shape[1] > other.columns.held.shape[1]
     assert other.quota_filter is None
     one, two = FreeRoom(search, 0), FreeRoom(other, 0)
-    leaving = np.flatnonzero(search.candidate[fleet.snapshot.occupancy.task])[::3]
+    leaving = np.flatnonzero(search.candidate[fleet.snapshot.occupancy.task])[::3].copy()
     assert one.ground.total.tolist() == two.ground.total.tolist()
     one.leave(leaving)
     two.leave(leaving)
