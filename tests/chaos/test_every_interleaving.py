@@ -38,7 +38,7 @@ def test_no_order_of_calls_breaks_anything_whatever_becomes_of_one_of_them() -> 
 
 
 def test_no_order_of_calls_breaks_anything_while_a_lease_runs_out() -> None:
-    most = sampled(20_000, least=10_000)
+    most = sampled(20_000)
     walk = Walk(faults=0, expiries=1).run(most=most)
     assert walk.broken == []
     assert walk.states >= most

@@ -19,9 +19,8 @@ from tests.chaos.memory_world import KAI, KOORDINATOR, Parts, World
 from tests.chaos.schedule import STEPS, Fault, Kind, Outcome, Schedule, drawn
 from tests.support.depth import sampled
 
-#: As many as fit, with the other tests of this file, into half a minute on two cores. `make chaos MEMORY=1` plays 300.
-#: Every kind of fault is drawn for these twice.
-SEEDS, AT_ONCE, TURNS, FAULTS = range(29, 39), 5, 36, 12
+#: `make chaos MEMORY=1` plays 300. Every kind of fault is drawn for the first six.
+SEEDS, AT_ONCE, TURNS, FAULTS = range(33, 33 + sampled(24)), 3, 36, 12
 KAI_SEEDS = range(1001, 1001 + sampled(8, least=4))
 KOORDINATOR_SEEDS = range(2001, 2001 + sampled(6, least=3))
 PACED_SEEDS = range(1, 1 + sampled(4, least=2))
@@ -101,7 +100,7 @@ def test_the_others_may_die_at_every_step(role: str, step: str) -> None:
         faults += [Fault(Kind.KILL, turn, role, "follow events before") for turn in (2, 6)]
     if step.startswith("publish decisions"):  # an entry that is missed is asked for
         faults += [Fault(Kind.HOLE, 3), Fault(Kind.HOLE, 7)]
-    outcome = run_schedule(Schedule(11, tuple(faults), turns=20, checkpoint_every_s=2.0))
+    outcome = run_schedule(Schedule(11, tuple(faults), turns=12, checkpoint_every_s=2.0))
     assert outcome.broken == []
     assert any(struck == f"KILL {role}: {step}" for struck in outcome.counts), outcome.counts
 
@@ -116,8 +115,8 @@ def test_a_schedule_follows_from_its_seed_and_so_does_its_run() -> None:
 
 def test_gangs_are_placed_as_ever_although_every_call_to_the_broker_takes_half_a_second() -> None:
     slow = (Fault(Kind.DELAY, 0, lasts=1_000),)
-    quick, late = ([one for seed in range(1, 6) for one in _waits(Schedule(seed, way, TURNS))] for way in ((), slow))
-    assert len(late) >= len(quick) >= 15
+    quick, late = ([one for seed in range(1, 4) for one in _waits(Schedule(seed, way, TURNS))] for way in ((), slow))
+    assert len(late) >= len(quick) >= 9
     assert sorted(late)[len(late) // 2] < 15_000  # a turn in which every role has a dozen calls
 
 
@@ -135,7 +134,7 @@ def _all_drawn(seed: int) -> tuple[Fault, ...]:
 
 
 def test_every_kind_of_fault_is_drawn_and_played() -> None:
-    for seeds, least in ((DRAWN, 30), (SEEDS, 2)):
+    for seeds, least in ((DRAWN, 30), (SEEDS, 1)):
         faults = [fault for seed in seeds for fault in _all_drawn(seed)]
         kinds = Counter(fault.kind for fault in faults)
         assert min(kinds[kind] for kind in Kind) >= least

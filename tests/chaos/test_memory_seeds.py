@@ -1,4 +1,4 @@
-"""Schedules in which something went wrong once: what a hostile tester found, played again."""
+"""Schedules in which something went wrong once: what a hostile tester found; `make test` plays the newest."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import pytest
 from pipeline.policy import Policy
 from tests.chaos.memory_checks import run
 from tests.chaos.memory_world import KAI, KOORDINATOR, Parts
+from tests.support.depth import sampled
 
 #: A withdrawal took back a newer promise; a node was promised twice after a gap; a gang below its minimum was
 #: accepted; numbers of states were used twice, and an answer to a resync was lost, so that a gang waited without end.
-SEEDS = (611032, 510895, 510751, 510170, 710444, 810269, 810384, 510860, 710413)
+SEEDS = (611032, 510895, 510751, 510170, 710444, 810269, 810384, 510860, 710413)[-sampled(9) :]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -48,10 +49,14 @@ OF_KAI = (
 #: A gang that was satisfied once and lost its tasks before any decision was said to start in part; a replacement that
 #: costs nothing for what it gains was another when it was made again: its efficiency has no end, and is not sent.
 OF_KOORDINATOR = (9000365, 31000037)
-BY_POLICY = ((Parts().policy, OF_BROKER), (KAI, OF_KAI), (KOORDINATOR, OF_KOORDINATOR))
+BY_POLICY = [
+    (policy, seed)
+    for policy, seeds in ((Parts().policy, OF_BROKER), (KAI, OF_KAI), (KOORDINATOR, OF_KOORDINATOR))
+    for seed in seeds[-sampled(len(seeds)) :]
+]
 
 
-@pytest.mark.parametrize(("policy", "seed"), [(policy, seed) for policy, seeds in BY_POLICY for seed in seeds])
+@pytest.mark.parametrize(("policy", "seed"), BY_POLICY)
 def test_what_befell_the_broker_or_happened_under_a_profile_once_does_no_harm(policy: Policy, seed: int) -> None:
     outcome = run(seed, Parts(policy=policy), turns=36, most=12)
     assert not outcome.broken, str(outcome)

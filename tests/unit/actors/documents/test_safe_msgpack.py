@@ -57,9 +57,9 @@ def barred(tree: ast.AST) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_source_makes_objects_out_of_bytes(path: Path) -> None:
-    assert barred(ast.parse(path.read_text())) == []
+def test_no_source_makes_objects_out_of_bytes() -> None:
+    found = {str(path.relative_to(ROOT)): barred(ast.parse(path.read_text())) for path in SOURCES}
+    assert {path: lines for path, lines in found.items() if lines} == {}
 
 
 @pytest.mark.parametrize(

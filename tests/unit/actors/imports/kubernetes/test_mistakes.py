@@ -12,7 +12,9 @@ import yaml
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_cluster
 from actors.imports.kubernetes.manifests import cluster_of
+from tests.support.depth import sampled
 
+MANY = sampled(40)
 FOLDER = Path(__file__).parent / "manifests"
 MISTAKES: tuple[Any, ...] = (None, 5, -1, "", "x", [], {}, [1], {"a": 1}, True, 1.5, "1e3", ["x"], [{}], float("inf"))
 
@@ -30,7 +32,7 @@ def test_a_wrong_value_is_imported_or_refused_in_one_sentence(scheduler: str, tm
     objects = list(yaml.load_all((FOLDER / f"{scheduler}.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader))
     where = [place for place in places(objects) if len(place) > 1]
     refused = []
-    for seed in range(40):
+    for seed in range(MANY):
         chosen = random.Random(seed)
         mistaken, place = copy.deepcopy(objects), chosen.choice(where)
         inside: Any = mistaken
@@ -42,7 +44,7 @@ def test_a_wrong_value_is_imported_or_refused_in_one_sentence(scheduler: str, tm
             read_cluster(cluster_of([tmp_path]).plain)
         except ClusterFileRefused as refusal:
             refused.append(str(refusal))
-    assert 0 < len(refused) < 40
+    assert 0 < len(refused) < MANY
     assert all("expected" in sentence for sentence in refused)
 
 
