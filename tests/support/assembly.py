@@ -178,6 +178,11 @@ class Assembly:
         self.pass_time(seconds)
         return done
 
+    def turns(self, count: int) -> None:
+        """Some rounds of everybody."""
+        for _ in range(count):
+            self.turn()
+
     def status(self, task: str) -> str:
         """Status of a task in the fleet."""
         return self.fleet._tasks[f"default/{task}"].status

@@ -150,16 +150,6 @@ def test_surplus_goes_before_a_gang_is_broken():
     assert [bundle.safe for bundle in made.explanation.bundles] == [True]
 
 
-def test_only_as_many_go_as_are_needed():
-    made = plan(full(gang(4, 0, gpu=1, minimum=0), gang(2, gpu=1, priority=1), nodes=1), 1)
-    assert victims(made) == [2, 3]
-
-
-def test_only_the_minimum_evicts():
-    state = full(gang(4, 0, gpu=1, minimum=0), gang(3, gpu=1, minimum=1, priority=1), nodes=1)
-    assert len(victims(plan(state, 1))) == 1
-
-
 def test_by_default_a_broken_gang_goes_everywhere_and_in_volcano_where_room_is_needed():
     state = cluster([NODE] * 2, [gang(2, [0, 1], gpu=4), gang(1, gpu=4, priority=1, required_level=0)], racks=(1, 1))
     assert victims(plan(state, 1)) == [0, 1]

@@ -127,8 +127,7 @@ def test_room_that_comes_free_there_is_the_owners(claimed: Contested) -> None:
 
 def test_the_claim_ends_when_the_gang_has_its_room(claimed: Contested) -> None:
     claimed.clock.now += 4.0
-    for _ in range(10):
-        claimed.turn()
+    claimed.turns(10)
     assert {claimed.status(f"big-{at}") for at in range(4)} == {"Running"}
     assert [type(one) for one in claimed.claims()] == [DomainReserved, DomainReleased]
     assert claimed.claims()[-1].reason == "its podgroup has its room"

@@ -64,8 +64,7 @@ def test_room_that_was_promised_to_tasks_before_they_were_made_anew_is_not_promi
 def test_a_task_that_is_bound_in_its_life_starts_and_is_named_with_it() -> None:
     assembly = Assembly(rack_cluster())
     assembly.say(assembly.fleet.submit(in_next_life(gang("big", 3, 2))))
-    for _ in range(2):
-        assembly.turn()
+    assembly.turns(2)
     assert assembly.status("big-0") == "Running"
     (made,) = decisions(assembly)
     assert [one.incarnation for one in made.bindings] == [1, 1, 1]

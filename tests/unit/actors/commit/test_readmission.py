@@ -43,8 +43,7 @@ def test_what_the_gang_leaves_of_the_room_is_open_to_all() -> None:
     assembly = crowded(nodes=1)
     assembly.submit(gang("big", 1, 6, priority=5))
     assembly.submit(gang("small", 1, 2))
-    for _ in range(10):
-        assembly.turn()
+    assembly.turns(10)
     assert [assembly.status(name) for name in ("big-0", "small-0", "low0-0")] == ["Running", "Running", "Pending"]
 
 
@@ -67,8 +66,7 @@ def test_when_the_reservation_lapses_the_gang_still_comes_before_its_victims() -
     assert not (assembly.ingest.snapshot.tasks.nominated != NONE).any()
     assembly.pass_time(4.0)
     assert [assembly.status(f"low{at}-0") for at in range(4)] == ["Pending"] * 4
-    for _ in range(3):
-        assembly.turn()
+    assembly.turns(3)
     assert {assembly.status(f"big-{at}") for at in range(4)} == {"Running"}
     assert [assembly.status(f"low{at}-0") for at in range(4)] == ["Pending"] * 4
 

@@ -41,6 +41,12 @@ class Watched(Assembly):
         while self.clock.now < 1_700_000_000.0 + DEADLINE_S - 1.0:
             self.turn()
 
+    def late(self, **more: Any) -> None:
+        """The same a moment later."""
+        self.overdue(**more)
+        self.pass_time(2.0)
+        self.hear()
+
     def victims(self, at: int = 0) -> list[str]:
         return [one.task for one in decisions(self)[at].evictions]
 
@@ -57,8 +63,7 @@ def test_a_decision_whose_victims_do_not_end_is_replaced_by_one_that_does_withou
     watched.fleet.deaf = ("n1",)
     watched.overdue()
     assert "default/low1-0" in watched.victims()
-    for _ in range(12):
-        watched.turn()
+    watched.turns(12)
     first, second, *_ = (one for one in decisions(watched) if isinstance(one, PlanCommitted) and one.nominations)
     assert (second.replaces, [one.task for one in second.overdue]) == (first.plan_id, ["default/low1-0"])
     assert len(second.evictions) == 1, "the room that the others had freed is kept"
@@ -87,9 +92,7 @@ def test_victims_have_as_long_however_long_the_gang_waits_for_room(watched: Watc
 def test_without_another_way_the_decision_is_withdrawn_and_the_victims_are_named() -> None:
     watched = Watched(racks=1)
     watched.fleet.deaf = ("n1", "n2")
-    watched.overdue()
-    watched.pass_time(2.0)
-    watched.hear()
+    watched.late()
     withdrawn = decisions(watched)[-1]
     assert isinstance(withdrawn, PlanWithdrawn)
     assert withdrawn.reason.startswith("victims did not end in time: default/low1")
@@ -99,9 +102,7 @@ def test_without_another_way_the_decision_is_withdrawn_and_the_victims_are_named
 def test_no_plan_counts_on_an_overdue_victim_until_its_time_is_over() -> None:
     watched = Watched(racks=1)
     watched.fleet.deaf = ("n1", "n2")
-    watched.overdue()
-    watched.pass_time(2.0)
-    watched.hear()
+    watched.late()
     made = len(decisions(watched))
     assert watched.turn().answers == ()
     at = watched.dispatcher.next_at(watched.ingest.snapshot)
@@ -116,9 +117,7 @@ def test_no_plan_counts_on_an_overdue_victim_until_its_time_is_over() -> None:
 
 def test_an_overdue_victim_that_ends_after_all_leaves_its_node_to_all_podgroups(watched: Watched) -> None:
     watched.fleet.deaf = ("n1",)
-    watched.overdue()
-    watched.pass_time(2.0)
-    watched.hear()
+    watched.late()
     assert [node for node, _ in watched.news.turn.closed.overdue] == [1]
     watched.say([watched.fleet._end(watched.fleet._tasks["default/low1-0"], "Failed", replaced=True)])
     watched.hear()
@@ -127,9 +126,7 @@ def test_an_overdue_victim_that_ends_after_all_leaves_its_node_to_all_podgroups(
 
 def test_a_successor_reserves_what_was_put_in_the_place_of_another(watched: Watched) -> None:
     watched.fleet.deaf = ("n1",)
-    watched.overdue()
-    watched.pass_time(2.0)
-    watched.hear()
+    watched.late()
     held = watched.committer.reservations
     watched.committer.resign()
     successor = watched.new_committer("second", TimeLimits(eviction_deadline_s=DEADLINE_S))
@@ -140,9 +137,7 @@ def test_a_successor_reserves_what_was_put_in_the_place_of_another(watched: Watc
 
 def test_a_replaced_decision_leaves_the_same_state_in_every_reader_that_folds_it(watched: Watched) -> None:
     watched.fleet.deaf = ("n1",)
-    watched.overdue()
-    watched.pass_time(2.0)
-    watched.hear()
+    watched.late()
     live = watched.ingest.snapshot
     watched.restart_ingestor()
     watched.hear()

@@ -95,10 +95,7 @@ def test_a_stream_that_begins_behind_a_checkpoint_asks_for_a_list(world: World, 
     assert drained(recovered).state.listed
 
 
-def test_a_list_that_is_owed_is_asked_for_again_after_a_restart() -> None:
-    world = World()
-    world.list_fleet()
-    ingestor = world.ingestor()
+def test_a_list_that_is_owed_is_asked_for_again_after_a_restart(world: World, ingestor: Ingestor) -> None:
     for number in (1, 3):  # the second never came
         world.say(world.outgoing("queue_upserted", {"name": f"q{number}"}), sequence=str(number).encode())
     drained(ingestor)
@@ -114,10 +111,7 @@ def test_a_list_that_is_owed_is_asked_for_again_after_a_restart() -> None:
     assert len(world.asked()) == 2
 
 
-def test_a_list_does_not_make_up_for_what_is_lost_after_it() -> None:
-    world = World()
-    world.list_fleet()
-    ingestor = world.ingestor()
+def test_a_list_does_not_make_up_for_what_is_lost_after_it(world: World, ingestor: Ingestor) -> None:
     world.say(world.outgoing("queue_upserted", {"name": "q1"}), sequence=b"1")
     world.list_fleet(list_id="between")
     world.say(world.outgoing("queue_upserted", {"name": "q3"}), sequence=b"3")
@@ -128,10 +122,7 @@ def test_a_list_does_not_make_up_for_what_is_lost_after_it() -> None:
     assert len(world.asked()) == 2
 
 
-def test_a_list_whose_rest_never_comes_is_asked_for_again() -> None:
-    world = World()
-    world.list_fleet()
-    ingestor = world.ingestor()
+def test_a_list_whose_rest_never_comes_is_asked_for_again(world: World, ingestor: Ingestor) -> None:
     parts = cut(CLUSTER, "torn", 100)
     world.say(Outgoing("fleet_listed", "fleet", 99, parts[0]), sequence=b"1")
     for again in (ingestor, None):
@@ -146,10 +137,7 @@ def test_a_list_whose_rest_never_comes_is_asked_for_again() -> None:
         assert len(world.asked()) > asked
 
 
-def test_a_list_does_not_make_up_for_what_is_lost_between_its_parts() -> None:
-    world = World()
-    world.list_fleet()
-    ingestor = world.ingestor()
+def test_a_list_does_not_make_up_for_what_is_lost_between_its_parts(world: World, ingestor: Ingestor) -> None:
     first, *rest = cut(CLUSTER, "torn", 200)
     assert rest
     world.say(Outgoing("fleet_listed", "fleet", 99, first), sequence=b"1")
@@ -266,10 +254,9 @@ def test_a_list_that_comes_twice_begins_no_count(restarts: bool) -> None:
     assert (world.asked(), world.letters()) == ([], [])
 
 
-def test_a_list_of_other_content_under_the_same_name_and_revision_begins_a_count() -> None:
-    world = World()
-    world.list_fleet()
-    ingestor = world.ingestor()
+def test_a_list_of_other_content_under_the_same_name_and_revision_begins_a_count(
+    world: World, ingestor: Ingestor
+) -> None:
     world.revision = 0
     world.list_fleet({**CLUSTER, "podgroups": []})
     drained(ingestor)

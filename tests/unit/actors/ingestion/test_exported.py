@@ -7,6 +7,7 @@ from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_cluster
 from actors.columns.compile import compile_cluster
 from actors.ingestion.exported import cluster_document
+from actors.ingestion.ingestor import Ingestor
 from pipeline.cluster.tables import TERMINATING
 from tests.support.carded import carded, node
 from tests.support.told_world import CLUSTER, WRITTEN_OUT, World, drained, task
@@ -22,10 +23,9 @@ def test_a_node_that_left_is_not_named_in_the_topology_of_the_file() -> None:
     assert [one.nodes for one in exported.topology.domains or ()] == [("n1",), ("n2", "n3")]
 
 
-def test_a_role_that_only_a_task_names_is_kept_beside_those_that_the_podgroup_states() -> None:
-    world = World()
-    world.list_fleet()
-    ingestor = world.ingestor()
+def test_a_role_that_only_a_task_names_is_kept_beside_those_that_the_podgroup_states(
+    world: World, ingestor: Ingestor
+) -> None:
     world.tell("task_upserted", podgroup="default/train", task={"name": "helper", "role": "helper"})
     drained(ingestor)
     world.tell("task_upserted", podgroup="default/train", task={"name": "late", "role": "worker"})
@@ -39,10 +39,7 @@ def test_a_role_that_only_a_task_names_is_kept_beside_those_that_the_podgroup_st
     }  # fmt: skip
 
 
-def test_a_task_that_has_ended_is_told_without_its_node_once_that_has_left() -> None:
-    world = World()
-    world.list_fleet()
-    ingestor = world.ingestor()
+def test_a_task_that_has_ended_is_told_without_its_node_once_that_has_left(world: World, ingestor: Ingestor) -> None:
     world.tell("task_ended", task="default/web-0", outcome="Succeeded")
     world.tell("node_removed", node="n3")
     exported = read_cluster(cluster_document(drained(ingestor).state, world.now))
@@ -78,10 +75,7 @@ def test_a_card_that_shrank_below_what_its_tasks_hold_is_exported_as_it_is() -> 
         read_cluster({**exported, "live": False})
 
 
-def test_a_task_that_moves_is_exported_with_the_node_that_it_was_promised() -> None:
-    world = World()
-    world.list_fleet()
-    ingestor = world.ingestor()
+def test_a_task_that_moves_is_exported_with_the_node_that_it_was_promised(world: World, ingestor: Ingestor) -> None:
     web = {"task": "default/web-0"}
     world.decide("p", evictions=[{**web, "incarnation": 0}], nominations=[{**web, "node": "n0"}])
     exported = cluster_document(drained(ingestor).state, world.now)
@@ -101,10 +95,7 @@ def test_a_card_that_a_task_holds_while_it_ends_is_no_promise() -> None:
 
 
 @pytest.mark.parametrize("kind", ["podgroup_upserted", "task_upserted"])
-def test_an_event_does_not_say_that_a_task_moves_and_a_list_does(kind: str) -> None:
-    world = World()
-    world.list_fleet()
-    ingestor = world.ingestor()
+def test_an_event_does_not_say_that_a_task_moves_and_a_list_does(world: World, ingestor: Ingestor, kind: str) -> None:
     ending = {"name": "m", "status": "Terminating", "node": "n1", "nominated_node": "n2"}
     tasks = {"name": "m", "queue": "ml", "tasks": [ending]}
     if kind == "podgroup_upserted":

@@ -16,12 +16,10 @@ def assembly(*podgroups: dict[str, Any]) -> Assembly:
 def test_one_that_names_another_starts_when_the_other_comes() -> None:
     made = assembly()
     made.submit(gang("a", 2, 4, **BOTH))
-    for _ in range(3):
-        made.turn()
+    made.turns(3)
     assert made.status("a-0") == "Pending"
     made.submit(gang("b", 1, 4))
-    for _ in range(4):
-        made.turn()
+    made.turns(4)
     assert {made.status(one) for one in ("a-0", "a-1", "b-0")} == {"Running"}
 
 
@@ -29,8 +27,7 @@ def test_one_that_is_there_already_is_known_by_a_later_list() -> None:
     made = assembly(gang("b", 1, 4, nodes=["n0"], phase="Running"))
     made.turn()
     made.submit(gang("a", 2, 4, **BOTH))
-    for _ in range(4):
-        made.turn()
+    made.turns(4)
     assert {made.status(one) for one in ("a-0", "a-1", "b-0")} == {"Running"}
 
 
@@ -41,6 +38,5 @@ def test_a_full_list_is_taken_though_a_named_podgroup_has_left() -> None:
     made.say(made.fleet.listing("again"))
     made.turn()
     made.submit(gang("c", 1, 4))
-    for _ in range(4):
-        made.turn()
+    made.turns(4)
     assert made.status("c-0") == "Running"

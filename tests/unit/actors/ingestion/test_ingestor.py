@@ -256,10 +256,7 @@ def test_fewer_entries_are_read_at_once_where_they_are_large(world: World) -> No
     assert max(reads[1:]) <= 4
 
 
-def test_an_entry_whose_writer_chose_an_id_far_ahead_is_refused() -> None:
-    world = World()
-    world.list_fleet()
-    ingestor = world.ingestor()
+def test_an_entry_whose_writer_chose_an_id_far_ahead_is_refused(world: World, ingestor: Ingestor) -> None:
     now, world.now = world.now, world.now + 10 * 86_400
     world.tell("queue_upserted", name="ahead")
     world.now = now

@@ -5,9 +5,7 @@ from __future__ import annotations
 from tests.support.told_world import World, drained
 
 
-def test_an_ingestor_that_begins_with_nothing_gives_no_number_again() -> None:
-    world = World()
-    world.list_fleet()
+def test_an_ingestor_that_begins_with_nothing_gives_no_number_again(world: World) -> None:
     first = drained(world.ingestor("first"))
     for at in range(5):
         world.tell("task_started", task="default/train-0", node="n1", at=7.0 + at)
@@ -22,9 +20,7 @@ def test_an_ingestor_that_begins_with_nothing_gives_no_number_again() -> None:
     assert after.revision > before.revision
 
 
-def test_the_numbers_of_a_list_follow_from_the_stream() -> None:
-    world = World()
-    world.list_fleet()
+def test_the_numbers_of_a_list_follow_from_the_stream(world: World) -> None:
     states = [drained(world.ingestor(name)).snapshot for name in ("first", "second")]
     assert states[0].epoch == states[1].epoch
     assert states[0].revision == states[1].revision

@@ -68,8 +68,7 @@ def test_a_gang_that_starves_gets_its_room_and_starts_in_it() -> None:
     first = assembly.turn()
     assert [answer.verdict for answer in first.answers] == ["accepted"]
     assert first.sequence == first.answers[0].sequence == 1
-    for _ in range(8):
-        assembly.turn()
+    assembly.turns(8)
     assert {assembly.status(f"big-{at}") for at in range(3)} == {"Running"}
     report = assembly.report()
     assert (report.broken, report.victims, report.placed) == ([], 3, 1)
@@ -136,8 +135,7 @@ def test_two_gangs_of_one_cycle_never_share_a_victim() -> None:
         assembly.submit(gang(name, 3, 8, priority=5, topology={"required": "rack"}))
     first = assembly.cycle()
     assert sum(answer.accepted for answer in first.answers) >= 1
-    for _ in range(20):
-        assembly.turn()
+    assembly.turns(20)
     report = assembly.report()
     assert report.broken == []
     assert report.placed == 2  # there are two racks, and equals are not evicted

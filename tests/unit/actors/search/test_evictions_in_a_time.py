@@ -75,8 +75,7 @@ def test_two_searchers_and_a_committer_hold_the_window_until_all_are_served(prof
 def test_time_alone_opens_the_search_again_and_not_before() -> None:
     assembly = full(4, policy=paced(load_profile("default"), in_window=3, window_s=100))
     submit(assembly, "g0", "g1")
-    for _ in range(12):
-        assembly.turn()
+    assembly.turns(12)
     first = [one.judged_on.at for one in decisions(assembly) if one.evictions]
     assert len(first) == 1
     at = assembly.dispatcher.next_at(assembly.ingest.snapshot)
@@ -86,16 +85,14 @@ def test_time_alone_opens_the_search_again_and_not_before() -> None:
         assembly.committer.lead()
         done = assembly.cycle()
         assert sum(answer.accepted for answer in done.answers) == served
-    for _ in range(8):
-        assembly.turn()
+    assembly.turns(8)
     assert {assembly.status(f"g{at}-0") for at in range(2)} == {"Running"}
 
 
 def test_a_gang_that_waits_for_the_window_is_told_so_in_numbers() -> None:
     assembly = full(4, policy=paced(load_profile("default"), in_window=3, in_window_of_queue=3, window_s=100))
     submit(assembly, "g0", "g1")
-    for _ in range(12):
-        assembly.turn()
+    assembly.turns(12)
     (waits,) = [one for one in newest(assembly.bus) if one.attempts]
     lines = [line for attempt in waits.attempts for line in attempt_lines(attempt)]
     said = [line.strip() for line in lines if "may be evicted" in line]
@@ -125,8 +122,7 @@ def test_plans_that_were_made_side_by_side_are_judged_one_after_the_other() -> N
 def test_after_a_start_what_was_evicted_before_still_counts() -> None:
     assembly = full(4, policy=paced(load_profile("default"), in_window=5, window_s=100))
     submit(assembly, "g0")
-    for _ in range(4):
-        assembly.turn()
+    assembly.turns(4)
     before = assembly.ingest.snapshot.recent
     assert before.count.tolist() == [3]
     assembly.ingest.ingestor.checkpoint()

@@ -151,8 +151,7 @@ def halves() -> Assembly:
 
 def test_a_move_is_decided_carried_out_and_breaks_no_rule() -> None:
     assembly = halves()
-    for _ in range(20):
-        assembly.turn()
+    assembly.turns(20)
     report = assembly.report()
     assert report.broken == []
     assert (report.decisions["consolidation"], report.victims, report.gangs_broken) == (1, 1, 0)

@@ -294,8 +294,7 @@ def test_a_decision_whose_tasks_have_started_is_fulfilled() -> None:
     assembly = evicting_many(2)
     (made,) = concerning(assembly.bus, "default/big", 5)
     assert made.end is None
-    for _ in range(12):
-        assembly.turn()
+    assembly.turns(12)
     ends = {one.body.action: one.end for one in concerning(assembly.bus, "default/big", 5)}
     assert str(ends["preempt"]).startswith("fulfilled at 2023-11-14 22:13:")
     assert ends["allocate"] is None  # it promised nothing

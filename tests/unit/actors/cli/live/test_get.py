@@ -97,8 +97,7 @@ def test_nodes_reservations_and_decisions_are_listed(assembly: Assembly) -> None
     assert (held["podgroup"], held["tasks"], held["victims"]) == ("default/big", 2, 2)
     made = rows(assembly, "decisions")
     assert [(one["podgroup"], one["evicts"], one["end"]) for one in made] == [("default/big", 2, None)]
-    for _ in range(12):
-        assembly.turn()
+    assembly.turns(12)
     assert rows(assembly, "reservations") == []
 
 

@@ -50,9 +50,7 @@ def test_the_log_never_holds_more_rows_than_the_state(monkeypatch: pytest.Monkey
     assert (log.count - held) * 2 <= most  # news of one row counts as two
 
 
-def test_news_that_changes_nothing_is_not_noted() -> None:
-    world = World()
-    world.list_fleet()
+def test_news_that_changes_nothing_is_not_noted(world: World) -> None:
     ingestor = drained(world.ingestor())
     world.tell("task_started", task="default/train-0", node="n0")
     drained(ingestor)
@@ -63,9 +61,7 @@ def test_news_that_changes_nothing_is_not_noted() -> None:
     assert ingestor.state.log.count == count
 
 
-def test_after_a_full_list_readers_begin_anew() -> None:
-    world = World()
-    world.list_fleet()
+def test_after_a_full_list_readers_begin_anew(world: World) -> None:
     ingestor = drained(world.ingestor())
     before = ingestor.state.log
     world.list_fleet(CLUSTER, "again")
@@ -74,9 +70,7 @@ def test_after_a_full_list_readers_begin_anew() -> None:
     assert ingestor.state.log.count == 0
 
 
-def test_a_reader_follows_new_podgroups_nodes_and_queues_by_their_news() -> None:
-    world = World()
-    world.list_fleet()
+def test_a_reader_follows_new_podgroups_nodes_and_queues_by_their_news(world: World) -> None:
     ingestor, follower = drained(world.ingestor()), Follower()
     follower.take(ingestor.state)
     task = {"name": "late-0", "request": {"cpu": 1, "gpu": 1}, "labels": {"app": "x", "of": "late"}}

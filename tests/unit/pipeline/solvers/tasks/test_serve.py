@@ -37,13 +37,6 @@ def test_of_equal_tasks_the_newest_goes() -> None:
     assert victims(preempted(state)) == [0]
 
 
-def test_free_room_is_used_before_any_task_goes() -> None:
-    state = cluster([{"cpu": 1}, {"cpu": 1}], [gang(1, 0, cpu=1, minimum=0), gang(1, cpu=1, priority=1)])
-    made = preempted(state)
-    assert victims(made) == []
-    assert promised(made) == {1: 1}
-
-
 def test_tasks_of_several_sizes_use_free_room_before_any_task_goes() -> None:
     # The small task scores best where only the large one fits.
     waits = Gang([Task(cpu=2), Task(cpu=3)], 2, priority=1)
@@ -110,11 +103,6 @@ def test_a_gang_gets_room_for_all_its_minimum_or_none() -> None:
     assert {why.reason for why in none.explanations} == {Reason.UNPLACEABLE}
     assert none.snapshot is short
     assert victims(preempted(enough)) == [0, 1]
-
-
-def test_only_the_minimum_evicts() -> None:
-    state = cluster([{"cpu": 4}], [gang(4, 0, cpu=1, minimum=0), gang(4, cpu=1, minimum=2, priority=1)])
-    assert len(victims(preempted(state))) == 2
 
 
 def test_a_role_that_is_short_is_served_before_tasks_that_are_not_needed() -> None:
