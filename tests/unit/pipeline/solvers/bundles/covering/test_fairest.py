@@ -43,6 +43,14 @@ def test_podgroups_of_the_fairest_queue_break_before_surplus_of_another_goes(
     assert (found.price.queue_rank, found.price.gangs_broken) == (rank, broken)
 
 
+@pytest.mark.parametrize(("least", "rank", "broken"), [(9, 0, 3), (13, 0, 4), (21, 1, 1)])
+def test_where_the_law_needs_more_victims_than_the_nodes_the_fairest_queues_that_suffice_lose_them(
+    least: int, rank: int, broken: int
+) -> None:
+    found = reclaimed([4, 4], validate_set=lambda rows: len(rows) >= least)
+    assert (found.price.queue_rank, found.price.gangs_broken) == (rank, broken)
+
+
 def test_where_the_order_of_bundles_is_kept_surplus_of_any_queue_goes_first() -> None:
     found = reclaimed([4, 4], keep_order=True)
     assert (found.price.queue_rank, found.price.gangs_broken) == (1, 0)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pipeline.solvers.bundles.covering import cheaper
@@ -16,10 +17,10 @@ from tests.support.builders import Gang, Task, cluster, gang, searching
 NODES = MOST // 2
 
 
-def selected(some: list[Gang], wanted: int) -> tuple[DomainBundles, Selection]:
+def selected(some: list[Gang], wanted: int, **said: Any) -> tuple[DomainBundles, Selection]:
     """The domain, and what is selected for a gang of tasks that ask for one device."""
     waiting = gang(wanted, gpu=1, priority=9)
-    search = searching(cluster([{"gpu": 4}] * NODES, [*some, waiting]), len(some), by_priority=True)
+    search = searching(cluster([{"gpu": 4}] * NODES, [*some, waiting]), len(some), by_priority=True, **said)
     found = select(search, 0)
     assert isinstance(found, Selection)
     return DomainBundles(search, 0), found
@@ -56,6 +57,15 @@ def test_what_could_make_do_with_fewer_is_searched_for(
     here, found = selected([*lone(4 * NODES - 4), other], 16)
     assert asked
     assert (found.price.gangs_broken, is_least(here, found)) == expected
+
+
+@pytest.mark.parametrize("dear", [9.0, 1.01])
+def test_what_loses_more_work_than_has_to_be_lost_is_not_proved(dear: float) -> None:
+    work = np.ones(4 * NODES + 1)
+    work[:16] = dear
+    here, found = selected(lone(4 * NODES), 16, effort=0, lost_work=work)
+    assert found.price.broken == ((1, pytest.approx(dear)),)
+    assert not is_least(here, found)
 
 
 def test_where_every_candidate_has_to_go_no_other_set_is_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:

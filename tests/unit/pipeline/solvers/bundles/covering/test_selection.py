@@ -271,6 +271,12 @@ def test_several_shapes_that_fit_alone_but_not_together_take_more():
     assert victims([running, mixed((1, 0), (2, 0))]) == [1, 2, 3]
 
 
+def test_of_few_sets_the_cheapest_that_is_lawful_goes_where_the_first_bundles_are_not():
+    running, asks = [gang(1, [node], gpu=4) for node in range(2)], mixed((1, 0), (2, 0))
+    law = {"keep_order": True, "validate_set": lambda rows: 0 not in rows}
+    assert victims([*running, asks], nodes=FOUR * 2, **law) == [1]
+
+
 def test_subgroups_with_a_rack_of_their_own_make_room_in_each():
     waiting = Gang(
         [Task(gpu=4, subgroup=0), Task(gpu=4, subgroup=1)], 2, 9, subgroups=[(NONE, 1, NONE), (NONE, 1, NONE)]
