@@ -8,7 +8,7 @@ priority: less important work may go instead of up to a step less of it. The tes
 
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -92,9 +92,9 @@ def test_ways_to_make_up_the_minimum_that_are_not_searched_for_are_not_the_cheap
     ways, searched = list[Need](), list[Need]()
 
     def told(attempt: Attempt, host: Host, needs: list[Need], search: Callable[..., Plan | NoPlan]) -> Any:
-        def one(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
+        def one(attempt: Attempt, host: Host, need: Need, known: Sequence[Plan]) -> Plan | NoPlan:
             searched.append(need)
-            return search(attempt, host, need)
+            return search(attempt, host, need, known)
 
         ways.extend(needs)
         return over_compositions(attempt, host, needs, one)

@@ -35,7 +35,7 @@ from pipeline.solvers.bundles.bundling.records import Rules
 from pipeline.solvers.bundles.covering.chosen import told_bundles
 from pipeline.solvers.bundles.elsewhere import or_elsewhere
 from pipeline.solvers.bundles.lower_bounds import slot_bounds
-from pipeline.solvers.bundles.over_compositions import over_compositions
+from pipeline.solvers.bundles.over_compositions import costs_more, over_compositions
 from pipeline.solvers.bundles.over_domains import Best, best_of
 from pipeline.solvers.bundles.surveying import slots_decide, survey_of
 
@@ -140,8 +140,8 @@ def _unproved(outcome: Plan | NoPlan) -> Plan | NoPlan:
     return replace(outcome, explanation=replace(outcome.explanation, bound=None))
 
 
-def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
-    """The cheapest plan for one way to make up the minimum."""
+def _for_need(attempt: Attempt, host: Host, need: Need, known: Sequence[Plan] = ()) -> Plan | NoPlan:
+    """The cheapest plan for one way to make up the minimum; none if those ``known`` for others cost less anyway."""
     refused = _refusal(attempt, host, need)
     if refused is not None:
         return NoPlan(_explained(attempt, need, refused))
@@ -149,6 +149,8 @@ def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
     if len(domains) == 0:
         return NoPlan(_explained(attempt, need, Reason.NO_DOMAIN))
     search = search_of(attempt, host, need)
+    if costs_more(search, domains, known):
+        return NoPlan(_explained(attempt, need, Reason.BOUND))
     best = best_of(attempt, search, domains)
     return _plan(attempt, host, search, best)
 

@@ -8,6 +8,7 @@ import pytest
 from pipeline.placement.compositions import asks_less
 from pipeline.placement.need import all_of, need_of
 from pipeline.policy import Purpose
+from pipeline.solvers.bundles import solver
 from tests.support import small_clusters
 from tests.support.brute_force import attempt_of
 from tests.support.small_clusters import played, podgroup, told
@@ -50,13 +51,17 @@ def test_no_subgroup_is_done_without_that_is_needed() -> None:
     assert outcome(world({"n": 2}, gang(3, tasks, **parts(*"abc", of=3)))) == ([], [])
 
 
-def test_the_cheaper_subgroup_makes_up_the_minimum() -> None:
-    """The first one would cost a task of priority 50, the second one of priority 1."""
-    tasks = [task(name, subgroup=name, node_selector={"name": name}) for name in "xy"]
-    cluster = world(
-        {"x": 1, "y": 1}, victim("v", "x", 50), victim("w", "y", 1), gang(1, tasks, **parts("x", "y", of=1))
-    )
-    assert outcome(cluster) == (["w-0"], ["y"])
+@pytest.mark.parametrize(("first", "second", "searches"), [(50, 1, 2), (1, 50, 1)])
+def test_the_cheaper_subgroup_makes_up_the_minimum(
+    first: int, second: int, searches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each would cost a task of some priority; what begins with a higher one by its bound is not searched for."""
+    tasks, asked, made = [task(name, subgroup=name, node_selector={"name": name}) for name in "xy"], [], solver.best_of
+    monkeypatch.setattr(solver, "best_of", lambda *given: asked.append(given) or made(*given))
+    victims = victim("v", "x", first), victim("w", "y", second)
+    cluster = world({"x": 1, "y": 1}, *victims, gang(1, tasks, **parts("x", "y", of=1)))
+    assert outcome(cluster) == ((["v-0"], ["x"]) if first < second else (["w-0"], ["y"]))
+    assert len(asked) == searches
 
 
 @pytest.mark.parametrize("wide", [0, 1])
