@@ -15,6 +15,8 @@ _ITSELF, _NOT_MADE = object(), object()
 class _WithoutLock(functools.cached_property[Derived]):
     """``functools.cached_property`` without a lock, as from Python 3.12 on: two threads may make a value twice."""
 
+    attrname: str
+
     @overload
     def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
     @overload
@@ -23,8 +25,7 @@ class _WithoutLock(functools.cached_property[Derived]):
         """The value, which is an attribute of the instance from then on."""
         if instance is None:
             return self
-        made: Derived = self.func(instance)
-        instance.__dict__[str(self.attrname)] = made
+        made = instance.__dict__[self.attrname] = self.func(instance)
         return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +31,17 @@ def replace(record: Record, **values: Any) -> Record:
     if len(made) > len(names):
         raise TypeError(f"{kind.__name__}: expected {', '.join(names)}, found {', '.join(values)}")
     return twin
+
+
+def several(record: Record, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[Record]:
+    """Records like one of which nothing was derived yet, each with the values of a row in the fields ``names``."""
+    kind, known, made = type(record), record.__dict__, list[Record]()
+    for row in rows:
+        twin = object.__new__(kind)
+        twin.__dict__.update(known)
+        twin.__dict__.update(zip(names, row, strict=True))
+        made.append(twin)
+    return made
 
 
 #: By kind of record the names of its fields, as they are asked for.

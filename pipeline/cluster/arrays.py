@@ -51,13 +51,13 @@ def sealed(array: Made) -> Made:
 
 
 def any_true(flags: Bools) -> bool:
-    """What ``flags.any()`` says, in a third of its time for a few hundred."""
-    return bool(np.count_nonzero(flags))
+    """What ``flags.any()`` says, in a seventh of its time for a few hundred: a flag is a byte."""
+    return 1 in flags.tobytes()
 
 
 def all_true(flags: Bools) -> bool:
     """The same for ``flags.all()``."""
-    return bool(np.count_nonzero(flags) == flags.size)
+    return 0 not in flags.tobytes()
 
 
 def offsets(owners: NDArray[Any], count: int) -> Longs:

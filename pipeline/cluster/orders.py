@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.cluster.arrays import NONE, Bools, Codes, Ids, Longs, Rows, Whole, any_true, begins
+from pipeline.kernels import kernel, linked
 
 #: Bits of a packed sort key, the sign left out.
 _KEY_BITS = 63
@@ -14,6 +15,8 @@ _KEY_BITS = 63
 _FEW = 500
 #: Up to this many rows are sorted key by key: to pack the keys would take longer.
 _KEY_BY_KEY = 1500
+#: Up to this many rows are sorted by insertion.
+_SHORT = 64
 #: Integers are close together if they lie among this many times as many numbers.
 _SPREAD = 4
 #: It pays to ask whether a key numbers the rows if there are this many.
@@ -30,6 +33,55 @@ def total_rank(*keys: NDArray[Any]) -> Longs:
     result = np.empty(len(keys[0]), np.int64)
     result[ordered_by(*keys)] = np.arange(len(result))
     return result
+
+
+def last_first(rows: Rows, owner: Rows, *keys: NDArray[Any]) -> Rows:
+    """int64[M]: rows that lie in runs of one ``owner`` (int64[M]), of each run the last in the order of ``keys`` first.
+
+    The keys tell all apart. Mostly the rows lie so already, which is seen in one pass.
+    """
+    columns = np.concatenate([comparable(_numbers(key)) for key in keys]).reshape(len(keys), len(rows))
+    return np.asarray(_last_first(rows, owner, columns))
+
+
+@kernel
+def _last_first(rows: Rows, owner: Rows, keys: Longs) -> Rows:
+    """The same; ``keys`` int64[L, M]. The leading keys that are the same in all of a run are not compared."""
+    result, first = rows.copy(), 0
+    while first < len(rows):
+        stop, falling, lead = first + 1, True, len(keys) - 1
+        while stop < len(rows) and owner[stop] == owner[first]:
+            at = 0
+            while at < lead and keys[at, stop] == keys[at, stop - 1]:
+                at += 1
+            lead, falling = at, falling and keys[at, stop] < keys[at, stop - 1]
+            stop += 1
+        if not falling:
+            result[first:stop] = rows[_falling(first, stop, keys[lead:])]
+        first = stop
+    return result
+
+
+@linked
+def _falling(first: int, stop: int, keys: Longs) -> Rows:
+    """The positions of a run, the last in the order of ``keys`` first; a few are sorted by insertion."""
+    order = np.arange(first, stop)
+    if len(order) > _SHORT:
+        for key in keys[::-1]:
+            order = order[np.argsort(key[order], kind="mergesort")]
+        return order[::-1]
+    for last in range(1, len(order)):
+        mine, at, least = order[last], last, len(keys) - 1
+        while at > 0:
+            other, key = order[at - 1], 0
+            while key < least and keys[key, mine] == keys[key, other]:
+                key += 1
+            if keys[key, mine] < keys[key, other]:
+                break
+            order[at] = other
+            at -= 1
+        order[at] = mine
+    return order
 
 
 def dense_rank(*keys: NDArray[Any]) -> Longs:

@@ -19,7 +19,7 @@ from pipeline.cluster.rules.minimum import towards_all
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.kernels import inlined, kernel
-from pipeline.records import replace
+from pipeline.records import replace, several
 
 #: The highest priority where there are no victims.
 NO_PRIORITY = -(1 << 31)
@@ -83,6 +83,10 @@ class Price:
 #: The fields that are compared, in order; and their values in a price, by which many are sorted faster.
 COMPARED = tuple(one.name for one in fields(Price) if one.compare)
 compared = attrgetter(*COMPARED)
+#: Those that follow from the victims.
+_OF_VICTIMS = (
+    "budgets_violated", "queue_rank", "broken", "surplus", "highest_priority", "victims", "gangs_broken",
+)  # fmt: skip
 #: The price of a plan without victims; the domain is to be set.
 NO_VICTIMS = Price(0, 0, (), (), NO_PRIORITY, 0, 0, NONE)
 
@@ -126,14 +130,9 @@ def prices_of(
     told = [(one, round(amount, 6)) for one, amount in zip(level.tolist(), work.tolist(), strict=True)]
     works = [tuple(told[first:stop]) for first, stop in pairwise(lines.tolist())]
     there, budgets = replace(NO_VICTIMS, tier=int(snapshot.topology.tier[domain]), domain=domain), len(snapshot.budgets)
-    each = zip(sets, works[::2], works[1::2], rank.tolist(), priority.tolist(), broke.tolist(), strict=True)
-    return [
-        replace(
-            there, budgets_violated=int(overdrawing(snapshot, some).sum()) if budgets else 0, queue_rank=least_fair,
-            broken=broken, surplus=surplus, highest_priority=highest, victims=len(some), gangs_broken=gangs_broken,
-        )
-        for some, broken, surplus, least_fair, highest, gangs_broken in each
-    ]  # fmt: skip
+    violated = [int(overdrawing(snapshot, some).sum()) if budgets else 0 for some in sets]
+    columns = violated, rank.tolist(), works[::2], works[1::2], priority.tolist(), map(len, sets), broke.tolist()
+    return several(there, _OF_VICTIMS, zip(*columns, strict=True))
 
 
 @kernel

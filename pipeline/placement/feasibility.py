@@ -126,9 +126,10 @@ def _summed(snapshot: Snapshot, touched: Rows, *some: tuple[Rows, Rows | Ids, Ro
     """
     rows, nodes, on = map(np.concatenate, zip(*some, strict=True))
     which = np.arange(len(some)).repeat([len(one) for one, _, _ in some])
-    inside = is_among(nodes, touched)
+    at = touched.searchsorted(nodes)
+    inside = (touched.take(at, mode="clip") == nodes if len(touched) else at > 0).nonzero()[0]
     asks = asked(snapshot, rows[inside], on[inside])
-    row = which[inside] * len(touched) + touched.searchsorted(nodes[inside])
+    row = which[inside] * len(touched) + at[inside]
     many = asks.shape[1]
     total = np.zeros(len(some) * len(touched) * many, np.int64)
     # Flat, for NumPy adds rows of a table one by one, which takes three times as long.

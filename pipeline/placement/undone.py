@@ -45,5 +45,7 @@ def may_be_undone(snapshot: Snapshot, plan: Plan, without_plan: Iterable[Sequenc
     if made.purpose is Purpose.PREEMPT or made.preemptor == NONE or len(made.evictions) == 0:
         return False
     rows = np.array([row for one in without_plan for row in one], np.int64)
+    if len(rows) == 0:
+        return False
     same = groups.queue[rows] == groups.queue[made.preemptor]
     return any_true(groups.priority[rows[same]] > groups.priority[made.preemptor])

@@ -275,6 +275,8 @@ class Host(VictimHost):
     def cards_for(self, rows: Rows, nodes: Rows, leaving: Rows) -> Rows:
         """int64[K]: a card for each of the tasks ``rows`` on its node once ``leaving`` have gone; see `cards`."""
         state = self.context.snapshot
+        if not state.nodes.cards.shape[1]:
+            return np.full(len(rows), NONE, np.int64)
         return cards_for(state.tasks, state.shapes, state.card_room, (rows, nodes), leaving, self.spreads_cards)
 
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:

@@ -7,6 +7,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Floats, Ids, Longs, Rows, all_true
 from pipeline.cluster.resources import CPU, MEMORY
+from pipeline.keeping import cached_property
 from pipeline.plugins.arguments import NUMBER, WEIGHTS
 from pipeline.plugins.extension_points import OffersDomains, ScoresDomains
 from pipeline.plugins.plugin import Context, Plugin
@@ -27,10 +28,7 @@ class NetworkTopology(Plugin, OffersDomains, ScoresDomains):
 
     def __init__(self, context: Context, setting: PluginSetting) -> None:
         super().__init__(context, setting)
-        listed = setting.argument("resources", _NONE)
-        self._weight = np.array([listed.get(name, 0.0) for name in context.snapshot.vocabulary.resources], np.float64)
-        self._weight[CPU] = setting.argument("cpu", 1.0)
-        self._weight[MEMORY] = setting.argument("memory", 1.0)
+        self._setting = setting
 
     def domain_score(self, request: Longs, used: Longs, allocatable: Longs) -> Floats:
         """float64[D]: 1 where all that is asked for would be used up, 0 where the tasks together do not fit.
@@ -45,6 +43,14 @@ class NetworkTopology(Plugin, OffersDomains, ScoresDomains):
         filled[there == 0] = np.inf
         weight = self._weight[counts]
         return np.where((filled <= 1).all(axis=1), (filled * weight).sum(axis=1) / weight.sum(), 0.0)
+
+    @cached_property
+    def _weight(self) -> Floats:
+        """float64[R]: what each resource counts; made when a domain is scored, which evictions do not ask for."""
+        listed = self._setting.argument("resources", _NONE)
+        weight = np.array([listed.get(name, 0.0) for name in self._base.vocabulary.resources], np.float64)
+        weight[CPU], weight[MEMORY] = self._setting.argument("cpu", 1.0), self._setting.argument("memory", 1.0)
+        return weight
 
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
         """int64[D]: domains in which the podgroups may lie together, or None if none of them states a level.

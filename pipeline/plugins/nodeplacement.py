@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import Floats, Longs, Rows
+from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, mask_of
 from pipeline.cluster.resources import CPU, MEMORY, PODS
+from pipeline.cluster.vocabulary import Vocabulary
 from pipeline.plugins.arguments import choice
 from pipeline.plugins.extension_points import ScoresNodes
 from pipeline.plugins.plugin import Context, Plugin
@@ -33,9 +34,7 @@ class NodePlacement(Plugin, ScoresNodes):
         super().__init__(context, setting)
         strategy = setting.argument("strategy", BINPACK)
         self._spread, self._spread_plain = strategy == SPREAD, setting.argument("cpu_strategy", strategy) == SPREAD
-        devices = np.ones(len(context.snapshot.vocabulary.resources), bool)
-        devices[CPU] = devices[MEMORY] = devices[PODS] = False
-        self._devices = devices
+        self._devices = context.snapshot.vocabulary.once(_devices)
 
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
         """float64[M]: for binpack, the smallest idle amount is best; for spread, the largest idle part."""
@@ -53,3 +52,8 @@ class NodePlacement(Plugin, ScoresNodes):
         if plain:
             score += _FITTING_TYPE * (allocatable[:, self._devices].sum(axis=1) == 0)
         return np.asarray(score)
+
+
+def _devices(vocabulary: Vocabulary) -> Bools:
+    """bool[R]: which resources are devices."""
+    return ~mask_of([CPU, MEMORY, PODS], len(vocabulary.resources))

@@ -69,19 +69,22 @@ def _settle(
     least, has, has_role, has_leaf = needs.least, have.group, have.role, have.leaf
     binds, start, role_least = needs.binds, needs.role_start, needs.role_least
     part_start, on_top = needs.part_start, needs.wanted_on_top
-    many = len(counted)
+    many, fresh, looked_at, looks = len(counted), np.ones(len(has), np.bool_), np.empty(len(counted), np.int64), 0
     for step in range(2 * many if at_once else many):
         k = step if step < many else step - many
         group, role, leaf, more, at = counted[k, 0], counted[k, 1], counted[k, 2], counted[k, 3], times[k]
         if step < many:
             has[group] += more
             running[group] += counted[k, 4]
+            fresh[group] |= more != 0 or counted[k, 4] != 0
             if role != NONE:
                 has_role[role] += more
             if leaf != NONE:
                 has_leaf[leaf] += more
-            if at_once:
-                continue
+        # Where no task counts otherwise since it was last looked at, nothing else would be found.
+        if (at_once and step < many) or not fresh[group]:
+            continue
+        fresh[group], looked_at[looks], looks = False, group, looks + 1
         whole = has[group] >= max(least[group], 1)
         if whole and binds[group]:
             for row in range(start[group], start[group + 1]):
@@ -99,7 +102,7 @@ def _settle(
             stale[group] = np.nan
         elif np.isnan(stale[group]):
             stale[group] = at
-    return _rewritten(counted[:, 0], history, (phase, started, stale))
+    return _rewritten(looked_at[:looks], history, (phase, started, stale))
 
 
 @inlined

@@ -105,8 +105,8 @@ def _by_news(news: Columns, columns: Columns, alive: Bools) -> Outcome:
         current, was = incarnation[task], status[task]
         mine, heard[many] = counted[many], times[k]
         many += 1
-        _count(mine, before, task, was, was)
         if life[k] != CURRENT and life[k] < current:
+            _count(mine, before, task, was, was)
             continue  # a life that is over stays over
         new, lives = _next_status(was, said[k], current, life[k], target[k], gone_when_evicted[task])
         moves = was == TERMINATING and nominated[task] != NONE  # it keeps its promise until it waits again
@@ -229,7 +229,7 @@ def _count(counted: Longs, tasks: Longs, task: int, was: int, new: int) -> None:
 @linked
 def _outcome(rows: Rows, before: Longs, after: Longs, counted: Longs, at: Floats) -> Outcome:
     differs, counts = np.zeros(len(before), np.bool_), np.zeros(len(rows), np.bool_)
-    for column in range(len(before)):
+    for column in range(_STATUS, len(before)):
         was, now, other = before[column], after[column], False
         for task in range(len(rows)):
             other |= was[task] != now[task]

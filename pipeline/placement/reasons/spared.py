@@ -24,7 +24,7 @@ from pipeline.decision.explanation import (
 )
 from pipeline.decision.merging import weighed
 from pipeline.decision.plan import Plan
-from pipeline.decision.price import Price, lost_work, prices_of
+from pipeline.decision.price import Price, compared, lost_work, prices_of
 from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.packing import slots_at, sum_slots
 from pipeline.placement.reasons.question import Question
@@ -157,8 +157,8 @@ class _Others:
 
     def _reasons(self, sets: list[Rows], prices: list[Price], rows: Rows, start: Longs) -> list[Reason]:
         """Why each of some sets of tasks, with its price, does not go; they are ``rows`` from each ``start`` on too."""
-        chosen = self._made.price
-        cheaper = [at for at, price in enumerate(prices) if price < chosen]
+        chosen, least = self._made.price, compared(self._made.price)
+        cheaper = [at for at, price in enumerate(prices) if compared(price) < least]
         refused = dict(zip(cheaper, self._refused([sets[at] for at in cheaper]), strict=True))
         whys = [
             refused[at] if at in refused else Reason.COSTLIER if decisive(chosen, price) else Reason.EQUAL

@@ -10,6 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Counts, Longs, Rows, all_true
 from pipeline.cluster.counted.task_index import joined_runs
+from pipeline.cluster.orders import last_first
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
@@ -73,12 +74,10 @@ class VictimUnits:
 def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
     """The units that may be taken as far as each can be judged alone, in order."""
     snapshot = host.context.snapshot
-    rows = host.candidates(preemptor).nonzero()[0]
+    rows, owner = _by_owner(host.candidates(preemptor), *snapshot.by_podgroup)
     if len(rows) == 0:
         return VictimUnits(rows, np.zeros(1, np.int64), rows, np.zeros(0, bool), rows)
-    owner = snapshot.tasks.podgroup.take(rows).astype(np.int64)
-    order = (owner * len(rows) - host.task_ranks(rows)).argsort(kind="stable")  # mostly in runs already
-    units = _by_podgroup(snapshot, rows.take(order), owner.take(order))
+    units = _by_podgroup(snapshot, last_first(rows, owner, *host.task_keys(rows)), owner)
     mine, whole = units.podgroup, units.whole
     rank = host.job_rank[mine]
     if not all_true(whole):
@@ -124,6 +123,21 @@ def _by_podgroup(snapshot: Snapshot, rows: Rows, owner: Rows) -> VictimUnits:
     rows, spare = surplus_first(snapshot, rows, owner)
     columns = _units_within(rows, owner, spare, snapshot.counts.running)
     return VictimUnits(*columns, np.arange(len(columns[-1])))
+
+
+@kernel
+def _by_owner(may: Bools, start: Longs, task: Rows) -> tuple[Rows, Rows]:
+    """The tasks ``may`` (bool[T]) by podgroup, of each the last row first; and the podgroup of each; int64[C] both.
+
+    ``start`` and ``task`` are those of ``Occupancy``.
+    """
+    rows, owner, many = np.empty(len(task), np.int64), np.empty(len(task), np.int64), 0
+    for group in range(len(start) - 1):
+        for row in task[start[group] : start[group + 1]][::-1]:
+            if may[row]:
+                rows[many], owner[many] = row, group
+                many += 1
+    return rows[:many].copy(), owner[:many].copy()
 
 
 @kernel

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import pytest
 
-from pipeline.records import replace
+from pipeline.records import replace, several
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ def test_the_named_fields_change_and_all_others_stay() -> None:
     record = Record(1, "kept")
     assert replace(record, one=2) == dataclasses.replace(record, one=2) == Record(2, "kept")
     assert record == Record(1, "kept")
+    assert several(record, ("one",), [(2,), (3,)]) == [Record(2, "kept"), Record(3, "kept")]
 
 
 def test_what_followed_from_the_old_values_is_worked_out_anew() -> None:

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.orders import counted_off, dense_rank, first_of, kinds_of, none_last, ordered_by
+from pipeline.cluster.orders import (
+    _last_first,
+    counted_off,
+    dense_rank,
+    first_of,
+    kinds_of,
+    last_first,
+    none_last,
+    ordered_by,
+)
 
 LINES = ([], [3], [3, 3, 3], [5, 3, 5, 1], [-1, 0], [2, 90, 2, 7])
 #: Numbers of rows that are sorted key by key, and by packed keys.
@@ -113,3 +122,15 @@ def test_first_rows_and_counts_are_those_that_numpy_finds(values: list[int]) -> 
     assert [one.tolist() for one in counted_off(rows)] == [expected.tolist(), count.tolist()]
     assert [one.tolist() for one in first_of(rows)] == [first.tolist(), count.tolist()]
     assert counted_off(rows)[0].dtype == rows.dtype
+
+
+@pytest.mark.parametrize("runs", [40, 3, 1])  # of a few rows each, of more than are sorted by insertion, and one
+@pytest.mark.parametrize("begins", ["last first", "first first", "anyhow"])
+def test_of_each_owner_the_last_by_the_keys_comes_first_wherever_it_lay(runs: int, begins: str) -> None:
+    rng, many = np.random.default_rng(runs), 300
+    owner, rows = np.sort(rng.integers(0, runs, many)), rng.permutation(1_000)[:many]
+    telling = {"last first": np.arange(many)[::-1], "first first": np.arange(many), "anyhow": rng.permutation(many)}
+    keys = rng.integers(0, 2, many) * (begins == "anyhow"), np.full(many, np.nan), telling[begins].astype(np.uint32)
+    expected = [*rows[np.lexsort((*keys[::-1], -owner))[::-1]]]
+    assert last_first(rows, owner, *keys).tolist() == expected
+    assert _last_first.py_func(rows, owner, np.array([*keys[:1], keys[2]], np.int64)).tolist() == expected
