@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, any_true, is_among, mask_of
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, any_true, mask_of
 from pipeline.cluster.rules.match_policy import start_after, to_start
 from pipeline.cluster.rules.minima_met import is_pipelined
 from pipeline.cluster.rules.minimum import has_minimum, starts_with
@@ -198,6 +198,6 @@ def _may_wait(progress: Progress, begun: Snapshot, podgroups: list[int]) -> bool
     It may if it had some when the cycle began, or was given some since.
     """
     promised = np.concatenate([NO_ROWS, *(made.nominated for made in progress.statements)])
-    waiting = np.concatenate([begun.counts.waiting.nonzero()[0], begun.tasks.podgroup[promised]])
-    listed = begun.podgroups.gang_group[waiting] != NONE
-    return len(podgroups) > 0 and any_true(is_among(waiting, podgroups) | listed)
+    waiting = {*begun.counts.waiting.nonzero()[0].tolist(), *begun.tasks.podgroup[promised].tolist()}
+    listed = begun.podgroups.gang_group[list(waiting)] != NONE
+    return len(podgroups) > 0 and (not waiting.isdisjoint(podgroups) or any_true(listed))

@@ -74,10 +74,11 @@ def _fitting(node: Rows, card: Rows, shape: Ids, request: Longs, on_card: Longs,
 
 def moving_alone(snapshot: Snapshot, lost: Rows) -> Rows:
     """int64[K]: tasks that are to start elsewhere again, and whose podgroup breaks once ``lost`` have gone."""
-    owner = distinct(snapshot.tasks.podgroup[lost]).astype(np.int64)
-    owner = owner[snapshot.counts.waiting[owner] > 0]
-    if len(owner) == 0:  # as it mostly is
+    losing = snapshot.tasks.podgroup[lost]
+    promised = losing[snapshot.counts.waiting[losing] > 0]
+    if len(promised) == 0:  # as it mostly is
         return NO_ROWS
+    owner = distinct(promised).astype(np.int64)
     rows = snapshot.tasks_of_all(owner[~whole_without(snapshot, owner, lost)])[0]
     moves = (snapshot.tasks.status[rows] == TERMINATING) & (snapshot.tasks.nominated[rows] != NONE)
     return np.asarray(rows[moves])

@@ -17,7 +17,8 @@ class Elastic(Plugin, OrdersJobs):
         """int64[G]: 0 below a minimum, 1 at it, 2 above; promised tasks count."""
         snapshot = self._snapshot
         held = snapshot.counts.ready + snapshot.counts.waiting
-        parts = snapshot.subgroups
-        of_parts = np.bincount(parts.podgroup, weights=parts.min_available, minlength=len(held))
-        least = np.maximum(snapshot.podgroups.min_available, of_parts)
+        parts, least = snapshot.subgroups, snapshot.podgroups.min_available
+        if len(parts):
+            of_parts = np.bincount(parts.podgroup, weights=parts.min_available, minlength=len(held))
+            least = np.maximum(least, of_parts)
         return np.where(is_pipelined(snapshot), 1 + (held > least), 0).astype(np.int64)

@@ -6,6 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Ids, Longs, Rows, frozen, mask_of, sealed
 from pipeline.cluster.counted.counting import add_requests
+from pipeline.cluster.rules.anti_affinity import states_terms
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions
@@ -48,6 +49,8 @@ class CountedNeed:
 
     @cached_property
     def _repulsion(self) -> Repulsion | None:
+        if not states_terms(self.snapshot):
+            return None
         return repulsion_of(self.snapshot, self.need, mask_of(self.may_leave, len(self.snapshot.tasks)))
 
     @property

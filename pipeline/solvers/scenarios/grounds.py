@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Ids, Longs, Rows
+from pipeline.cluster.arrays import Bools, Ids, Longs, Rows, all_true
 from pipeline.decision.attempt import Attempt
 from pipeline.keeping import cached_property
 from pipeline.kernels import kernel
@@ -48,6 +48,8 @@ class Grounds:
         snapshot, units = self.counted.snapshot, self.units
         start, stop = snapshot.topology.slice_of(domain)
         ground = NodeSlice(self.counted, domain, start, stop, keeps)
+        if stop - start == len(snapshot.nodes) and all_true(self.counted.open):  # each has tasks on nodes
+            return Scenario(ground, self.law, units)
         useful = _useful(*self._by_node, start, stop, self.counted.open, units.podgroup, units.whole)
         return Scenario(ground, self.law, units.only(useful))
 
