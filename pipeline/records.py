@@ -34,7 +34,7 @@ def replace(record: Record, **values: Any) -> Record:
 
 
 def several(record: Record, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[Record]:
-    """Records like one of which nothing was derived yet, each with the values of a row in the fields ``names``."""
+    """Records like one from which nothing was derived yet, each with the values of a row in the fields ``names``."""
     kind, known, made = type(record), record.__dict__, list[Record]()
     for row in rows:
         twin = object.__new__(kind)

@@ -49,7 +49,7 @@ def cheapest(reached: Reached) -> Rows:
     Where some podgroups would break, a few units more may let most of them return, so longer scenarios are looked at
     too, in preempt without podgroups more important than those of the shortest. In reclaim priority does not say which
     may be taken: there one podgroup may go in place of many less important ones, for a little more work. Where none of
-    that can be, because nothing breaks less, no more is looked at. The law allows them, or a set that they are part of.
+    that can be, because nothing breaks less, no more is looked at.
     """
     scenario, count = reached.scenario, reached.count
     if count == 0:

@@ -194,7 +194,7 @@ def _settled(found: Reached) -> tuple[NodeSlice, WorkingScenario] | None:
     """What remains of a scenario; if it holds only with places that were kept, all is laid out anew each time."""
     for ground in (found.scenario.ground, replace(found.scenario.ground, keeps=False)):
         scenario = replace(found.scenario, ground=ground)
-        made = outcome(scenario, cheapest(replace(found, scenario=scenario)), allowed=True)
+        made = outcome(scenario, cheapest(replace(found, scenario=scenario)))
         if made is not None or ground.plain:
             return None if made is None else (ground, made)
     return None

@@ -53,18 +53,14 @@ def tried(scenario: Scenario, budget: Budget) -> tuple[int, WorkingScenario] | N
     return None
 
 
-def outcome(
-    scenario: Scenario, victims: Rows, *, emptiest: Sequence[bool] = (False,), allowed: bool = False
-) -> WorkingScenario | None:
+def outcome(scenario: Scenario, victims: Rows, *, emptiest: Sequence[bool] = (False,)) -> WorkingScenario | None:
     """The outcome of taking the victims, or None if it is not lawful.
 
-    ``emptiest``: the ways to place the preemptor that are tried in turn, see ``NodeSlice.place``. ``allowed``: whether
-    the law is known to allow a set that has all the victims, and so every part of it.
+    ``emptiest``: the ways to place the preemptor that are tried in turn, see ``NodeSlice.place``.
     """
     law, ground = scenario.law, scenario.ground
     need, gone, some_fit = ground.need, all_lost(victims), _some_fit(ground.snapshot, ground.need, victims)
-    # The law is asked sooner than places are found.
-    if not some_fit and not _is_lawful(scenario, gone, allowed=allowed):
+    if not some_fit and not _is_lawful(scenario, gone):  # the law is asked sooner than places are found
         return None
     for way in emptiest:
         nodes, found = ground.place(victims, emptiest=way), gone
@@ -75,7 +71,7 @@ def outcome(
             found = settled(law.host, need, places, victims, biggest_first=law.settles)
             if not law.settles and not law.takes(found.lost):  # they go because of a limit, not for their room
                 found = gone
-        if not some_fit or _is_lawful(scenario, found, allowed=allowed):
+        if not some_fit or _is_lawful(scenario, found):
             return WorkingScenario(places, found)
     return None
 
@@ -85,13 +81,13 @@ def placed_on(host: Host, need: Need, nodes: Rows, leaving: Rows) -> tuple[Rows,
     return nodes, host.cards_for(need.tasks[: need.minimum], nodes, leaving)
 
 
-def _is_lawful(scenario: Scenario, found: Settled, *, allowed: bool) -> bool:
+def _is_lawful(scenario: Scenario, found: Settled) -> bool:
     """Whether this may become of the victims."""
     law, lost = scenario.law, found.lost
     if law.settles:
         lawful = len(lost) == 0 and law.takes(NO_ROWS) and _worth(scenario, found)
     else:
-        lawful = law.takes(lost) and (allowed or law.allows(lost if law.moves_are_free else found.evicted))
+        lawful = law.takes(lost) and law.allows(lost if law.moves_are_free else found.evicted)
     return lawful and law.host.keeps_pace(found.evicted)
 
 
