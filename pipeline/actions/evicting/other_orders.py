@@ -3,7 +3,9 @@
 One after the other, each takes the domain that is cheapest for it. A small gang may take the one domain that would be
 cheap for a large one, and none breaks what would make room for several. So they are tried in other orders; then one
 after the other is planned anew beside the others (ruin and recreate, as in Schrimpf et al., "Record Breaking
-Optimization Results Using the Ruin and Recreate Principle"); then each comes first in each of its other domains.
+Optimization Results Using the Ruin and Recreate Principle"); then each comes first in each of its other domains; then
+each podgroup that loses tasks is spared; and then each gang takes the domain of another one, which comes last (an
+ejection chain, as in Glover, "Ejection Chains, Reference Structures and Alternating Path Methods").
 
 In reclaim a queue that loses to one of them is less fair to take from for the next, so all of them take from the
 fairest queues that suffice for all, as things stand before the first.
@@ -12,7 +14,9 @@ What comes of that is dealt out in the policy's order: each gang in its turn, in
 found. So every plan holds as it is after those before it, and the order of policy is kept.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from itertools import permutations
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,14 +25,13 @@ from pipeline.actions.evicting.one_pass import Pass
 from pipeline.actions.evicting.search_cache import Order, SearchCache, Turn
 from pipeline.cluster.arrays import NONE, Longs, Rows, distinct
 from pipeline.decision.plan import Plan
-from pipeline.decision.price import Price, in_units, needed_by
+from pipeline.decision.price import Price, in_units, lost_work, needed_by
 from pipeline.placement.domains import domains_of
 from pipeline.placement.kinds import kind_of
 from pipeline.records import replace
 
-#: How many searches there are for each gang at most while orders are tried, while gangs are planned anew, and
-#: while they come first elsewhere; and for how many gangs at most.
-_ORDERS, _ANEW, _ELSEWHERE, _GANGS = 6, 4, 8, 5
+#: How many searches there are for each gang in each step at most; and for how many gangs at most.
+_SEARCHES, _GANGS = 4, 5
 
 #: A plan for each of some gangs, by their positions, in the policy's order.
 Plans: TypeAlias = dict[int, Plan]
@@ -87,7 +90,7 @@ class OtherOrders:
 
     def for_all(self) -> Plans:
         """Plans for all of the gangs, though the last one in the policy's order gets none; empty if none are found."""
-        self._searches.left = _ORDERS * self._few
+        self._searches.left = _SEARCHES * self._few
         *others, last = self._policy
         for order in ((last, *others), self._largest_first, self._policy[::-1]):
             if self._searches.in_order((last,)) is None:
@@ -103,8 +106,10 @@ class OtherOrders:
         if len(plans) == 1 or best.price.victims == 0:
             return plans
         best = self._from_fairest(best)
-        for step, searches in ((self._over_orders, _ORDERS), (self._anew, _ANEW), (self._elsewhere, _ELSEWHERE)):
-            self._searches.left = searches * self._few
+        steps: list[Callable[[_Served], _Served]] = [self._over_orders, self._anew]
+        steps += [partial(self._moved, near) for near in (self._elsewhere, self._sparing, self._displacing)]
+        for step in steps:
+            self._searches.left = _SEARCHES * self._few
             best = step(best)
         return best.plans if best is before else self._told(best.plans)
 
@@ -174,7 +179,7 @@ class OtherOrders:
             yield from ((turn, *rest), (*rest, turn))
 
     def _alike(self, order: Order) -> tuple[object, ...]:
-        return tuple((self._kinds[turn.position], turn.domain) for turn in order)
+        return tuple((self._kinds[turn.position], *turn[1:]) for turn in order)
 
     def _in_order(self, order: Order, limit: Price | None) -> _Served | None:
         """What the gangs get in an order; None if not all get a plan, or it costs no less than the limit."""
@@ -200,24 +205,24 @@ class OtherOrders:
         """Plans once one gang was planned anew beside the others; None if not all get one, or they cost no less."""
         others = {at: plan for at, plan in best.plans.items() if at != position}
         beside = self._dealt_out(others, _victims(best.plans))
-        after = None if beside is None else self._searches.after(beside, position)
+        after = None if beside is None else self._searches.after(beside, Turn(position))
         if after is None:
             return None
         return self._dealt(dict(zip([*others, position], self._searches.plans_of(after), strict=True)), best.price)
 
-    # -- elsewhere -------------------------------------------------------------------------------------------------
+    # -- other domains, other victims ------------------------------------------------------------------------------
 
-    def _elsewhere(self, best: _Served) -> _Served:
-        """The best once gangs came first in other domains, until that makes none cheaper."""
+    def _moved(self, near: Callable[[Plans], Iterable[Order]], best: _Served) -> _Served:
+        """The best once orders near it were tried, and gangs planned anew, until that makes none cheaper."""
         while self._searches.left:
             before = best
-            _, best = self._cheapest_of(self._first_elsewhere(best.plans), self._policy, best)
+            _, best = self._cheapest_of(near(best.plans), self._policy, best)
             if best is before:
                 break
             best = self._anew(best)
         return best
 
-    def _first_elsewhere(self, plans: Plans) -> Iterator[Order]:
+    def _elsewhere(self, plans: Plans) -> Iterator[Order]:
         """Each gang comes first in one of its other domains, then each in the next one; the others after it."""
         turns, fresh = list[tuple[int, Turn]](), self._searches.fresh
         for position, plan in plans.items():
@@ -227,6 +232,25 @@ class OtherOrders:
             turns += [(nth, Turn(position, domain)) for nth, domain in enumerate(others)]
         for _, first in sorted(turns):
             yield (first, *(turn for turn in self._largest_first if turn.position != first.position))
+
+    def _sparing(self, plans: Plans) -> Iterator[Order]:
+        """Each podgroup that loses tasks loses none, the dearest first; the gangs in order, the largest first."""
+        fresh = self._searches.fresh
+        snapshot = fresh.progress.snapshot
+        losers = distinct(snapshot.tasks.podgroup[_victims(plans)])
+        lost = in_units(snapshot.podgroup_held[losers], needed_by(self._requested))
+        lost = lost * lost_work(snapshot, fresh.host.context.now)[losers]
+        for spared in losers[np.argsort(-lost, kind="stable")].tolist():
+            yield tuple(turn._replace(sparing=spared) for turn in self._largest_first)
+
+    def _displacing(self, plans: Plans) -> Iterator[Order]:
+        """Each gang comes first in the domain of another one; those that were there come last, the rest stay."""
+        for first, other in permutations([turn.position for turn in self._largest_first], 2):
+            domain = plans[other].domain
+            if domain != plans[first].domain:
+                rest = [turn.position for turn in self._largest_first if turn.position != first]
+                stay = (Turn(one, plans[one].domain) for one in rest if plans[one].domain != domain)
+                yield (Turn(first, domain), *stay, *(Turn(one) for one in rest if plans[one].domain == domain))
 
     # -- dealt out -------------------------------------------------------------------------------------------------
 
@@ -252,7 +276,7 @@ class OtherOrders:
             after: Pass | None = self._searches.fresh
             for position, plan in plans.items():
                 nodes = distinct(plan.statement.nominated_node) if fixed else None
-                after = after and self._searches.after(after, position, plan.domain, victims, nodes)
+                after = after and self._searches.after(after, Turn(position, plan.domain), victims, nodes)
             if after is not None:
                 return after
         return None

@@ -10,16 +10,25 @@ from pipeline.actions.backoff import GangGroup
 from pipeline.actions.evicting.one_kind import rigid_apart
 from pipeline.actions.evicting.one_pass import Pass
 from pipeline.actions.searching import Outcome
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.decision.plan import Plan
 from pipeline.records import replace
 
 
 class Turn(NamedTuple):
-    """The turn of a gang, by its position among those of the cache; the only domain it may have, or NONE for any."""
+    """The turn of a gang, by its position among those of the cache.
+
+    Attributes
+    ----------
+    domain
+        The only one that it may have; NONE for any.
+    sparing
+        A podgroup that may not lose a task to it; NONE for no such podgroup.
+    """
 
     position: int
     domain: int = NONE
+    sparing: int = NONE
 
 
 #: Gangs that have their turns in that order.
@@ -65,20 +74,18 @@ class SearchCache:
         """The state once some gangs have had their turns in an order; None if not all get a plan."""
         if order not in self._after:
             before, turn = self.in_order(order[:-1]), order[-1]
-            self._after[order] = None if before is None else self.after(before, turn.position, turn.domain)
+            self._after[order] = None if before is None else self.after(before, turn)
         return self._after[order]
 
-    def after(
-        self, before: Pass, position: int, domain: int = NONE, among: Rows | None = None, nodes: Rows | None = None
-    ) -> Pass | None:
-        """The state once a gang has its plan, in one domain (on some nodes) or in any; None if it gets none.
+    def after(self, before: Pass, turn: Turn, among: Rows | None = None, nodes: Rows | None = None) -> Pass | None:
+        """The state once a gang had its turn, among some victims and on some nodes, or any; None if it gets no plan.
 
         A plan that takes what was promised, or what started, is none: others would have a turn after it.
         """
         if self.left == 0 or self.lost:
             return None
         self.left -= 1
-        found = self._outcome(before, position, domain, among, nodes)
+        found = self._outcome(before, turn, among, nodes)
         self.lost = found is None
         self.first = self.first or found
         if not isinstance(found, Plan) or (found.statement.nominated_node == NONE).any():
@@ -86,19 +93,30 @@ class SearchCache:
         if len(before.progress.retaken_by(found)):
             return None
         after = copy(before)
-        after.take([found], [before.gang_groups[position]])
+        after.take([found], [before.gang_groups[turn.position]])
         return after
 
-    def _outcome(self, before: Pass, position: int, domain: int, among: Rows | None, nodes: Rows | None) -> Outcome:
+    def _outcome(self, before: Pass, turn: Turn, among: Rows | None, nodes: Rows | None) -> Outcome:
         told = [plan.statement for plan in self.plans_of(before)]  # the state is the same in whatever order they came
         made = frozenset((one.preemptor, one.evictions.tobytes(), one.nominated_node.tobytes()) for one in told)
-        key = made, position, domain, *(None if rows is None else rows.tobytes() for rows in (among, nodes))
+        key = made, turn, *(None if rows is None else rows.tobytes() for rows in (among, nodes))
         if key not in self._outcomes:
-            attempt = before.attempt(position)
-            domains = None if domain == NONE else np.array([domain])
+            attempt = before.attempt(turn.position)
+            if turn.domain != NONE:
+                attempt = replace(attempt, domains=np.array([turn.domain]))
             if nodes is not None:
                 rest = np.delete(np.arange(len(attempt.snapshot.nodes)), nodes)
                 attempt = replace(attempt, snapshot=attempt.snapshot.closing(rest))
-            fair, among = self.among is not None, self.among if among is None else among
-            self._outcomes[key] = before.search(replace(attempt, domains=domains, among=among, equally_fair=fair))
+            among, fair = self._victims(turn, among), self.among is not None
+            self._outcomes[key] = before.search(replace(attempt, among=among, equally_fair=fair))
         return self._outcomes[key]
+
+    def _victims(self, turn: Turn, among: Rows | None) -> Rows | None:
+        """int64[K]: what may go in a turn; None for anything."""
+        among = self.among if among is None else among
+        if turn.sparing == NONE:
+            return among
+        tasks = self.fresh.progress.snapshot.tasks
+        rows: Rows = np.flatnonzero(tasks.node != NONE) if among is None else among
+        spared: Bools = tasks.podgroup[rows] == turn.sparing
+        return rows[~spared]
