@@ -1,7 +1,8 @@
 """The cheapest victims for a gang in one domain, and where the gang is gathered without them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,10 @@ class MadeRoom:
     victims: Rows
     placed: Gathered
     price: Price
+
+
+#: Room that is cheaper than what another domain costs, if there is any; a price that is not below it; or neither.
+_Search = Callable[[Harm | None], MadeRoom | Price | None]
 
 
 def harm_of(price: Price) -> Harm:
@@ -109,15 +114,29 @@ def _cheapest(search: GatherSearch, area: GatherArea, rows: Rows, best: Harm | N
     """The same among the candidates ``rows``."""
     pool = pool_in(search, rows)
     may = permitted(search, pool)
-    if search.out_of_order:
-        return None if may.all() else _cheapest_otherwise(search, area, of_losers(search, pool), best)
     found: MadeRoom | Price | None = None
-    for some in _lawful_sets(search, area, pool, may):
-        one = _cheapest_of(search, area, of_some(pool, some), best)
+    if search.out_of_order:
+        ways = _otherwise(search, area, pool, may)
+    else:
+        ways = (
+            partial(_cheapest_of, search, area, of_some(pool, one)) for one in _lawful_sets(search, area, pool, may)
+        )
+    for way in ways:
+        one = way(best)
         if isinstance(one, MadeRoom):
             best = harm_of(one.price)
         found = one if isinstance(one, MadeRoom) or found is None else found
     return found
+
+
+def _otherwise(search: GatherSearch, area: GatherArea, pool: Pool, may: Bools) -> Iterator[_Search]:
+    """The same among candidates that quotas refuse in the usual order, by several orders of return."""
+    pool = of_losers(search, pool)
+    every = np.ones(len(pool.rows), bool)
+    if may.all() or (pool.frees.sum(axis=0) < search.short).any() or not slots_suffice(search, area, pool, every):
+        return
+    for order in orders_otherwise(search, area, pool):
+        yield partial(_permitted_room, search, area, pool, order)
 
 
 def _lawful_sets(search: GatherSearch, area: GatherArea, pool: Pool, may: Bools) -> Iterable[Bools]:
@@ -150,21 +169,6 @@ def _cheapest_of(search: GatherSearch, area: GatherArea, pool: Pool, best: Harm 
             if best is None or harm_of(room.price) < best:
                 return room
             found = room.price
-    return found
-
-
-def _cheapest_otherwise(
-    search: GatherSearch, area: GatherArea, pool: Pool, best: Harm | None
-) -> MadeRoom | Price | None:
-    """The same among candidates that quotas refuse in the usual order, by several orders of return."""
-    every, found = np.ones(len(pool.rows), bool), None
-    if (pool.frees.sum(axis=0) < search.short).any() or not slots_suffice(search, area, pool, every):
-        return None
-    for order in orders_otherwise(search, area, pool):
-        one = _permitted_room(search, area, pool, order, best)
-        if isinstance(one, MadeRoom):
-            best = harm_of(one.price)
-        found = one if isinstance(one, MadeRoom) or found is None else found
     return found
 
 

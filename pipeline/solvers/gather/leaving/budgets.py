@@ -62,9 +62,7 @@ def _lawful(search: GatherSearch, pool: Pool, some: Bools) -> bool:
 def _orders(search: GatherSearch, area: GatherArea, pool: Pool, covered: Bools) -> Iterator[Rows]:
     """Orders of return: the usual ones, and those in which what brings the fewest slots comes first."""
     yield from pool.orders
-    place = np.empty(len(pool.rows), np.int64)
-    place[pool.usual] = np.arange(len(place))
-    unit = pool.whole
+    place, unit = pool.place, pool.whole
     for gain in (slots_brought(search, area, pool), _by_node(search, area, pool, covered)):
         for keys in ((place, gain), (place, gain, -pool.top)):
             yield in_pieces(np.lexsort(keys), unit)

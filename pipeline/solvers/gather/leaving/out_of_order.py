@@ -44,12 +44,10 @@ def of_losers(search: GatherSearch, pool: Pool) -> Pool:
 def orders_otherwise(search: GatherSearch, area: GatherArea, pool: Pool) -> Iterator[Rows]:
     """The usual orders, and one in which units return first that bring the fewest slots for what they hold."""
     yield from pool.orders
-    place = np.empty(len(pool.rows), np.int64)
-    place[pool.usual] = np.arange(len(place))
     _, unit = np.unique(pool.whole, return_inverse=True)
     size = np.round(np.bincount(unit, weights=_held(search, pool.rows))[unit], _DECIMALS)
     thrift = np.round(slots_brought(search, area, pool) / np.maximum(size, 10.0**-_DECIMALS), _DECIMALS)
-    yield np.lexsort((place, -size, thrift))
+    yield np.lexsort((pool.place, -size, thrift))
 
 
 def refused_of(search: GatherSearch, victims: Rows) -> Rows:

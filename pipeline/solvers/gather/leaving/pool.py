@@ -60,6 +60,11 @@ class Pool:
         """int64[C]: the first of the orders, the usual one."""
         return self.orders[0]
 
+    @property
+    def place(self) -> Longs:
+        """int64[C]: the position of each in the usual order."""
+        return np.argsort(self.usual)
+
 
 def rows_in(snapshot: Snapshot, candidate: Bools, start: int, stop: int, highest: int) -> Rows:
     """The candidates (bool[T]) on nodes ``start:stop`` whose podgroups' priority is at most ``highest``."""
@@ -84,9 +89,7 @@ def levelled(pool: Pool, level: int, slots: Longs) -> Iterator[Rows]:
 
     Of these what breaks nothing goes first; then what comes last in the usual order, or brings most ``slots`` int64[C].
     """
-    place = np.empty(len(pool.rows), np.int64)
-    place[pool.usual] = np.arange(len(place))
-    for keys in ((place,), (place, slots)):
+    for keys in ((pool.place,), (pool.place, slots)):
         yield in_pieces(np.lexsort((*keys, pool.part, -np.maximum(pool.top, level))), _whole(pool.unit))
 
 
