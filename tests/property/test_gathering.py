@@ -84,7 +84,7 @@ def _fewest(tree: Tree, slots: np.ndarray, vertex: int, tasks: int) -> int:
     )
 
 
-VICTIMS = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 2), st.integers(1, 3)), min_size=1, max_size=7)
+VICTIMS = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3), st.integers(1, 3)), min_size=5, max_size=8)
 
 
 @given(VICTIMS, st.integers(1, 4), st.sampled_from(["block", "spine"]))

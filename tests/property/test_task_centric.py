@@ -37,16 +37,17 @@ waiting = st.builds(Task, cpu=st.integers(1, 4), memory=st.integers(0, 3), prior
 
 @st.composite
 def clusters(draw: st.DrawFn, level: int | None = None) -> Snapshot:
-    """Up to four running podgroups and two that wait (in part), in two queues, on two racks filled to what runs."""
+    """Two to four running podgroups and one or two that wait, in two queues, on two racks filled to what runs."""
     queue, required = st.integers(0, 1), st.sampled_from([NONE, 0]) if level is None else st.just(level)
     low = draw(st.lists(st.builds(
-        Gang, st.lists(running, min_size=1, max_size=4), st.integers(0, 3), st.integers(0, 3), queue), max_size=4,
+        Gang, st.lists(running, min_size=2, max_size=4), st.integers(0, 3), st.integers(0, 3), queue),
+        min_size=2, max_size=4,
     ))  # fmt: skip
     high = draw(st.lists(st.builds(
         Gang, st.lists(waiting, min_size=1, max_size=4), st.integers(0, 4), st.integers(1, 5), queue,
         required_level=required), min_size=1, max_size=2,
     ))  # fmt: skip
-    free = draw(st.integers(0, 2))
+    free = draw(st.sampled_from([0, 0, 0, 1, 2]))
     used = np.zeros((NODES, 2), int)
     for task in (task for one in low for task in one.tasks):
         used[task.node] += task.cpu, task.memory
@@ -108,7 +109,7 @@ def test_reclaim_takes_only_from_a_queue_that_holds_more_than_it_deserves(state:
         assert Host(Context(after, chosen, 0.0)).pipelined[statement.preemptor]
 
 
-@given(clusters(), st.integers(0, 12))
+@given(clusters(), st.integers(6, 20))
 def test_a_queue_is_never_filled_beyond_its_ceiling(state: Snapshot, capability: int) -> None:
     limited = with_queues(state, capability=capability)
     made = preempted(limited, policy([*USUAL, "capacity"]))

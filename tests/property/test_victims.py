@@ -23,11 +23,11 @@ TREES = [[], [(NONE, 1, NONE), (NONE, 2, NONE)], [(NONE, 0, 1), (0, 1, NONE), (0
 
 @st.composite
 def crowds(draw, shapes=1, parts=True):
-    """Up to eight tasks of three podgroups on four nodes in two racks, and a gang that waits."""
+    """Six to eight tasks of three podgroups on four nodes in two racks, and a gang that waits."""
     held = [draw(st.integers(0, 1)) for _ in range(4)]
-    trees = [draw(st.sampled_from(TREES if parts else TREES[:1])) for _ in range(3)]
+    trees = [draw(st.sampled_from([[], [], *TREES] if parts else TREES[:1])) for _ in range(3)]
     tasks: list[list[Task]] = [[], [], []]
-    for _ in range(draw(st.integers(3, 8))):
+    for _ in range(draw(st.integers(6, 8))):
         owner, node, gpu = draw(st.integers(0, 2)), draw(st.integers(0, 3)), draw(st.integers(1, 3))
         leaves = [row for row in range(len(trees[owner])) if all(other[0] != row for other in trees[owner])]
         held[node] += gpu
@@ -41,8 +41,8 @@ def crowds(draw, shapes=1, parts=True):
     nodes = [{"gpu": gpu} for gpu in held]
     gangs = [
         Gang(
-            tasks[g], max(len(tasks[g]) - draw(st.sampled_from([0, 0, 0, 1, 2, 4, -1])), 0),
-            priority=draw(st.integers(0, 2)), roles=(draw(st.integers(0, 2)), draw(st.integers(0, 2))),
+            tasks[g], max(len(tasks[g]) - draw(st.sampled_from([0, 0, 0, 0, 0, 1, 2, 4, -1])), 0),
+            priority=draw(st.integers(0, 2)), roles=draw(st.sampled_from([(0, 0), (0, 0), (1, 0), (1, 1), (2, 2)])),
             subgroups=trees[g], min_subgroups=draw(st.sampled_from([NONE, 1])),
         )
         for g in range(3)
