@@ -196,6 +196,8 @@ def _environment(scratch: Path | None, *, here: bool) -> Iterator[None]:
         "RAY_task_events_report_interval_ms": "0",
         # A second by default, in which old snapshots come to a gigabyte.
         "RAY_free_objects_period_milliseconds": "100",
+        # By default its workers are nicer (15) than all else on the machine. They decide, and hold the lease.
+        "RAY_worker_niceness": "0",
         **MEMORY,
     }  # fmt: skip
     if scratch is not None and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():

@@ -1,6 +1,6 @@
 """A Ray cluster of our own: nobody beyond this machine reaches it, and nobody without its token is answered.
 
-Its processes are started with what we say of memory.
+Its processes are started with what we say of memory and of the processor.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class Cluster:
     token: str
     file: Path
     memory: dict[str, str]
+    nice: int
 
 
 def said() -> dict[str, str]:
@@ -53,10 +54,13 @@ def cluster() -> Iterator[Cluster]:
             def memory(self) -> dict[str, str]:
                 return {name: value for name, value in os.environ.items() if name.startswith("MALLOC_")}
 
+            def nice(self) -> int:
+                return os.nice(0)
+
         actor = Actor.remote()
-        memory = ray.get(actor.memory.remote(), timeout=LIMIT_S)
+        memory, nice = ray.get([actor.memory.remote(), actor.nice.remote()], timeout=LIMIT_S)
         file = Path(os.environ["RAY_AUTH_TOKEN_PATH"])
-        yield Cluster(ray.get_runtime_context().gcs_address, file.read_text(), file, memory)
+        yield Cluster(ray.get_runtime_context().gcs_address, file.read_text(), file, memory, nice)
     assert not file.exists()
     assert said() == before
 
@@ -73,6 +77,10 @@ def answer(port: int, call: str, *metadata: tuple[str, str]) -> str:
 
 def test_an_actor_keeps_its_memory_in_one_arena(cluster: Cluster) -> None:
     assert cluster.memory == MEMORY
+
+
+def test_an_actor_gets_as_much_of_the_processor_as_the_service(cluster: Cluster) -> None:
+    assert cluster.nice == os.nice(0)
 
 
 def test_it_listens_on_the_loopback_interface_alone(cluster: Cluster) -> None:
