@@ -118,6 +118,13 @@ def find_again(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -
     return stay(nodes, asked, kept, room) or _moved_or_anew(nodes, asked, kept, room)
 
 
+@linked
+def keep_places(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
+    """Whether all tasks have places, as many of them those that are kept as can be."""
+    every = np.arange(len(room))
+    return stay(every, asked, kept, room) or find_places_without(every, asked, kept, room) == FOUND
+
+
 @inlined
 def stay(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
     """Whether the places that are kept are still there after some nodes (int64[K]) lost room."""

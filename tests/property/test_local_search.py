@@ -4,11 +4,14 @@ import pytest
 
 from actors.configuration.profiles import load_profile
 from actors.fleets.generated import NOW, GangSpec, generate
+from actors.fleets.mixed import with_shapes_in_subgroups
 from actors.warming.local_search import all_but_one
 from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import Plan
 from pipeline.placement.need import need_of
 from pipeline.policy import Purpose
-from pipeline.propose import host_of
+from pipeline.propose import host_of, propose
+from pipeline.records import replace
 from pipeline.solvers.bundles.covering.cheaper import of_local_search
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.solver import search_of
@@ -37,3 +40,17 @@ def test_the_compiled_local_search_and_its_plain_twin_find_the_same(
     compiled = searched(queues, purpose, gang)
     with uncompiled():
         assert searched(queues, purpose, gang) == compiled
+
+
+@pytest.mark.parametrize(("seed", "queues", "purpose"), [(1, 4, Purpose.RECLAIM), (2, 0, Purpose.PREEMPT)])
+def test_cheaper_victims_are_found_for_parts_of_several_shapes_that_need_a_rack_each(
+    seed: int, queues: int, purpose: Purpose
+) -> None:
+    fleet = with_shapes_in_subgroups(generate(60, GangSpec(16), seed=seed, queues=queues, rigidify=0.5), gang=True)
+    polished = load_profile("default")
+    plans = [
+        propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW))
+        for policy in (replace(polished, polish=False), polished)
+    ]
+    kept, searched = (one.price for one in plans if isinstance(one, Plan))
+    assert searched < kept

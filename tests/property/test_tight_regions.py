@@ -37,7 +37,10 @@ def document(rng: np.random.Generator, waits: dict[str, Any], spare: int) -> tup
         "version": 1, "id": "regions", "now": 10_000.0,
         "policy": {"profile": "default", "actions": ["reclaim"]},
         "nodes": [
-            {"name": name, "allocatable": {GPU: DEVICES, "pods": 20}, "labels": {"rack": f"r{rack}"}}
+            {
+                "name": name, "labels": {"rack": f"r{rack}"}, "allocatable": {GPU: DEVICES, "cpu": 1, "pods": 20},
+                "cards": [{"name": "c", "capacity": "1"}],
+            }
             for rack, names in enumerate(racks) for name in names
         ],
         "topology": {
@@ -112,13 +115,14 @@ def test_tasks_that_keep_apart_by_rack_are_refused_only_where_no_set_clears_rack
 
 @pytest.mark.parametrize("purpose", [Purpose.PREEMPT, Purpose.RECLAIM])
 @pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(("shapes", "more"), [(1, {}), (2, {}), (2, {"card_request": "1"})])
 def test_parts_that_need_a_rack_each_are_refused_only_where_no_set_clears_racks_enough(
-    seed: int, purpose: Purpose
+    shapes: int, more: dict[str, str], seed: int, purpose: Purpose
 ) -> None:
     rng = np.random.default_rng(100 + seed)
     sizes = [[3, 1], [2, 2], [2, 2, 1], [3, 2], [3, 3], [2, 1, 1]][int(rng.integers(0, 6))]
     tasks = [
-        {"name": f"w{part}-{at}", "request": {GPU: DEVICES}, "subgroup": f"s{part}"}
+        {"name": f"w{part}-{at}", "request": {GPU: DEVICES, "cpu": at % shapes}, "subgroup": f"s{part}", **more}
         for part, size in enumerate(sizes) for at in range(size)
     ]  # fmt: skip
     parts = [

@@ -72,6 +72,13 @@ class AskedOfRoom(NamedTuple):
     domains: Longs
 
 
+#: Where nothing is placed.
+NOTHING_ASKED = AskedOfRoom(
+    np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 0), np.int64),
+    np.zeros((0, 0), np.int64),
+)  # fmt: skip
+
+
 def asked_of_room(request: Longs, on_card: Longs, nodes: int, among: Exclusions | None) -> AskedOfRoom:
     """What tasks of some kinds ask of ``nodes`` nodes.
 

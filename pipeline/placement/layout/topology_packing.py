@@ -250,12 +250,16 @@ class Packing:
 
     @cached_property
     def asked_places(self) -> AskedPlaces | None:
+        """The same; None as well where there are so few tasks that they are tried one by one."""
+        return None if few_enough(self.need.minimum, self.stop - self.start) else self.asked_in_groups
+
+    @cached_property
+    def asked_in_groups(self) -> AskedPlaces | None:
         """What is asked of the slice, if only resources, cards, nodes and regions matter; None if anything else does.
 
-        None as well where counts say where tasks go, or so few tasks that they are tried one by one.
+        None as well where counts say where tasks go.
         """
-        only_room = not self.of.repels and (self.of.is_new or self.need.plain)  # whatever leaves
-        if not only_room or few_enough(self.need.minimum, self.stop - self.start):
+        if self.of.repels or not (self.of.is_new or self.need.plain):  # else it is the same whatever leaves
             return None
         outline, regions = self._outline, self.of.asked or NOT_ASKED
         if outline is None or (outline.alike and len(outline.groups) > 1):

@@ -83,9 +83,9 @@ def searched(
     here: DomainBundles, leaving: Rows, breaking: Rows, highest: tuple[int, int], budget: StepBudget, slack: float
 ) -> list[Outcome]:
     """What a local search that begins with some victims finds; see ``cheaper_sets``."""
-    search, terms = here.search, here.search.terms
+    search, terms, free = here.search, here.search.terms, FreeRoom(here.search, here.domain)
+    asked = free.asked(anyway=budget.first > 0)
     sets = cheaper_sets(
-        search.site, here.nodes, FreeRoom(search, here.domain).ground, terms, search.seats(), leaving, breaking,
-        highest, budget, slack,
-    )  # fmt: skip
+        search.site, here.nodes, free.ground, asked, terms, search.seats(), leaving, breaking, highest, budget, slack
+    )
     return [outcome_of_set(sets, at, terms, search.seats()) for at in range(len(sets.gone))]

@@ -15,7 +15,9 @@ from pipeline.keeping import cached_property
 from pipeline.placement.kept_places import KeptPlaces, find_places, no_places
 from pipeline.placement.layout.packing import node_slots, place_classes
 from pipeline.placement.layout.region_slots import NO_REGIONS, PartsInRegions, RegionSlots, slots_by_region
-from pipeline.placement.layout.settled_groups import AskedPlaces
+from pipeline.placement.layout.regions_of_parts import NOT_ASKED
+from pipeline.placement.layout.room_left import NOTHING_ASKED
+from pipeline.placement.layout.settled_groups import NO_TREE, AskedPlaces
 from pipeline.placement.layout.topology_packing import Packing, Packings
 from pipeline.placement.room.counted_need import packings_of
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
@@ -33,6 +35,9 @@ class Leaving(Protocol):
         """int64[V]: all victims, ascending."""
         ...
 
+
+#: In larger fleets a local search from known victims does not lay out the gang.
+_LARGE = 512
 
 Left = TypeVar("Left", bound=Leaving)
 
@@ -95,6 +100,17 @@ class FreeRoom:
         self._used: Longs = np.zeros((0, room.shape[1]), np.int64)
         if len(gone):
             self.leave(gone)
+
+    def asked(self, *, anyway: bool) -> AskedPlaces:
+        """What the gang asks of the nodes; without groups where slots decide, or matters what is not counted.
+
+        Without groups as well where laying out takes long, unless that is wanted ``anyway``.
+        """
+        slow = not anyway and self._allowed.shape[1] > _LARGE
+        slots = self.exact or slow or (self._need.plain and not self._carded)
+        found, regions = None if slots else self._packing.asked_in_groups, self._search.asked_of_regions or NOT_ASKED
+        usable = np.ascontiguousarray(self._allowed[:, self._first : self._last])
+        return found or AskedPlaces(self._first, usable, regions, NO_TREE, NOTHING_ASKED, 0)
 
     @property
     def enough(self) -> bool:

@@ -12,8 +12,8 @@ from pipeline.solvers.bundles.covering.cover import missing_of
 from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.local_search.in_regions import draw_regions, region_prices
 from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest, losses, slots_alone
-from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, weight_of
-from pipeline.solvers.bundles.covering.local_search.recreate import recreate
+from pipeline.solvers.bundles.covering.local_search.pool import GangPlaces, State, VictimPool, weight_of
+from pipeline.solvers.bundles.covering.local_search.recreate import parts_without_region, recreate
 from pipeline.solvers.bundles.covering.local_search.returning import (
     BestVictims,
     Scratch,
@@ -60,11 +60,9 @@ def may_suffice(rank: int, pool: VictimPool, state: State, ground: Ground) -> bo
 
 
 @linked
-def _lacking(ground: Ground) -> int:
+def _lacking(ground: Ground, places: GangPlaces) -> int:
     """How many slots lack, of all shapes together, and how many parts that go into one region each."""
-    there = ground.by_region
-    parts = max(len(there.parts.size) - there.whole[0], 0)
-    return int(np.maximum(ground.wanted - ground.total, 0).sum() + parts)
+    return int(np.maximum(ground.wanted - ground.total, 0).sum() + parts_without_region(ground, places))
 
 
 @linked
@@ -164,7 +162,7 @@ def any_set(
     lost *= shares[0].sum() / max(lost.sum(), 1e-12)
     _weigh_by_quota(_WEIGHTS[0], gain, shares, pool, state)
     prices = region_prices(pool, state, ground, scratch)
-    seed, lacking, found, idle, levels = 1, _lacking(ground), False, 0, (len(best.cost) - 4) // 2
+    seed, lacking, found, idle, levels = 1, _lacking(ground, scratch.places), False, 0, (len(best.cost) - 4) // 2
     best.cost[:] = np.inf
     for step in range(steps):
         if idle > max(steps // _IDLE, 2 * len(_WEIGHTS)):
@@ -172,15 +170,15 @@ def any_set(
         noise, seed = _moved(step, seed, levels, gain, lost, shares, pool, state, ground, scratch.some)
         if len(prices) > 0 and step % _IN_REGIONS == 1:
             return_all(pool, state, ground)
-            seed = draw_regions(_NOISE if step > 1 else 0.0, seed, prices, state, ground)
-        done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price)
-        compared, now = 1, _lacking(ground)
+            seed = draw_regions(_NOISE if step > 1 else 0.0, seed, prices, state, scratch.places.regions)
+        done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price, scratch.places)
+        compared, now = 1, _lacking(ground, scratch.places)
         idle += found
         if done:
             trim(scratch, pool, state, ground)
             if not found:
                 first[0][:], first[1][:] = state.gone, state.broken
-            compared = keep_if_better(best.cost[:0], best, scratch.now, pool, state)
+            compared = keep_if_better(best.cost[:0], best, scratch, pool, state, ground)
             found, idle = True, 0 if compared < 0 else idle
         elif not found and now <= lacking:
             lacking, compared, best.gone[:], best.broken[:] = now, 0, state.gone, state.broken

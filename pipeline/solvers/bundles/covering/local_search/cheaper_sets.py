@@ -4,6 +4,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Floats, Ids, Rows
 from pipeline.kernels import linked, writing
+from pipeline.placement.layout.settled_groups import AskedPlaces
 from pipeline.solvers.bundles.bundling.records import Site, Terms
 from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.local_search.any_set import any_set
@@ -11,7 +12,7 @@ from pipeline.solvers.bundles.covering.local_search.fairer_queues import take_fr
 from pipeline.solvers.bundles.covering.local_search.in_regions import make_room_in_regions
 from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest, losses, slots_alone
 from pipeline.solvers.bundles.covering.local_search.node_offers import no_offers
-from pipeline.solvers.bundles.covering.local_search.of_domain import begin, pool_of
+from pipeline.solvers.bundles.covering.local_search.of_domain import begin, places_of, pool_of
 from pipeline.solvers.bundles.covering.local_search.pool import (
     State,
     VictimPool,
@@ -52,10 +53,10 @@ def _begin_with_podgroups(
     state.may[:] = pool.may
     weigh(SCALES[0], 0.0, pool, state)
     if break_cheapest(most, slots_alone(scratch.alone, pool, ground), losses(pool), pool, state, ground):
-        done, _ = recreate(0.0, 0, pool, state, ground, scratch.rows, scratch.price)
+        done, _ = recreate(0.0, 0, pool, state, ground, scratch.rows, scratch.price, scratch.places)
         if done:
             trim(scratch, pool, state, ground)
-            compared = keep_if_better(limit, best, scratch.now, pool, state)
+            compared = keep_if_better(limit, best, scratch, pool, state, ground)
     if compared > 0:
         restore(best, pool, state, ground)
     return compared < 0
@@ -70,7 +71,7 @@ def _cheapest(
     found = best.cost[0] > 0.0 and take_from_fairer(budget.fairer, best, pool, state, ground, scratch)
     if best.cost[-1] > 0.0:
         found |= _begin_with_podgroups(0.0, weights.limit, best, pool, state, ground, scratch)
-    if budget.rounds > 0 and len(ground.by_region.parts.size) > 0:
+    if budget.rounds > 0 and len(scratch.places.regions.part) > 0:
         state.may[:] = pool.may
         weigh(SCALES[0], 0.0, pool, state)
         found |= make_room_in_regions(_IN_REGIONS, best, pool, state, ground, scratch)
@@ -110,7 +111,7 @@ def _fewest(
 
 @writing("ground", "seats")
 def cheaper_sets(
-    site: Site, nodes: tuple[int, int], ground: Ground, terms: Terms, seats: Ids, leaving: Rows,
+    site: Site, nodes: tuple[int, int], ground: Ground, asked: AskedPlaces, terms: Terms, seats: Ids, leaving: Rows,
     breaking: Rows, highest: tuple[int, int], budget: StepBudget, slack: float,
 ) -> Sets:  # fmt: skip
     """Sets of victims cheaper than the given one, and sets that break fewer podgroups at nearly its price, if found.
@@ -122,6 +123,8 @@ def cheaper_sets(
     ----------
     ground
         Of the nodes, without evictions; changed.
+    asked
+        What the gang asks of them; without groups where slots decide.
     leaving, breaking: int64[V], int64[K]
         Entries that go here, and podgroups that break.
     highest
@@ -129,14 +132,14 @@ def cheaper_sets(
     slack
         By what fraction the work of podgroups that break may exceed the least found, if fewer of them break.
     """
-    pool, levels = pool_of(site, nodes, terms, leaving, highest, seats)
+    pool, levels = pool_of(site, nodes, asked.usable, terms, leaving, highest, seats)
     role, left = terms.surplus.role.copy(), terms.quota.allocated.copy()
     state = begin(pool, leaving, breaking, role, left, ground, seats)
     weigh(SCALES[0], 0.0, pool, state)
-    scratch = scratch_of(pool, ground, levels)
+    scratch = scratch_of(pool, places_of(asked, ground), ground, levels)
     gone, broken = np.zeros((4, len(pool.entry)), np.bool_), np.zeros((4, len(pool.owner)), np.bool_)
     best, kept = BestVictims(np.empty(2 * levels + 4), state.gone.copy(), state.broken.copy()), 0
-    known = bool(fit(pool, ground))
+    known = bool(fit(pool, ground, scratch.places))
     if not known and any_set(budget.first, (gone[0], broken[0]), best, pool, state, ground, scratch):
         gone[1], broken[1], kept = best.gone, best.broken, 2
     write_cost(pool, state, best.cost)

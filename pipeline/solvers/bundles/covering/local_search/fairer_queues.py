@@ -65,10 +65,10 @@ def _found(
         return_all(pool, state, ground)
         _hold_above(rank, pool, state)
         noise = _NOISE if turn > 0 else 0.0
-        done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price)
+        done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price, scratch.places)
         if done:
             trim(scratch, pool, state, ground)
-            return bool(keep_if_better(best.cost[:0], best, scratch.now, pool, state) < 0)
+            return bool(keep_if_better(best.cost[:0], best, scratch, pool, state, ground) < 0)
     return False
 
 

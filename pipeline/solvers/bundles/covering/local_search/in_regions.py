@@ -7,10 +7,10 @@ by these prices, and only these are cleared.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs
 from pipeline.kernels import linked
 from pipeline.solvers.bundles.covering.ground import Ground
-from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool
+from pipeline.solvers.bundles.covering.local_search.pool import GangPlaces, PartRegions, State, VictimPool
 from pipeline.solvers.bundles.covering.local_search.recreate import NEXT, PLUS, TIMES, clear_cheapest, recreate
 from pipeline.solvers.bundles.covering.local_search.returning import (
     BestVictims,
@@ -43,40 +43,50 @@ def _price(pool: VictimPool, state: State) -> float:
 
 
 @linked
+def _takes(part: Longs, q: int, ground: Ground, places: GangPlaces) -> bool:
+    """Whether a region has enough for a part int64[S] at present: slots of each shape, and for all together."""
+    begin, end, asked = places.regions.begin[q], places.regions.end[q], 0
+    for s in range(len(part)):
+        if part[s] > ground.slots[s, begin:end].sum():
+            return False
+        asked += part[s] * ground.request[s, ground.scarce]
+    return len(ground.usable) == 0 or asked <= ground.usable[begin:end].sum()
+
+
+@linked
 def region_prices(pool: VictimPool, state: State, ground: Ground, scratch: Scratch) -> Floats:
     """float64[P, Q]: what room for each part costs in each region, infinite: it cannot be made; nothing is gone then.
 
     Entries are weighed before. No rows where the gang has no such parts, or the fleet is large.
     """
-    there, many = ground.by_region, len(ground.by_region.slots)
-    size = there.parts.size if many * len(ground.room) <= _LARGEST else there.parts.size[:0]
-    prices = np.full((len(size), many), np.inf)
-    for q in range(many if len(size) > 0 else 0):
+    regions, many = scratch.places.regions, len(scratch.places.regions.begin)
+    part = regions.part if many * len(ground.room) <= _LARGEST else regions.part[:0]
+    prices = np.full((len(part), many), np.inf)
+    for q in range(many if len(part) > 0 else 0):
         return_all(pool, state, ground)
         state.lacks[:] = True
         state.ratio[:] = -1.0
         state.lowest[:] = -1.0
-        for n in range(len(ground.room)):
-            state.closed[n] = there.parts.region[ground.first + n] - there.base != q
-        for part in range(len(size) - 1, -1, -1):  # the smallest first
+        state.closed[:] = regions.node != q
+        for at in range(len(part) - 1, -1, -1):  # the smallest first
             done = True
-            while done and there.slots[q] < size[part]:
+            while done and not _takes(part[at], q, ground, scratch.places):
                 done = clear_cheapest(0.0, 0, pool, state, ground, scratch.rows, scratch.price)[0] != NONE
             if not done:
                 break
-            prices[part, q] = _price(pool, state)
+            prices[at, q] = _price(pool, state)
     return_all(pool, state, ground)
     return prices
 
 
 @linked
-def draw_regions(noise: float, seed: int, prices: Floats, state: State, ground: Ground) -> int:
+def draw_regions(noise: float, seed: int, prices: Floats, state: State, regions: PartRegions) -> int:
     """Draw a region for each part, those of low prices first, and close the others; returns the seed."""
-    there, parts = ground.by_region, len(prices)
+    node, parts = regions.node, len(prices)
     drawn = np.zeros(prices.shape[1], np.bool_)
     if noise > 0.0:
         seed = (seed * TIMES + PLUS) % NEXT
-        parts -= (seed >> 8) % _TOGETHER == 0 and there.parts.most > 1
+        parts -= (seed >> 8) % _TOGETHER == 0 and regions.most > 1
     blur = np.ones(prices.shape[1])
     for q in range(len(blur)):
         seed = (seed * TIMES + PLUS) % NEXT
@@ -89,20 +99,21 @@ def draw_regions(noise: float, seed: int, prices: Floats, state: State, ground: 
                 best = q
         if best != NONE:
             drawn[best] = True
-    for n in range(len(ground.room)):
-        region = there.parts.region[ground.first + n]
-        state.closed[n] |= region == NONE or not drawn[region - there.base]
+    for n in range(len(node)):
+        state.closed[n] |= node[n] == NONE or not drawn[node[n]]
     return seed
 
 
 @linked
-def unused_regions(ground: Ground) -> Bools:
+def unused_regions(ground: Ground, places: GangPlaces) -> Bools:
     """bool[n]: nodes of regions without room for a part at present; no rows where the gang has no such parts."""
-    there, some = ground.by_region, len(ground.by_region.parts.size) > 0
-    unused = np.zeros(len(ground.room) if some else 0, np.bool_)
-    for n in range(len(unused)):
-        region = there.parts.region[ground.first + n]
-        unused[n] = region == NONE or there.slots[region - there.base] < there.parts.least
+    regions = places.regions
+    unused = np.ones(len(ground.room) if len(regions.part) > 0 else 0, np.bool_)
+    for q in range(len(regions.begin)):
+        for at in range(len(regions.part) - 1, -1, -1):
+            if _takes(regions.part[at], q, ground, places):
+                unused[regions.begin[q] : regions.end[q]] = False
+                break
     return unused
 
 
@@ -115,11 +126,11 @@ def make_room_in_regions(
     prices = region_prices(pool, state, ground, scratch)
     for turn in range(tries if len(prices) > 0 else 0):
         return_all(pool, state, ground)
-        seed = draw_regions(_NOISE if turn > 0 else 0.0, seed, prices, state, ground)
+        seed = draw_regions(_NOISE if turn > 0 else 0.0, seed, prices, state, scratch.places.regions)
         noise = _NODE_NOISE if turn % 2 > 0 else 0.0
-        done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price)
+        done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price, scratch.places)
         if done:
             trim(scratch, pool, state, ground)
-            found |= keep_if_better(best.cost[:0], best, scratch.now, pool, state) < 0
+            found |= keep_if_better(best.cost[:0], best, scratch, pool, state, ground) < 0
     restore(best, pool, state, ground)
     return found

@@ -4,11 +4,22 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
 from pipeline.kernels import linked
+from pipeline.placement.kept_places import no_places
+from pipeline.placement.layout.region_slots import ANY, lies_in_one
+from pipeline.placement.layout.settled_groups import AskedPlaces
 from pipeline.solvers.bundles.bundling.records import Site, Terms
 from pipeline.solvers.bundles.bundling.splitting import by_podgroup, levels_of, may_go_whole
 from pipeline.solvers.bundles.covering.cover import leave
 from pipeline.solvers.bundles.covering.ground import Ground
-from pipeline.solvers.bundles.covering.local_search.pool import BLOCK_BITS, State, VictimPool, break_up, take
+from pipeline.solvers.bundles.covering.local_search.pool import (
+    BLOCK_BITS,
+    GangPlaces,
+    PartRegions,
+    State,
+    VictimPool,
+    break_up,
+    take,
+)
 
 #: How rare surplus is where all of it can be spared.
 _PLENTY = 1e-3
@@ -77,6 +88,37 @@ def _note_rarity(pool: VictimPool, of_role: Counts) -> None:
             pool.rare[i] = max(pool.rare[i], 1.0 - pool.spare[g] / (pool.start[g + 1] - pool.start[g]))
             if role >= 0:
                 pool.rare[i] = max(pool.rare[i], 1.0 - of_role[role] / here[role])
+
+
+@linked
+def _part_regions(asked: AskedPlaces, ground: Ground) -> PartRegions:
+    """Parts of the gang that go into one region each; of several levels those of the last one."""
+    parts, shapes, nodes, levels = ground.by_region.parts, len(ground.wanted), len(ground.room), asked.regions.amount
+    part, region, most, many = np.zeros((len(parts.size), shapes), np.int64), parts.region, parts.most, 0
+    part[:, 0] = parts.size
+    if len(part) == 0 and len(levels) > 0:
+        region, most = asked.regions.region[len(levels) - 1], ANY
+        if not lies_in_one(region, ground.first, ground.first + nodes):
+            each = asked.regions.part[len(levels) - 1]
+            while many < len(each) and each[many].any():
+                many += 1
+            part = each[:many, :shapes].copy()
+    begin, end, node = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.full(nodes, NONE, np.int64)
+    many = 0
+    for n in range(nodes if len(part) > 0 else 0):
+        if region[ground.first + n] == NONE:
+            continue
+        if n == 0 or region[ground.first + n] != region[ground.first + n - 1]:
+            begin[many] = n
+            many += 1
+        end[many - 1], node[n] = n + 1, many - 1
+    return PartRegions(part, begin[:many], end[:many], node, most)
+
+
+@linked
+def places_of(asked: AskedPlaces, ground: Ground) -> GangPlaces:
+    """The places of the gang as a search begins."""
+    return GangPlaces(asked, no_places(asked), _part_regions(asked, ground))
 
 
 @linked

@@ -10,6 +10,8 @@ from pipeline.cluster.arrays import Bools, Counts, Floats, Longs, Rows
 from pipeline.cluster.rules.sparing import Asking, Entitled, charge, may_go
 from pipeline.decision.price import NO_PRIORITY
 from pipeline.kernels import inlined, linked
+from pipeline.placement.kept_places import KeptPlaces
+from pipeline.placement.layout.settled_groups import AskedPlaces
 from pipeline.solvers.bundles.covering.cover import come_back, leave
 from pipeline.solvers.bundles.covering.ground import Ground
 
@@ -17,6 +19,44 @@ from pipeline.solvers.bundles.covering.ground import Ground
 _LEVEL, _LAST = 1e-3, 3
 #: Nodes are compared in blocks of as many as have these bits of their row of their own.
 BLOCK_BITS = 5
+
+
+class PartRegions(NamedTuple):
+    """Parts of the gang that go into one region each, and the regions of the slice; no rows where there are none.
+
+    Attributes
+    ----------
+    part: int64[P, S]
+        How many tasks of each shape each has, the largest first.
+    begin, end: int64[Q]
+        The first node of each region in the slice, and the one after its last.
+    node: int64[n]
+        The region of each node; NONE for a node in none.
+    most
+        How many parts a region takes at most.
+    """
+
+    part: Longs
+    begin: Rows
+    end: Rows
+    node: Rows
+    most: int
+
+
+class GangPlaces(NamedTuple):
+    """Places of the gang.
+
+    Attributes
+    ----------
+    asked, kept
+        What it asks of the nodes, without groups where slots decide; and the places that are kept for it.
+    regions
+        The regions of its parts.
+    """
+
+    asked: AskedPlaces
+    kept: KeptPlaces
+    regions: PartRegions
 
 
 class VictimPool(NamedTuple):

@@ -7,10 +7,12 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.decision.price import EQUAL_WORK
 from pipeline.kernels import inlined, linked
+from pipeline.placement.kept_places import find_places
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.covering.cover import leave, try_return
 from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.local_search.pool import (
+    GangPlaces,
     State,
     VictimPool,
     break_up,
@@ -58,6 +60,8 @@ class Scratch(NamedTuple):
         A price, see ``write_cost``.
     alone: int64[P]
         See ``slots_alone``.
+    places
+        Of the gang.
     """
 
     rows: Rows
@@ -68,10 +72,11 @@ class Scratch(NamedTuple):
     surplus: Rows
     now: Floats
     alone: Rows
+    places: GangPlaces
 
 
 @linked
-def scratch_of(pool: VictimPool, ground: Ground, levels: int) -> Scratch:
+def scratch_of(pool: VictimPool, places: GangPlaces, ground: Ground, levels: int) -> Scratch:
     """Scratch for a pool whose entries are weighed."""
     podgroups, surplus = np.arange(len(pool.owner)), np.arange(len(pool.entry))
     whole, most = np.zeros(len(pool.owner)), 0
@@ -84,16 +89,16 @@ def scratch_of(pool: VictimPool, ground: Ground, levels: int) -> Scratch:
     before = np.empty((len(ground.wanted), len(pool.entry)), np.int64)
     return Scratch(
         np.empty(3 * most, np.int64), np.empty(most), np.empty(len(pool.entry), np.int64), before, podgroups,
-        surplus, np.empty(2 * levels + 4), np.full(len(pool.owner), NONE, np.int64),
+        surplus, np.empty(2 * levels + 4), np.full(len(pool.owner), NONE, np.int64), places,
     )  # fmt: skip
 
 
 @linked
-def _returns(some: Rows, before: Longs, pool: VictimPool, ground: Ground) -> bool:
+def _returns(some: Rows, scratch: Scratch, pool: VictimPool, ground: Ground) -> bool:
     """Let entries return if the gang still places."""
-    if not try_return(some, before, ground):
+    if not try_return(some, scratch.before, ground):
         return False
-    if fit(pool, ground):
+    if fit(pool, ground, scratch.places):
         return True
     leave(some, ground)
     return False
@@ -103,12 +108,12 @@ def _returns(some: Rows, before: Longs, pool: VictimPool, ground: Ground) -> boo
 def trim(scratch: Scratch, pool: VictimPool, state: State, ground: Ground) -> None:
     """Let every podgroup return that is not needed, then every surplus task; the costliest first."""
     for g in scratch.podgroups:
-        if state.broken[g] and _returns(pool.entry[pool.start[g] : pool.start[g + 1]], scratch.before, pool, ground):
+        if state.broken[g] and _returns(pool.entry[pool.start[g] : pool.start[g + 1]], scratch, pool, ground):
             count_back(g, pool, state)
     for i in scratch.surplus:
         if not state.gone[i] or state.broken[pool.seat[i]]:
             continue
-        if _returns(pool.entry[i : i + 1], scratch.before, pool, ground):
+        if _returns(pool.entry[i : i + 1], scratch, pool, ground):
             take(i, -1, pool, state, ground)
 
 
@@ -131,14 +136,28 @@ def _compared(now: Floats, best: Floats, limit: Floats) -> int:
     return 0
 
 
+@inlined
+def _laid_out_anew(ground: Ground, places: GangPlaces) -> bool:
+    """Whether the groups of the gang have places that do not rest on those kept; true where slots decide."""
+    places.kept.found[0] = 0
+    return len(places.asked.tree.own) == 0 or find_places(places.asked, places.kept, ground.room)
+
+
 @linked
-def keep_if_better(limit: Floats, best: BestVictims, now: Floats, pool: VictimPool, state: State) -> int:
-    """Keep the state as the best unless it costs more; -1, 0 or 1, see ``_compared``. ``now``: scratch.
+def keep_if_better(
+    limit: Floats, best: BestVictims, scratch: Scratch, pool: VictimPool, state: State, ground: Ground
+) -> int:
+    """Keep the state as the best unless it costs more; -1, 0 or 1, see ``_compared``.
+
+    If the gang finds no places when it is laid out anew, that counts as more.
 
     Queues that are less fair to take from than those of the best are left alone from then on.
     """
+    now = scratch.now
     write_cost(pool, state, now)
     compared, rank = int(_compared(now, best.cost, limit)), best.cost[0]
+    if compared <= 0 and not _laid_out_anew(ground, scratch.places):
+        return 1
     if compared <= 0:
         best.cost[:], best.gone[:], best.broken[:] = now, state.gone, state.broken
         if now[0] < rank:

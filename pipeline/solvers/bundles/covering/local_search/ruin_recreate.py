@@ -246,7 +246,7 @@ def improve(
         if step < fresh:
             return_all(pool, state, ground)
         else:
-            some, unused = False, unused_regions(ground)
+            some, unused = False, unused_regions(ground, scratch.places)
             if pool.counted and step % _SWAP == _SWAP - 1:
                 some, seed = swap(focus, seed, pool, state, ground, scratch.some)
             if not some:
@@ -256,11 +256,11 @@ def improve(
             if len(unused) > 0 and step % 2 == 0:
                 state.closed[:] |= unused
         noise = NOISE if step >= fresh and step % 3 > 0 else 0.0
-        done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price)
+        done, seed = recreate(noise, seed, pool, state, ground, scratch.rows, scratch.price, scratch.places)
         compared = 1
         if done:
             trim(scratch, pool, state, ground)
-            compared = keep_if_better(weights.limit, best, scratch.now, pool, state)
+            compared = keep_if_better(weights.limit, best, scratch, pool, state, ground)
         if compared > 0:
             restore(best, pool, state, ground)
         if compared < 0:

@@ -85,10 +85,10 @@ def surplus_anew(
             if price == np.inf:
                 break
             _leave_chosen(pool, state, ground, offers)
-            done, _ = recreate(0.0, 0, pool, state, ground, scratch.rows, scratch.price)
+            done, _ = recreate(0.0, 0, pool, state, ground, scratch.rows, scratch.price, scratch.places)
             if done:
                 trim(scratch, pool, state, ground)
-                if keep_if_better(no_limit, best, scratch.now, pool, state) < 0:
+                if keep_if_better(no_limit, best, scratch, pool, state, ground) < 0:
                     found, lost = True, _lost(work, best, pool)
             open_all(pool, state)
             return_all_surplus(pool, state, ground)
