@@ -24,7 +24,7 @@ def over_compositions(
     """The outcomes of several ways to make up the minimum, less those that cannot be expected to cost less than others.
 
     What asks for less costs no more. So a way that asks for more than one with a plan, whose leading level no plan can
-    better, is looked at only if the victims of that plan make room for it too. ``search`` is told of the plans so far.
+    better, is looked at only if the victims of that plan make room for it too. ``search`` is given the plans so far.
     """
     snapshot, policy, found = attempt.snapshot, attempt.policy, dict[int, Plan | NoPlan]()
     below = [[at for at, less in enumerate(needs) if asks_less(snapshot, less, need, host.allowed)] for need in needs]
