@@ -132,7 +132,7 @@ def cheaper_sets(
     slack
         By what fraction the work of podgroups that break may exceed the least found, if fewer of them break.
     """
-    pool, levels = pool_of(site, nodes, asked.usable, terms, leaving, highest, seats)
+    pool, levels = pool_of(site, nodes, terms, leaving, highest, seats)
     role, left = terms.surplus.role.copy(), terms.quota.allocated.copy()
     state = begin(pool, leaving, breaking, role, left, ground, seats)
     weigh(SCALES[0], 0.0, pool, state)

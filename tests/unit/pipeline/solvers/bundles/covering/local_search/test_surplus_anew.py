@@ -36,10 +36,9 @@ class Searched:
     def __init__(self, gangs, tasks, gpu):
         snapshot = cluster([{"gpu": 8}] * NODES, [*gangs, gang(tasks, gpu=gpu, priority=9)])
         search = searching(snapshot, len(gangs), by_priority=True)
-        free, none = FreeRoom(search, 0), np.empty(0, np.int64)
-        self.ground, self.terms = free.ground, search.terms
-        here = free.asked(anyway=True).usable
-        self.pool, _ = pool_of(search.site, (0, NODES), here, search.terms, none, (ANY, ANY), search.seats())
+        self.ground, self.terms = FreeRoom(search, 0).ground, search.terms
+        none = np.empty(0, np.int64)
+        self.pool, _ = pool_of(search.site, (0, NODES), search.terms, none, (ANY, ANY), search.seats())
         role, left = search.terms.surplus.role.copy(), search.terms.quota.allocated.copy()
         self.state = begin(self.pool, none, none, role, left, self.ground, search.seats())
         small, self.lacking = lacking_slots(self.pool, self.ground)
