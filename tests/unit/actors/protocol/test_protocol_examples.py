@@ -16,6 +16,7 @@ from actors.cluster_file.documents import (
     ClusterDocument,
     DisruptionBudgetDocument,
     DomainDocument,
+    ExpectDocument,
     GatheredLevels,
     NodeDocument,
     PodgroupDocument,
@@ -66,7 +67,7 @@ def test_every_key_of_every_document_is_named() -> None:
     (section,) = re.findall(r"## Documents\n(.*?)\n## ", PAGE, re.S)
     rows = dict(re.findall(r"^\| ([a-z ]+) \| (.*) \|$", section, re.M))
     models = {
-        "cluster file": (ClusterDocument,),
+        "cluster file": (ClusterDocument,), "expect": (ExpectDocument,),
         "node": (NodeDocument, TaintDocument, CardDocument), "topology": (TopologyDocument, DomainDocument),
         "queue": (QueueDocument,), "priority class": (PriorityClassDocument,), "budget": (DisruptionBudgetDocument,),
         "podgroup": (PodgroupDocument, RoleDocument, SubgroupDocument, GatheredLevels),
