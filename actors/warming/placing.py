@@ -11,6 +11,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.placement.layout.regions_of_parts import asked_of_regions
 from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import need_of
+from pipeline.placement.room.ground import come_back
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import host_of, propose
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
@@ -18,7 +19,6 @@ from pipeline.solvers.bundles.bundling.cost import is_cheaper
 from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.bundling.surplus import stays_whole
 from pipeline.solvers.bundles.covering.chosen import NO_VICTIMS
-from pipeline.solvers.bundles.covering.cover import come_back
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.solver import search_of
 

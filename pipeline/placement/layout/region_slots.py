@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Counts, Ids, Longs, Rows, frozen
-from pipeline.kernels import inlined, kernel, linked
+from pipeline.kernels import inlined, linked
 
 #: Regions tried for each part, and once more, before it is given up.
 TRIALS_A_PART = 16
@@ -76,8 +76,6 @@ ANY = (1 << 31) - 1
 NO_PARTS = PartsInRegions(
     frozen([], np.int32), 1, True, ANY, frozen([], np.int32), frozen([], np.int32), frozen([], np.int32)
 )  # fmt: skip
-#: Those of any slice for a need without such parts. Kernels may write to them, and find nothing to write to.
-NO_REGIONS = RegionSlots(NO_PARTS, NONE, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64))
 
 
 @inlined
@@ -106,15 +104,6 @@ def region_slots(parts: PartsInRegions, begin: int, end: int, slots: Longs) -> R
             there.first[region - low] = begin + n
         add_slots(there, begin + n, slots[n])
     return there
-
-
-@kernel
-def slots_by_region(
-    parts: PartsInRegions, begin: int, end: int, slots: Longs
-) -> tuple[int, int, int, Rows, Longs, Longs]:
-    """The same for Python: how many sizes and outer parts are told apart, and the other columns."""
-    there = region_slots(parts, begin, end, slots)
-    return len(there.parts.size), len(there.parts.around), there.base, there.first, there.slots, there.whole
 
 
 @inlined

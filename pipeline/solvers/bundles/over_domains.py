@@ -13,9 +13,9 @@ from pipeline.keeping import cached_property
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundle_room import bundles_may_reach, in_order_of_room
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
+from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.exact import MOST
-from pipeline.solvers.bundles.covering.ground import Outcome
 from pipeline.solvers.bundles.covering.selection import Shortfall, estimate, select, select_out_of_order
 from pipeline.solvers.bundles.finalists import Finalists
 from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, least_of_all, slot_bounds

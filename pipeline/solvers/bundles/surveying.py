@@ -16,10 +16,9 @@ from pipeline.placement.need import Need
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS
-from pipeline.solvers.bundles.bundling.records import BREAKING
+from pipeline.solvers.bundles.bundling.records import BREAKING, Outcome
 from pipeline.solvers.bundles.covering.chosen import price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
-from pipeline.solvers.bundles.covering.ground import Outcome
 from pipeline.solvers.bundles.covering.selection import estimate
 from pipeline.solvers.bundles.lower_bounds import CostBounds, bounds_with_levels, cost_bounds, hopeless
 from pipeline.solvers.bundles.nearly import slack_of

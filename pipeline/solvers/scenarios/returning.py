@@ -197,7 +197,7 @@ def _back_by_halves(scenario: Scenario, groups: VictimUnits, leaving: Rows, orde
     while ground.some_return(groups, order, walk, most, kept=kept, asks=asks):
         unit = unit if len(unit) else _unit_of(leaving, groups)
         rest = leaving[~np.append(walk.back, False)[unit]]
-        kept = law.takes(rest) and ground.fits_in(walk.state.room, rest)
+        kept = law.takes(rest) and ground.fits_in(walk.ground.room, rest)
     return walk.back
 
 

@@ -289,6 +289,19 @@ class Cost(NamedTuple):
     gangs_broken: int
 
 
+class Outcome(NamedTuple):
+    """The victims of one domain: bundles, their units, which of these returned, and the cost of the others.
+
+    If they do not make room (not ``found``), the other fields mean nothing.
+    """
+
+    found: bool
+    bundles: Bundles
+    units: Units
+    returned: Bools
+    cost: Cost
+
+
 class Site(NamedTuple):
     """The nodes, and what the need asks for.
 
@@ -301,9 +314,8 @@ class Site(NamedTuple):
     request: int64[S, R]
     wanted: int64[S]
     allowed: bool[S, N]
-        As in ``Ground``.
     scarce
-        The resource with the largest request in proportion to the free room.
+        As in ``Ground``.
     parts
         Those of the need that go into one region each.
     """

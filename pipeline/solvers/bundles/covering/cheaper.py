@@ -5,12 +5,12 @@ import numpy as np
 from pipeline.cluster.arrays import Rows, is_among
 from pipeline.decision.price import Price
 from pipeline.records import replace
+from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.covering.chosen import Selection, price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import saves, selected_of
 from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.covering.ground import Outcome
 from pipeline.solvers.bundles.covering.local_search.cheaper_sets import cheaper_sets
 from pipeline.solvers.bundles.covering.local_search.step_budget import StepBudget, budget_of
 from pipeline.solvers.bundles.covering.proof import is_least

@@ -11,9 +11,8 @@ from pipeline.keeping import cached_property
 from pipeline.kernels import kernel
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES
-from pipeline.solvers.bundles.bundling.records import Bundles, Cost, Units
+from pipeline.solvers.bundles.bundling.records import Bundles, Cost, Outcome, Units
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.covering.ground import Outcome
 
 
 @dataclass(frozen=True)

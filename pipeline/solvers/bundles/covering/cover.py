@@ -1,146 +1,27 @@
-"""Cover and reprieve in slots: bundles leave until there is enough room, then units that are not needed return.
+"""Reprieve in slots: units that are not needed return once bundles have left (``lead``).
 
-Slots decide, not sums: with the aggregate test of "Gang-Aware Preemption and Reclaim" half of the victims are evicted
-for nothing. Slots change only on a victim's node, so a victim costs a few divisions. Reprieve is kube-scheduler's word;
-Kueue says fill back.
+Reprieve is kube-scheduler's word; Kueue says fill back.
 """
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
-from pipeline.kernels import inlined, kernel, linked, writing
-from pipeline.placement.layout.packing import node_slots, slots_less, slots_more
-from pipeline.placement.layout.region_slots import add_slots, parts_fit, region_slots
+from pipeline.kernels import inlined, linked, writing
+from pipeline.placement.room.ground import Ground, counted, try_return
 from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Groups, Rules, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
-from pipeline.solvers.bundles.covering.ground import Ground
 
 
 @linked
 def ground_of(site: Site, nodes: tuple[int, int], terms: Terms) -> Ground:
     """The nodes from the first up to the second, before any eviction."""
-    begin, end = nodes
-    room = site.future[begin:end].copy()
-    slots, total = node_slots(site.request, site.wanted, site.allowed, begin, room)
-    by_region = region_slots(site.parts, begin, end, slots[0])
-    usable, spare = usable_of(site.request, site.wanted, site.scarce, room, slots)
+    room, slots, total, usable, spare, by_region = counted(
+        nodes, site.request, site.wanted, site.allowed, site.scarce, site.future, site.parts
+    )
     return Ground(
-        begin, terms.entries.node, terms.entries.shape, terms.worth.request, site.request, site.wanted, site.allowed,
+        nodes[0], terms.entries.node, terms.entries.shape, terms.worth.request, site.request, site.wanted, site.allowed,
         site.scarce, room, slots, total, usable, spare, by_region,
     )  # fmt: skip
-
-
-@inlined
-def _usable(n: int, request: Longs, scarce: int, room: Longs, slots: Longs) -> int:
-    """How much of the scarce resource of a node tasks of all shapes can take at most."""
-    most = 0
-    for s in range(len(request)):
-        most += slots[s, n] * request[s, scarce]
-    return int(min(most, max(room[n, scarce], 0)))
-
-
-@kernel
-def usable_of(request: Longs, wanted: Longs, scarce: int, room: Longs, slots: Longs) -> tuple[Longs, Longs]:
-    """What tasks of several shapes can take together; see ``Ground.usable`` and ``Ground.spare``."""
-    usable, spare = np.zeros(len(room) if len(wanted) > 1 else 0, np.int64), np.zeros(1, np.int64)
-    for s in range(len(wanted) if len(wanted) > 1 else 0):
-        spare[0] -= wanted[s] * request[s, scarce]
-    for n in range(len(usable)):
-        usable[n] = _usable(n, request, scarce, room, slots)
-        spare[0] += usable[n]
-    return usable, spare
-
-
-@inlined
-def _set_slots(s: int, n: int, now: int, ground: Ground) -> None:
-    """Note how many slots a node has now."""
-    more = now - ground.slots[s, n]
-    ground.total[s] += more
-    ground.slots[s, n] = now
-    if len(ground.by_region.parts.size) > 0:
-        add_slots(ground.by_region, ground.first + n, more)
-
-
-@inlined
-def _set_usable(n: int, ground: Ground) -> None:
-    """Note what tasks of several shapes can take together of a node, whose room and slots are noted."""
-    if len(ground.usable) > 0:
-        now = _usable(n, ground.request, ground.scarce, ground.room, ground.slots)
-        ground.spare[0] += now - ground.usable[n]
-        ground.usable[n] = now
-
-
-@inlined
-def move(some: Rows, sign: int, ground: Ground) -> None:
-    """Let the entries ``some`` int64[C] leave (sign 1) or return (-1); updates room, slots and totals."""
-    room, slots, count = ground.room, ground.slots, ground.wanted
-    for i in range(len(some)):
-        n, shape = ground.node[some[i]] - ground.first, ground.shape[some[i]]
-        for r in range(room.shape[1]):
-            room[n, r] += sign * ground.held[shape, r]
-        if i + 1 < len(some) and ground.node[some[i + 1]] - ground.first == n:
-            continue  # neighbours in a bundle often share a node, whose slots are then counted once
-        for s in range(len(count)):
-            if ground.allowed[s, ground.first + n]:
-                if sign > 0:
-                    now = slots_more(ground.request, s, room, n, count[s], slots[s, n])
-                else:
-                    now = slots_less(ground.request, s, room, n, count[s], slots[s, n])
-                _set_slots(s, n, now, ground)
-        _set_usable(n, ground)
-
-
-@writing("ground")
-def leave(some: Rows, ground: Ground) -> None:
-    """Let entries leave."""
-    move(some, 1, ground)
-
-
-@writing("ground")
-def come_back(some: Rows, ground: Ground) -> None:
-    """Let entries return."""
-    move(some, -1, ground)
-
-
-@inlined
-def enough(ground: Ground) -> bool:
-    """Whether each shape alone has enough slots, all together enough to share, and each part a region."""
-    count, total, missing = ground.wanted, ground.total, max(-ground.spare[0], 0)
-    for s in range(len(count)):
-        missing += max(count[s] - total[s], 0)
-    return missing == 0 and parts_fit(ground.by_region)
-
-
-@inlined
-def missing_of(ground: Ground) -> float:
-    """What is asked for of the scarce resource beyond the room."""
-    missing = 0.0
-    for s in range(len(ground.wanted)):
-        missing += ground.wanted[s] * ground.request[s, ground.scarce]
-    for n in range(len(ground.room)):
-        if ground.allowed[:, ground.first + n].any():
-            missing -= max(ground.room[n, ground.scarce], 0)
-    return missing
-
-
-@kernel
-def suffices(ground: Ground) -> bool:
-    """The same for Python."""
-    return bool(enough(ground))
-
-
-@writing("ground")
-def lead(bundles: Bundles, ground: Ground) -> int:
-    """Let bundles leave until there are enough slots; returns how many left, NONE if all are too few."""
-    for bundle in range(len(bundles.stop) + 1):
-        if enough(ground):
-            return bundle
-        if bundle < len(bundles.stop):
-            move(bundles.entry[bundles.stop[bundle - 1] if bundle > 0 else 0 : bundles.stop[bundle]], 1, ground)
-    return NONE
-
-
-# -- reprieve ----------------------------------------------------------------------------------------------------------
 
 
 @writing("seats")
@@ -201,40 +82,6 @@ def _singles(bundles: Bundles, entries: Entries) -> tuple[Rows, Rows]:
     order = np.arange(many)
     sort_by(order, high, low)
     return at[:many][order], owner[:many][order]
-
-
-@inlined
-def try_return(some: Rows, before: Longs, ground: Ground) -> bool:
-    """Let entries return if slots suffice without their room; if not, nothing changes.
-
-    ``before`` int64[S, C'] is scratch for the slots that would be undone; it is at least as wide as ``some``.
-    """
-    room, slots, count, last = ground.room, ground.slots, ground.wanted, len(some) - 1
-    for i in range(len(some)):
-        n, shape, short = ground.node[some[i]] - ground.first, ground.shape[some[i]], False
-        for r in range(room.shape[1]):
-            room[n, r] -= ground.held[shape, r]
-        for s in range(len(count)):
-            before[s, i] = slots[s, n]
-            if i < last and ground.node[some[i + 1]] - ground.first == n:
-                continue
-            if ground.allowed[s, ground.first + n]:
-                _set_slots(s, n, slots_less(ground.request, s, room, n, count[s], slots[s, n]), ground)
-                short |= ground.total[s] < count[s]
-        _set_usable(n, ground)
-        if short or ground.spare[0] < 0:
-            last = i
-            break
-    if enough(ground):
-        return True
-    for i in range(last, -1, -1):
-        n, shape = ground.node[some[i]] - ground.first, ground.shape[some[i]]
-        for r in range(room.shape[1]):
-            room[n, r] += ground.held[shape, r]
-        for s in range(len(count)):
-            _set_slots(s, n, before[s, i], ground)
-        _set_usable(n, ground)
-    return False
 
 
 @inlined

@@ -13,9 +13,8 @@ from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES, arranged, counted_off, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import is_cheaper
-from pipeline.solvers.bundles.bundling.records import Bundles
+from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
 from pipeline.solvers.bundles.bundling.splitting import split
-from pipeline.solvers.bundles.covering.ground import Outcome
 from pipeline.solvers.bundles.covering.least import favour_of, indifferent, selected
 from pipeline.solvers.bundles.lower_bounds import cost_bounds, least_of_all
 

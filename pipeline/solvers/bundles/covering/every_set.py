@@ -6,17 +6,17 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
 from pipeline.decision.price import Price
+from pipeline.placement.room.ground import lead
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
-from pipeline.solvers.bundles.bundling.records import Bundles
+from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
 from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
-from pipeline.solvers.bundles.covering.cover import lead, units_of
+from pipeline.solvers.bundles.covering.cover import units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.exact import MOST, cheapest_sets
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.covering.ground import Outcome
 from pipeline.solvers.bundles.covering.least import indifferent
 from pipeline.solvers.bundles.covering.sets import outcome_of_set
 
@@ -45,7 +45,7 @@ def of_all_sets(here: DomainBundles, best: Selection | None) -> Selection | None
         selected = selected_of(here, found, NO_ROWS)
         if selected is not None:
             bundles = here.first_permitted
-            leading = first(bundles, max(lead(bundles, FreeRoom(search, domain).ground), 0)).entry
+            leading = first(bundles, max(lead(bundles.stop, bundles.entry, FreeRoom(search, domain).ground), 0)).entry
             return replace(selected, given_back=int((~is_among(leading, selected.entry)).sum()))
     return None
 

@@ -17,12 +17,11 @@ from pipeline.cluster.arrays import NONE, Bools, Bytes, Floats, Ids, Longs, Rows
 from pipeline.cluster.rules.sparing import charge, may_go
 from pipeline.decision.price import EQUAL_WORK, NO_PRIORITY
 from pipeline.kernels import linked, writing
+from pipeline.placement.room.ground import Ground, enough, move
 from pipeline.solvers.bundles.bundling.records import Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.splitting import by_podgroup, levels_of, may_go_whole
 from pipeline.solvers.bundles.bundling.surplus import stays_whole
-from pipeline.solvers.bundles.covering.cover import enough, move
-from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.sets import Sets
 
 #: Domains with more candidates are not tried.

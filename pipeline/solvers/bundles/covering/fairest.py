@@ -9,10 +9,11 @@ import numpy as np
 
 from pipeline.cluster.arrays import Ids
 from pipeline.kernels import linked
+from pipeline.placement.room.ground import lead
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, order_of
 from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
-from pipeline.solvers.bundles.covering.cover import ground_of, lead
+from pipeline.solvers.bundles.covering.cover import ground_of
 
 
 @linked
@@ -38,7 +39,7 @@ def of_fairest(
     some = arranged(bundles, order)
     if terms.quota.counted:
         some = counted_off(some, terms, favour, seats)
-    count = lead(some, ground_of(site, nodes, terms))
+    count = lead(some.stop, some.entry, ground_of(site, nodes, terms))
     if count <= 0:  # all are too few, or none is needed
         return bundles
     least_fair = terms.groups.queue_rank[some.podgroup[count - 1]]

@@ -13,17 +13,16 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.keeping import cached_property
 from pipeline.placement.kept_places import KeptPlaces, find_places, no_places
-from pipeline.placement.layout.packing import node_slots, place_classes
-from pipeline.placement.layout.region_slots import NO_REGIONS, PartsInRegions, RegionSlots, slots_by_region
+from pipeline.placement.layout.packing import place_classes
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED
 from pipeline.placement.layout.room_left import NOTHING_ASKED
 from pipeline.placement.layout.settled_groups import NO_TREE, AskedPlaces
 from pipeline.placement.layout.topology_packing import Packing, Packings
 from pipeline.placement.room.counted_need import packings_of
+from pipeline.placement.room.ground import come_back, ground_on, lead, leave, suffices
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.records import Bundles, Units
-from pipeline.solvers.bundles.covering.cover import come_back, lead, leave, reprieve, suffices, usable_of
-from pipeline.solvers.bundles.covering.ground import Ground
+from pipeline.solvers.bundles.covering.cover import reprieve
 from pipeline.solvers.bundles.covering.returns import go_again, placed_return
 
 
@@ -40,15 +39,6 @@ class Leaving(Protocol):
 _LARGE = 512
 
 Left = TypeVar("Left", bound=Leaving)
-
-
-def _by_region(parts: PartsInRegions | None, nodes: tuple[int, int], slots: Longs) -> RegionSlots:
-    """The slots int64[n] of the nodes from the first up to the second by region."""
-    if parts is None:
-        return NO_REGIONS
-    sizes, outer, base, first, by_region, whole = slots_by_region(parts, *nodes, slots)
-    here = parts._replace(size=parts.size[:sizes], around=parts.around[:outer])
-    return RegionSlots(here, base, first, by_region, whole)
 
 
 def _packings(search: BundleSearch) -> Packings:
@@ -87,17 +77,11 @@ class FreeRoom:
         self._resources, self._carded = columns.without_cards, columns.cards > 0
         self.exact = interchangeable and len(need.shapes) == 1
         self._only_slots = search.only_slots
-        self._request, room = columns.request, columns.future[first:last].copy()
-        there, total = node_slots(columns.request, need.count, allowed, first, room)
-        scarce = search.site.scarce
-        self.ground = Ground(
-            first, snapshot.placed.node, columns.form, columns.held, columns.request, need.count, allowed, scarce, room,
-            there, total, *usable_of(columns.request, need.count, scarce, room, there),
-            _by_region(search.parts, (first, last), there[0]),
-        )  # fmt: skip
+        self._request, site, tasks = columns.request, search.site, (snapshot.placed.node, columns.form)
+        self.ground = ground_on((first, last), tasks, columns, need.count, site.allowed, site.scarce, site.parts)
         #: Whether the places that are kept were found in the room that there is at present.
         self._placed = False
-        self._used: Longs = np.zeros((0, room.shape[1]), np.int64)
+        self._used: Longs = self.ground.room[:0]
         if len(gone):
             self.leave(gone)
 
@@ -198,7 +182,7 @@ class FreeRoom:
         permits
             Asked about what leaves as well.
         """
-        low = int(lead(bundles, self.ground))
+        low = int(lead(bundles.stop, bundles.entry, self.ground))
         if low == NONE:
             return NONE
 

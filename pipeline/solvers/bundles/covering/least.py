@@ -9,13 +9,13 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs
 from pipeline.kernels import inlined, kernel, linked, shared, writing
 from pipeline.placement.layout.packing import slots_at
+from pipeline.placement.room.ground import Ground, lead
 from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
-from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Rules, Site, Terms, Units
+from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Outcome, Rules, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.splitting import split
-from pipeline.solvers.bundles.covering.cover import ground_of, lead, reprieve, units_of
+from pipeline.solvers.bundles.covering.cover import ground_of, reprieve, units_of
 from pipeline.solvers.bundles.covering.fairest import of_fairest
-from pipeline.solvers.bundles.covering.ground import Ground, Outcome
 from pipeline.solvers.bundles.covering.unit_class.branch_and_bound import costs_of
 from pipeline.solvers.bundles.covering.unit_class.improve import improve_class
 
@@ -44,7 +44,7 @@ def least_of(bundles: Bundles, ground: Ground, terms: Terms, seats: Ids, effort:
     effort
         How many steps branch and bound may take; 0: the set after the reprieve is not improved.
     """
-    count = lead(bundles, ground)
+    count = lead(bundles.stop, bundles.entry, ground)
     pool = max(count, 0)
     if effort > 0 and count > 0:
         while pool < len(bundles.stop) and _of_a_class(bundles, count - 1, pool, terms):

@@ -13,9 +13,8 @@ from pipeline.placement.kept_places import (
     offer_again,
 )
 from pipeline.placement.layout.settled_groups import AskedPlaces
+from pipeline.placement.room.ground import Ground, move, try_return
 from pipeline.solvers.bundles.bundling.records import Units
-from pipeline.solvers.bundles.covering.cover import move, try_return
-from pipeline.solvers.bundles.covering.ground import Ground
 
 
 @inlined

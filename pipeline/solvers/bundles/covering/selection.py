@@ -14,6 +14,7 @@ from pipeline.decision.price import Price
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.bundles import first
 from pipeline.solvers.bundles.bundling.cost import cost_of
+from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.covering.cheaper import of_local_search
 from pipeline.solvers.bundles.covering.chosen import (
     NO_VICTIMS,
@@ -29,7 +30,6 @@ from pipeline.solvers.bundles.covering.cover import units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles, least_leading
 from pipeline.solvers.bundles.covering.every_set import of_all_sets, of_few_units
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.covering.ground import Outcome
 from pipeline.solvers.bundles.covering.put_right.kept_minima import minima_kept
 from pipeline.solvers.bundles.covering.put_right.out_of_order import out_of_order
 from pipeline.solvers.bundles.covering.put_right.task_priorities import by_task_priority

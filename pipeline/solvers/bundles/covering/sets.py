@@ -7,10 +7,9 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Ids, Longs, Rows
 from pipeline.kernels import linked, writing
 from pipeline.solvers.bundles.bundling.cost import cost_of
-from pipeline.solvers.bundles.bundling.records import Bundles, Terms
+from pipeline.solvers.bundles.bundling.records import Bundles, Outcome, Terms
 from pipeline.solvers.bundles.bundling.splitting import gain_of
 from pipeline.solvers.bundles.covering.cover import units_of
-from pipeline.solvers.bundles.covering.ground import Outcome
 
 
 class Sets(NamedTuple):

@@ -4,13 +4,12 @@ The slots of each shape, the room of all nodes, and what regions have for parts 
 necessary, so that no return is refused with which the need would find places. Places are kept as well.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.kernels import inlined, kernel, writing
+from pipeline.kernels import inlined, writing
 from pipeline.placement.kept_places import (
     KeptPlaces,
     count_offers,
@@ -21,16 +20,8 @@ from pipeline.placement.kept_places import (
     offer_again,
 )
 from pipeline.placement.layout.settled_groups import AskedPlaces
-from pipeline.solvers.scenarios.slices.slots_kernels import (
-    CountedSlice,
-    SlotState,
-    as_it_is,
-    leave,
-    let,
-    set_slots,
-    slots_now,
-    within,
-)
+from pipeline.placement.room.ground import Ground, copied, enough, recount, shift
+from pipeline.solvers.scenarios.slices.slots_kernels import free_of, leave_here, within
 
 
 class Asked(NamedTuple):
@@ -56,8 +47,8 @@ class Halves(NamedTuple):
 
     Attributes
     ----------
-    state
-        Of the slice.
+    ground
+        The slice at present.
     free: int64[R]
         Room of the nodes that are open to the need.
     places
@@ -72,7 +63,7 @@ class Halves(NamedTuple):
         known.
     """
 
-    state: SlotState
+    ground: Ground
     free: Longs
     places: KeptPlaces
     back: Bools
@@ -83,7 +74,7 @@ class Halves(NamedTuple):
 class Begun(NamedTuple):
     """The same before any unit is back, as far as it follows from the tasks that are gone."""
 
-    state: SlotState
+    ground: Ground
     free: Longs
     places: KeptPlaces
 
@@ -95,37 +86,31 @@ def halves(begun: Begun, units: int, leaving: Rows, order: Rows) -> Halves:
     """
     back, todo = np.ones(units, np.bool_), np.zeros((len(order) + 2, 2), np.int64)
     back[order], todo[0, 1] = False, len(order)
-    state, places = SlotState(*_copied(begun.state)), KeptPlaces(*_copied(begun.places))
-    return Halves(state, begun.free.copy(), places, back, todo, np.array([2, 0, len(leaving), NONE]))
+    places = KeptPlaces(*(column.copy() for column in begun.places))
+    return Halves(copied(begun.ground), begun.free.copy(), places, back, todo, np.array([2, 0, len(leaving), NONE]))
 
 
-def _copied(columns: Iterable[Longs]) -> list[Longs]:
-    return [column.copy() for column in columns]
-
-
-@kernel
-def begun(ground: CountedSlice, asked: Asked, leaving: Rows) -> Begun:
+def begun(ground: Ground, asked: Asked, leaving: Rows) -> Begun:
     """The slice after ``leaving`` have gone."""
-    state = as_it_is(ground)
-    leave(leaving, ground, state)
-    free, nodes = np.zeros(len(asked.total), np.int64), len(state.room)
-    for at in range(nodes):
-        if ground.allowed[:, at].any():
-            for r in range(len(free)):
-                free[r] += max(state.room[at, r], 0)
+    ground = copied(ground)
+    return Begun(ground, *_begin(ground, asked, leaving))
+
+
+@writing("ground")
+def _begin(ground: Ground, asked: Asked, leaving: Rows) -> tuple[Longs, KeptPlaces]:
+    leave_here(leaving, ground)
     places = no_places(asked.places)
     if asked.keeps and len(asked.places.tree.own) > 0:
-        find_places(asked.places, places, state.room)
+        find_places(asked.places, places, ground.room)
     else:
-        count_offers(asked.places, places, state.room)
-    return Begun(state, free, places)
+        count_offers(asked.places, places, ground.room)
+    return free_of(ground, len(asked.total)), places
 
 
 @writing("walk")
 def some_return(
-    ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, order: Rows, walk: Halves, most: int, kept: bool,
-    asks: bool,
-) -> bool:  # fmt: skip
+    asked: Asked, start: Longs, rows: Rows, order: Rows, walk: Halves, most: int, kept: bool, asks: bool
+) -> bool:
     """Try the next units that may return; they are ``back`` in ``walk``. False if nothing is left to try.
 
     Units that do not return all together are tried by halves, the first half first. Not all tasks that are gone return.
@@ -151,7 +136,7 @@ def some_return(
         if not kept:
             half = first + (last - first) // 2
             for at in range(half, there):
-                _go_again(ground, asked, start, rows, order[at], walk)
+                _go_again(asked, start, rows, order[at], walk)
             there = min(there, half)
             if last - first > 1:
                 todo[many[0]], todo[many[0] + 1] = (half, last), (first, half)
@@ -161,22 +146,22 @@ def some_return(
         if many[0] == 0 or many[1] > most:
             return False
         first, last = todo[many[0] - 1]
-        there = _all_back(ground, asked, start, rows, order, max(there, first), last, walk)
-        kept = there == last and many[2] > 0 and _has_places(ground, asked, start, rows, order[first:last], walk)
+        there = _all_back(asked, start, rows, order, max(there, first), last, walk)
+        kept = there == last and many[2] > 0 and _has_places(asked, start, rows, order[first:last], walk)
         if kept and asks:
             return True
 
 
 @writing("walk")
-def too_few_return(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, walk: Halves, most: int) -> bool:
+def too_few_return(asked: Asked, start: Longs, rows: Rows, walk: Halves, most: int) -> bool:
     """Whether more than ``most`` of all units can never return: not even if no other does.
 
     ``start`` and ``rows`` as for ``some_return``; none of the units is back.
     """
     stay = 0
     for unit in range(len(start) - 1):
-        if _comes_back(ground, asked, start, rows, unit, walk, True):
-            _go_again(ground, asked, start, rows, unit, walk)
+        if _comes_back(asked, start, rows, unit, walk, True):
+            _go_again(asked, start, rows, unit, walk)
         else:
             stay += 1
     return stay > most
@@ -184,7 +169,7 @@ def too_few_return(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows,
 
 @inlined
 def _all_back(
-    ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, order: Rows, begin: int, last: int, walk: Halves
+    asked: Asked, start: Longs, rows: Rows, order: Rows, begin: int, last: int, walk: Halves
 ) -> int:  # fmt: skip
     """Let the units from ``begin`` up to ``last`` return while what is left may be enough; up to where they did.
 
@@ -193,33 +178,31 @@ def _all_back(
     if walk.many[3] != NONE and walk.many[3] < last:
         return begin
     for at in range(begin, last):
-        if not _comes_back(ground, asked, start, rows, order[at], walk, walk.many[3] == NONE):
+        if not _comes_back(asked, start, rows, order[at], walk, walk.many[3] == NONE):
             walk.many[3] = at
             return at
     return last
 
 
 @inlined
-def _comes_back(
-    ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, unit: int, walk: Halves, doubt: bool
-) -> bool:  # fmt: skip
+def _comes_back(asked: Asked, start: Longs, rows: Rows, unit: int, walk: Halves, doubt: bool) -> bool:
     """Let a unit return; where there is ``doubt``, only if slots, room and regions may be enough for the need."""
     mine = rows[start[unit] : start[unit + 1]]
     walk.back[unit] = True
-    _move(-1, ground, mine, walk)
-    if doubt and not (within(ground.wanted, walk.state.total) and within(asked.total, walk.free)):
+    _move(-1, mine, walk)
+    if doubt and not (enough(walk.ground) and within(asked.total, walk.free)):
         walk.back[unit] = False
-        _move(1, ground, mine, walk)
+        _move(1, mine, walk)
         return False
-    offer_again(_nodes_of(ground, mine, walk), asked.places, walk.places, walk.state.room)
+    offer_again(_nodes_of(mine, walk), asked.places, walk.places, walk.ground.room)
     if doubt and not may_be_held(asked.places, walk.places):
-        _go_again(ground, asked, start, rows, unit, walk)
+        _go_again(asked, start, rows, unit, walk)
         return False
     return True
 
 
 @inlined
-def _has_places(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, units: Rows, walk: Halves) -> bool:
+def _has_places(asked: Asked, start: Longs, rows: Rows, units: Rows, walk: Halves) -> bool:
     """Whether there are places after some units returned; true if the need is not placed here."""
     if len(asked.places.tree.own) == 0:
         return True
@@ -230,45 +213,43 @@ def _has_places(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, un
         for row in rows[start[unit] : start[unit + 1]]:
             mine[many] = row
             many += 1
-    return find_again(_nodes_of(ground, mine[:many], walk), asked.places, walk.places, walk.state.room)
+    return find_again(_nodes_of(mine[:many], walk), asked.places, walk.places, walk.ground.room)
 
 
 @inlined
-def _go_again(ground: CountedSlice, asked: Asked, start: Longs, rows: Rows, unit: int, walk: Halves) -> None:
+def _go_again(asked: Asked, start: Longs, rows: Rows, unit: int, walk: Halves) -> None:
     """Undo the return of a unit."""
     mine = rows[start[unit] : start[unit + 1]]
     walk.back[unit] = False
-    _move(1, ground, mine, walk)
-    offer_again(_nodes_of(ground, mine, walk), asked.places, walk.places, walk.state.room)
+    _move(1, mine, walk)
+    offer_again(_nodes_of(mine, walk), asked.places, walk.places, walk.ground.room)
 
 
 @inlined
-def _nodes_of(ground: CountedSlice, rows: Rows, walk: Halves) -> Rows:
+def _nodes_of(rows: Rows, walk: Halves) -> Rows:
     """The nodes of tasks, as far as they are in the slice, counted from its start."""
     nodes, many = np.empty(len(rows), np.int64), 0
     for row in rows:
-        at = ground.node[row] - ground.first
-        if 0 <= at < len(walk.state.room):
+        at = walk.ground.node[row] - walk.ground.first
+        if 0 <= at < len(walk.ground.room):
             nodes[many] = at
             many += 1
     return nodes[:many]
 
 
 @inlined
-def _move(sign: int, ground: CountedSlice, rows: Rows, walk: Halves) -> None:
+def _move(sign: int, rows: Rows, walk: Halves) -> None:
     """Let tasks go (1) or return (-1), but for what regions have."""
-    state = walk.state
+    ground = walk.ground
     walk.many[2] += sign * len(rows)
     for row in rows:
         at = ground.node[row] - ground.first
-        if at < 0 or at >= len(state.room):
+        if at < 0 or at >= len(ground.room):
             continue
-        is_open = ground.allowed[:, at].any()
+        is_open = ground.allowed[:, ground.first + at].any()
         for r in range(len(walk.free) if is_open else 0):
-            walk.free[r] -= max(state.room[at, r], 0)
-        let(sign, row, at, ground, state)
+            walk.free[r] -= max(ground.room[at, r], 0)
+        shift(at, row, sign, ground)
         for r in range(len(walk.free) if is_open else 0):
-            walk.free[r] += max(state.room[at, r], 0)
-        for s in range(len(state.total)):
-            if ground.allowed[s, at]:
-                set_slots(ground, state, s, at, slots_now(sign, s, at, ground, state))
+            walk.free[r] += max(ground.room[at, r], 0)
+        recount(at, sign, ground)

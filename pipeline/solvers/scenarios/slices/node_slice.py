@@ -4,24 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
+from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED
 from pipeline.placement.layout.topology_packing import Packing
 from pipeline.placement.need import Need
 from pipeline.placement.room.counted_need import CountedNeed
+from pipeline.placement.room.ground import Ground, ground_on
 from pipeline.solvers.scenarios.slices.halves import Asked, Begun, Halves, begun, halves, some_return, too_few_return
-from pipeline.solvers.scenarios.slices.part_slots import NO_PART_SLOTS, PartSlots, part_slots
-from pipeline.solvers.scenarios.slices.slots_kernels import (
-    CountedSlice,
-    counted,
-    fullest,
-    leading,
-    returned,
-    suffices,
-)
+from pipeline.solvers.scenarios.slices.part_slots import part_slots
+from pipeline.solvers.scenarios.slices.slots_kernels import fullest, leading, returned, suffices
 from pipeline.solvers.scenarios.units import VictimUnits
 
 
@@ -57,7 +52,7 @@ class NodeSlice:
         return self.counted.need
 
     @cached_property
-    def _parts(self) -> PartSlots | None:
+    def _parts(self) -> PartsInRegions | None:
         return part_slots(self.counted, self.start, self.stop)
 
     @property
@@ -74,14 +69,10 @@ class NodeSlice:
         return self.counted.packings.on(self.start, self.stop)
 
     @cached_property
-    def _ground(self) -> CountedSlice:
-        columns, parts, none = self.counted.columns, self._parts or NO_PART_SLOTS, np.zeros(0, np.int64)
-        return counted(
-            CountedSlice(
-                self.snapshot.tasks.node, self.counted.form, columns.held, self.start, columns.request,
-                self.need.count, self._here, columns.future[self.start : self.stop], *parts, none[None], none, none,
-            )
-        )  # fmt: skip
+    def _ground(self) -> Ground:
+        tasks, columns = (self.snapshot.tasks.node, self.counted.form), self.counted.columns
+        nodes, parts = (self.start, self.stop), self._parts or NO_PARTS
+        return ground_on(nodes, tasks, columns, self.need.count, self.counted.open, NONE, parts)
 
     def room(self, leaving: Rows) -> Longs:
         """int64[n, R']: what the slice's nodes will have once ``leaving`` have gone, without their cards."""
@@ -136,12 +127,12 @@ class NodeSlice:
         if self.plain:
             return False
         walk = self.by_halves(units, leaving, np.arange(len(units)))
-        return bool(too_few_return(self._ground, self._asked, units.start, units.rows, walk, int(most)))
+        return bool(too_few_return(self._asked, units.start, units.rows, walk, int(most)))
 
     def some_return(self, units: VictimUnits, order: Rows, walk: Halves, most: int, *, kept: bool, asks: bool) -> bool:
         """Whether other units may return, see `halves.some_return`; ``asks``: whether the law is asked about it."""
         asks = asks or not self._decides
-        return bool(some_return(self._ground, self._asked, units.start, units.rows, order, walk, most, kept, asks))
+        return bool(some_return(self._asked, units.start, units.rows, order, walk, most, kept, asks))
 
     @property
     def _decides(self) -> bool:

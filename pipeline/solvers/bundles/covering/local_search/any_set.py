@@ -8,8 +8,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
-from pipeline.solvers.bundles.covering.cover import missing_of
-from pipeline.solvers.bundles.covering.ground import Ground
+from pipeline.placement.room.ground import Ground, missing_of
 from pipeline.solvers.bundles.covering.local_search.in_regions import draw_regions, region_prices
 from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest, losses, slots_alone
 from pipeline.solvers.bundles.covering.local_search.pool import GangPlaces, State, VictimPool, weight_of

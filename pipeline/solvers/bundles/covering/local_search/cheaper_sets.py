@@ -5,8 +5,8 @@ import numpy as np
 from pipeline.cluster.arrays import Floats, Ids, Rows
 from pipeline.kernels import linked, writing
 from pipeline.placement.layout.settled_groups import AskedPlaces
+from pipeline.placement.room.ground import Ground
 from pipeline.solvers.bundles.bundling.records import Site, Terms
-from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.local_search.any_set import any_set
 from pipeline.solvers.bundles.covering.local_search.fairer_queues import take_from_fairer
 from pipeline.solvers.bundles.covering.local_search.in_regions import make_room_in_regions

@@ -6,7 +6,7 @@ takes the least from a queue, whatever it loses; the search for cheaper victims 
 """
 
 from pipeline.kernels import inlined, linked
-from pipeline.solvers.bundles.covering.ground import Ground
+from pipeline.placement.room.ground import Ground
 from pipeline.solvers.bundles.covering.local_search.any_set import any_set, may_suffice
 from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, shut_above, stale
 from pipeline.solvers.bundles.covering.local_search.recreate import recreate

@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs
 from pipeline.kernels import linked
-from pipeline.solvers.bundles.covering.ground import Ground
+from pipeline.placement.room.ground import Ground
 from pipeline.solvers.bundles.covering.local_search.pool import GangPlaces, PartRegions, State, VictimPool
 from pipeline.solvers.bundles.covering.local_search.recreate import NEXT, PLUS, TIMES, clear_cheapest, recreate
 from pipeline.solvers.bundles.covering.local_search.returning import (

@@ -8,8 +8,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Floats, Rows
 from pipeline.kernels import inlined, linked
-from pipeline.solvers.bundles.covering.cover import come_back, leave
-from pipeline.solvers.bundles.covering.ground import Ground
+from pipeline.placement.room.ground import Ground, come_back, leave
 from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, break_up, weight_of
 
 #: The most podgroups times slots for which this is done.

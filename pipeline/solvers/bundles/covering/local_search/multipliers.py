@@ -13,7 +13,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Floats, Longs, Rows
 from pipeline.cluster.resources import PODS
 from pipeline.kernels import inlined, linked
-from pipeline.solvers.bundles.covering.ground import Ground
+from pipeline.placement.room.ground import Ground
 from pipeline.solvers.bundles.covering.local_search.node_offers import TASKS, NodeOffers
 from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool
 

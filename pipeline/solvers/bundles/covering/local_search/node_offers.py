@@ -13,7 +13,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Floats, Longs
 from pipeline.kernels import inlined, linked
 from pipeline.placement.layout.packing import slots_at
-from pipeline.solvers.bundles.covering.ground import Ground
+from pipeline.placement.room.ground import Ground
 from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool
 
 #: Of how many tasks of a node offers are made: those that lose least for their size.

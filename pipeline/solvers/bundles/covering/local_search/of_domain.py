@@ -7,10 +7,9 @@ from pipeline.kernels import linked
 from pipeline.placement.kept_places import no_places
 from pipeline.placement.layout.region_slots import ANY, lies_in_one
 from pipeline.placement.layout.settled_groups import AskedPlaces
+from pipeline.placement.room.ground import Ground, leave
 from pipeline.solvers.bundles.bundling.records import Site, Terms
 from pipeline.solvers.bundles.bundling.splitting import by_podgroup, levels_of, may_go_whole
-from pipeline.solvers.bundles.covering.cover import leave
-from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.local_search.pool import (
     BLOCK_BITS,
     GangPlaces,

@@ -12,8 +12,7 @@ from pipeline.decision.price import NO_PRIORITY
 from pipeline.kernels import inlined, linked
 from pipeline.placement.kept_places import KeptPlaces
 from pipeline.placement.layout.settled_groups import AskedPlaces
-from pipeline.solvers.bundles.covering.cover import come_back, leave
-from pipeline.solvers.bundles.covering.ground import Ground
+from pipeline.placement.room.ground import Ground, come_back, leave
 
 #: The weight of work of a level relative to the level above, and the last level that counts.
 _LEVEL, _LAST = 1e-3, 3

@@ -9,8 +9,7 @@ from pipeline.kernels import inlined, linked
 from pipeline.placement.kept_places import keep_places, stay
 from pipeline.placement.layout.packing import most_on_cards, placed_in_slots, slots_more
 from pipeline.placement.layout.region_slots import ANY
-from pipeline.solvers.bundles.covering.cover import enough, leave
-from pipeline.solvers.bundles.covering.ground import Ground
+from pipeline.placement.room.ground import Ground, enough, leave
 from pipeline.solvers.bundles.covering.local_search.pool import (
     BLOCK_BITS,
     GangPlaces,

@@ -8,9 +8,8 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.decision.price import EQUAL_WORK
 from pipeline.kernels import inlined, linked
 from pipeline.placement.kept_places import find_places
+from pipeline.placement.room.ground import Ground, leave, try_return
 from pipeline.solvers.bundles.bundling.sorting import sort_by
-from pipeline.solvers.bundles.covering.cover import leave, try_return
-from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.local_search.pool import (
     GangPlaces,
     State,

@@ -12,8 +12,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Rows
 from pipeline.kernels import inlined, linked
-from pipeline.solvers.bundles.covering.cover import come_back
-from pipeline.solvers.bundles.covering.ground import Ground
+from pipeline.placement.room.ground import Ground, come_back
 from pipeline.solvers.bundles.covering.local_search.in_regions import unused_regions
 from pipeline.solvers.bundles.covering.local_search.pool import (
     State,

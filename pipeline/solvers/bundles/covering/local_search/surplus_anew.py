@@ -9,8 +9,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Floats
 from pipeline.kernels import inlined, linked
-from pipeline.solvers.bundles.covering.cover import leave
-from pipeline.solvers.bundles.covering.ground import Ground
+from pipeline.placement.room.ground import Ground, leave
 from pipeline.solvers.bundles.covering.local_search.multipliers import adjust, limits_of, write_dear
 from pipeline.solvers.bundles.covering.local_search.node_offers import TASKS, NodeOffers, choose, lacking_slots, offer
 from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, may_take, take, weight_of

@@ -10,18 +10,18 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Rows, is_among, sizes
 from pipeline.kernels import linked, writing
+from pipeline.placement.room.ground import Ground, move, try_return
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.cost import cost_of
-from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Groups, Surplus, Worth
+from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Groups, Outcome, Surplus, Worth
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.surplus import UNBOUND, stays_whole
 from pipeline.solvers.bundles.bundling.worth import RANK_BITS
 from pipeline.solvers.bundles.covering.chosen import Chosen, Selection
-from pipeline.solvers.bundles.covering.cover import each_alone, move, try_return, units_of
+from pipeline.solvers.bundles.covering.cover import each_alone, units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import selected_of, tries
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.covering.ground import Ground, Outcome
 
 #: Bits of a rank by age and name in a sort key; and the lowest priority that one can hold.
 _AGE_BITS, _LOWEST = 32, 1 - (1 << 31)

@@ -9,10 +9,9 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Rows
 from pipeline.kernels import inlined, linked
+from pipeline.placement.room.ground import Ground, enough, move
 from pipeline.solvers.bundles.bundling.records import Bundles, Terms, Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
-from pipeline.solvers.bundles.covering.cover import enough, move
-from pipeline.solvers.bundles.covering.ground import Ground
 
 #: A set must be cheaper by more than this.
 LEAST = 1e-10

@@ -13,10 +13,9 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
+from pipeline.placement.room.ground import Ground, enough, missing_of, move, try_return
 from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.bundling.sorting import sort_by
-from pipeline.solvers.bundles.covering.cover import enough, missing_of, move, try_return
-from pipeline.solvers.bundles.covering.ground import Ground
 from pipeline.solvers.bundles.covering.unit_class.branch_and_bound import (
     LEAST,
     UnitClass,

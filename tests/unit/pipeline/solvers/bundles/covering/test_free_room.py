@@ -11,10 +11,10 @@ from actors.fleets.mixed import MIXED
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows
 from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import need_of
+from pipeline.placement.room.ground import leave, suffices, try_return, usable_of
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.records import Units
-from pipeline.solvers.bundles.covering.cover import leave, suffices, try_return, usable_of
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.solver import search_of
 from tests.support.builders import Gang, Task, cluster, searching

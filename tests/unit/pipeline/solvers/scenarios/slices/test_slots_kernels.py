@@ -7,23 +7,17 @@ import pytest
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.resources import slots
-from pipeline.solvers.scenarios.slices.slots_kernels import (
-    CountedSlice,
-    _counted,
-    counted,
-    fullest,
-    leading,
-    returned,
-    suffices,
-    with_slots,
-)
+from pipeline.placement.layout.region_slots import ANY, NO_PARTS, PartsInRegions
+from pipeline.placement.room.ground import Ground, _counted, ground_on
+from pipeline.placement.room.room_columns import RoomColumns
+from pipeline.solvers.scenarios.slices.slots_kernels import fullest, leading, returned, suffices, with_slots
 from tests.support.twins import uncompiled
 
 
 class Fleet(NamedTuple):
     """Nodes 2 to 6 of 9, and tasks in units that may go; some of them run elsewhere."""
 
-    ground: CountedSlice
+    ground: Ground
     start: np.ndarray
     rows: np.ndarray
 
@@ -35,23 +29,17 @@ class Fleet(NamedTuple):
         for row in gone:
             at = ground.node[row] - ground.first
             if 0 <= at < len(room):
-                room[at] += ground.held[ground.form[row]]
+                room[at] += ground.held[ground.shape[row]]
         there = np.array(
-            [slots(ground.request[s], room[:, :asks]) * ground.allowed[s] for s in range(len(ground.wanted))]
+            [slots(ground.request[s], room[:, :asks]) * ground.allowed[s, 2:7] for s in range(len(ground.wanted))]
         )
         if room.shape[1] > asks:
             on_cards = [(np.maximum(room[:, asks:], 0) // request[-1]).sum(axis=1) for request in ground.request]
             there = np.minimum(there, on_cards)
         there = np.minimum(there, ground.wanted[:, None])
-        if ground.each:
-            each, region = ground.each, ground.region
-            in_parts = [there[0, region == one].sum() // each * each for one in np.unique(region[region != NONE])]
-            return sum(in_parts) >= ground.wanted[0]
+        if parts := len(ground.by_region.parts.size):
+            return sum(there[0, one].sum() // 2 for one in (slice(2), slice(3, 5))) >= parts
         return (there.sum(axis=1) >= ground.wanted).all()
-
-
-def empty(ground):
-    return ground._replace(slots=ground.slots * 0, total=ground.total * 0, regions=ground.regions * 0)
 
 
 @pytest.fixture(params=range(60))
@@ -63,14 +51,19 @@ def fleet(request):
     cards = 2 if carded else 0
     held = rng.integers(0, 5, (3, 3 + cards))
     asked, wanted = rng.integers(1, 5, (shapes, 3)), rng.integers(1, 9, shapes)
-    allowed, room = rng.random((shapes, 5)) < 0.8, rng.integers(-2, 4, (5, 3 + cards))
+    allowed, room = rng.random((shapes, 9)) < 0.8, rng.integers(-2, 4, (9, 3 + cards))
     node, form = rng.integers(0, 9, 20).astype(np.int32), rng.integers(0, 3, 20).astype(np.int32)
-    none = np.zeros(0, np.int64)
-    parts = (np.array([0, 0, NONE, 3, 3]), 2) if parted else (none, 0)
-    ground = CountedSlice(node, form, held, 2, asked, wanted, allowed, room, *parts, none[None], none, none)
-    ground = counted(ground)
+    parts = NO_PARTS
+    if parted:
+        wanted = 2 * rng.integers(1, 5, 1)
+        size, region = np.full(wanted[0] // 2, 2, np.int32), np.repeat(np.int32([0, 1, NONE, 2, 3]), [2, 2, 1, 2, 2])
+        parts = PartsInRegions(size, 2, True, ANY, size[:0], region, size[:0])
+    columns = RoomColumns(asked, held, np.arange(3), form, room, room, room, cards)
+    said = wanted, allowed, NONE
+    ground = ground_on((2, 7), (node, form), columns, *said, parts)
     with uncompiled():
-        assert [part.tolist() for part in _counted.py_func(empty(ground))] == [part.tolist() for part in ground[-3:]]
+        plain = _counted.py_func((2, 7), asked, *said, room, parts)
+    assert [one.tolist() for one in plain[:3]] == [one.tolist() for one in ground[8:11]]
     return Fleet(ground, np.array([0, 1, 4, 5, 9, 10, 14, 20]), rng.permutation(20))
 
 
@@ -86,8 +79,8 @@ def test_what_leaves_suffices_where_it_fits_and_the_sums_are_enough(fleet):
         gone, room = fleet.rows[: fleet.start[many]], fleet.ground.room.copy()
         for row in gone:
             if 0 <= fleet.ground.node[row] - 2 < len(room):
-                room[fleet.ground.node[row] - 2] += fleet.ground.held[fleet.ground.form[row]]
-        total, open_to = fleet.ground.wanted @ fleet.ground.request, fleet.ground.allowed.any(axis=0)
+                room[fleet.ground.node[row] - 2] += fleet.ground.held[fleet.ground.shape[row]]
+        total, open_to = fleet.ground.wanted @ fleet.ground.request, fleet.ground.allowed[:, 2:7].any(axis=0)
         expected = fleet.fits(gone) and (np.maximum(room[open_to, : len(total)], 0).sum(axis=0) >= total).all()
         assert suffices(fleet.ground, total, gone) == expected
         with uncompiled():
@@ -99,10 +92,10 @@ def returning(fleet, order, many, quota):
     upto = int(fleet.start[many])
     gone, back = set(fleet.rows[:upto].tolist()), np.arange(7) >= many
     held = fleet.ground.held[:, : len(quota)]
-    left = quota + held[fleet.ground.form[fleet.rows[:upto]]].sum(axis=0)
+    left = quota + held[fleet.ground.shape[fleet.rows[:upto]]].sum(axis=0)
     for unit in order[order < many]:
         mine = fleet.unit(unit)
-        more = held[fleet.ground.form[mine]].sum(axis=0)
+        more = held[fleet.ground.shape[mine]].sum(axis=0)
         if (more <= left).all() and fleet.fits(gone - set(mine.tolist())):
             gone, left, back[unit] = gone - set(mine.tolist()), left - more, True
     return back.tolist()
@@ -133,7 +126,8 @@ def test_compiled_and_plain_twins_return_the_same_units(fleet):
 
 
 def test_nodes_that_take_tasks_are_told_with_their_slots_and_what_would_fill_them(fleet):
-    ground, used = fleet.ground, np.random.default_rng(1).integers(0, 9, (5, 3))
+    ground = fleet.ground._replace(allowed=fleet.ground.allowed[:, 2:7].copy())
+    used = np.random.default_rng(1).integers(0, 9, (5, 3))
     room = ground.room[:, :3].copy()
     capacity = used + np.maximum(room, 0)
     nodes, there, spare = with_slots(ground.request, 0, ground.allowed, room, capacity, used)
@@ -148,7 +142,8 @@ def test_nodes_that_take_tasks_are_told_with_their_slots_and_what_would_fill_the
 
 @pytest.mark.parametrize("emptiest", [False, True])
 def test_nodes_with_the_fewest_slots_are_filled_first_and_then_those_with_the_least_room(fleet, emptiest):
-    ground, used = fleet.ground, np.random.default_rng(2).integers(0, 9, (5, 3))
+    ground = fleet.ground._replace(allowed=fleet.ground.allowed[:, 2:7].copy())
+    used = np.random.default_rng(2).integers(0, 9, (5, 3))
     room = np.repeat(ground.room[:1, :3], 5, axis=0) + np.array([[40], [0], [40], [20], [0]])
     said = ground.request, 0, ground.allowed, room, used + np.maximum(room, 0), used
     nodes, there, spare = with_slots(*said)
