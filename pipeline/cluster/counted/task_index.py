@@ -60,8 +60,8 @@ class TaskIndex:
 
 def index_of(tasks: Tasks, nodes: int, podgroups: int) -> TaskIndex:
     """Index tasks by their columns alone."""
-    by_node = Occupancy(*map(sealed, _grouped(holder_of(tasks, np.arange(len(tasks))), nodes)))
-    by_podgroup = Occupancy(*map(sealed, _grouped(tasks.podgroup, podgroups)))
+    by_node = Occupancy(*map(sealed, grouped(holder_of(tasks, np.arange(len(tasks))), nodes)))
+    by_podgroup = Occupancy(*map(sealed, grouped(tasks.podgroup, podgroups)))
     placed = Placed(*(sealed(getattr(tasks, one.name)[by_node.task]) for one in fields(Placed)))
     return TaskIndex(by_node, placed, by_podgroup)
 
@@ -220,7 +220,7 @@ def _owners(start: Longs) -> Ids:
 
 
 @kernel
-def _grouped(owner: Ids, owners: int) -> tuple[Longs, Rows]:
+def grouped(owner: Ids | Rows, owners: int) -> tuple[Longs, Rows]:
     """Rows grouped by owner: a counting sort, which keeps their order; those of NONE are left out."""
     start = np.zeros(owners + 1, np.int64)
     for row in range(len(owner)):

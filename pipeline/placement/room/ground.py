@@ -207,14 +207,16 @@ def enough(ground: Ground) -> bool:
 
 
 @inlined
-def missing_of(ground: Ground) -> float:
-    """What is asked for of the scarce resource beyond the room."""
+def missing_of(request: Longs, wanted: Longs, allowed: Bools, scarce: int, room: Longs, first: int) -> float:
+    """What is asked for of the scarce resource beyond the room (int64[n, R]) of the nodes from ``first`` on."""
     missing = 0.0
-    for s in range(len(ground.wanted)):
-        missing += ground.wanted[s] * ground.request[s, ground.scarce]
-    for n in range(len(ground.room)):
-        if ground.allowed[:, ground.first + n].any():
-            missing -= max(ground.room[n, ground.scarce], 0)
+    for s in range(len(wanted)):
+        missing += wanted[s] * request[s, scarce]
+    for n in range(len(room)):
+        for s in range(len(wanted)):
+            if allowed[s, first + n]:
+                missing -= max(room[n, scarce], 0)
+                break
     return missing
 
 

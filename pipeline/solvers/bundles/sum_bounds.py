@@ -11,6 +11,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
 from pipeline.kernels import inlined
+from pipeline.placement.room.ground import missing_of
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
@@ -64,7 +65,7 @@ def levels_by_sums(
     site: Site, first: int, last: int, terms: Terms, kinds: GroupKinds, seats: Ids
 ) -> tuple[int, int, float]:
     """The levels of the price of a selection on the nodes ``first:last``, at least; see ``LevelsNeeded``."""
-    missing = _missing(site, first, last)
+    missing = missing_of(site.request, site.wanted, site.allowed, site.scarce, site.future[first:last], first)
     if missing <= 0:
         return 0, 0, 0.0
     here = tasks_of(site, first, last, terms)
@@ -94,20 +95,6 @@ def tasks_of(site: Site, first: int, last: int, terms: Terms) -> _DomainTasks:
         terms.entries.podgroup[begin:end], terms.entries.shape[begin:end], terms.entries.candidate[begin:end],
         terms.worth.request[:, site.scarce].copy(),
     )  # fmt: skip
-
-
-@inlined
-def _missing(site: Site, begin: int, end: int) -> float:
-    """What must be freed of the scarce resource on the nodes ``begin:end``."""
-    missing = 0.0
-    for s in range(len(site.wanted)):
-        missing += site.wanted[s] * site.request[s, site.scarce]
-    for n in range(begin, end):
-        for s in range(len(site.wanted)):
-            if site.allowed[s, n]:
-                missing -= max(site.future[n, site.scarce], 0)
-                break
-    return missing
 
 
 @inlined

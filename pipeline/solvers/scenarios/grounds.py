@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Ids, Longs, Rows, all_true
+from pipeline.cluster.arrays import Bools, Longs, Rows, all_true
+from pipeline.cluster.counted.task_index import grouped
 from pipeline.decision.attempt import Attempt
 from pipeline.keeping import cached_property
 from pipeline.kernels import kernel
@@ -55,8 +56,9 @@ class Grounds:
 
     @cached_property
     def _by_node(self) -> tuple[Rows, Longs]:
-        snapshot = self.counted.snapshot
-        return _units_by_node(snapshot.tasks.node, self.units.start, self.units.rows, len(snapshot.nodes))
+        snapshot, units = self.counted.snapshot, self.units
+        at, order = grouped(snapshot.tasks.node[units.rows], len(snapshot.nodes))
+        return np.arange(len(units)).repeat(np.diff(units.start))[order], at
 
 
 def grounds_of(attempt: Attempt, law: Law, need: Need, units: VictimUnits) -> Grounds:
@@ -67,22 +69,6 @@ def grounds_of(attempt: Attempt, law: Law, need: Need, units: VictimUnits) -> Gr
     first = leads(counted, units, offered)
     kept = first < len(units)
     return Grounds(counted, law, units, offered[kept], first[kept])
-
-
-@kernel
-def _units_by_node(node: Ids, start: Longs, rows: Rows, nodes: int) -> tuple[Rows, Longs]:
-    """The unit of each task, by node, int64[V]; those of node ``n`` are from ``[n]`` up to ``[n + 1]`` of the other."""
-    at = np.zeros(nodes + 1, np.int64)
-    for row in rows:
-        at[node[row] + 1] += 1
-    for n in range(nodes):
-        at[n + 1] += at[n]
-    unit, here = np.empty(len(rows), np.int64), at.copy()
-    for one in range(len(start) - 1):
-        for row in rows[start[one] : start[one + 1]]:
-            unit[here[node[row]]] = one
-            here[node[row]] += 1
-    return unit, at
 
 
 @kernel

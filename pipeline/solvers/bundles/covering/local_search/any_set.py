@@ -55,7 +55,8 @@ def may_suffice(rank: int, pool: VictimPool, state: State, ground: Ground) -> bo
             held[q] = 0.0
     for there in held:
         sum_ += there
-    return bool(sum_ >= missing_of(ground))
+    asked = ground.request, ground.wanted, ground.allowed, scarce
+    return bool(sum_ >= missing_of(*asked, ground.room, ground.first))
 
 
 @linked
@@ -65,13 +66,13 @@ def _lacking(ground: Ground, places: GangPlaces) -> int:
 
 
 @linked
-def _share(held: Longs, g: int, pool: VictimPool, state: State) -> float:
+def _share(held: Longs, g: int, scarce: int, pool: VictimPool, state: State) -> float:
     """The largest part that some amounts int64[R] are of what a podgroup's queue, or one that answers for it, can lose.
 
     Without quotas: how much they are of the scarce resource.
     """
     if not pool.counted:
-        return float(held[pool.scarce])
+        return float(held[scarce])
     share, entitled, answer = 0.0, pool.entitled, pool.asking.answer
     for at in range(answer.shape[1]):
         row = answer[pool.queue[g], at]
@@ -88,9 +89,9 @@ def _shares(pool: VictimPool, state: State, ground: Ground) -> tuple[Floats, Flo
     """float64[P], float64[C]: what podgroups that break, and entries that go, take of what their queues can lose."""
     whole, single = np.empty(len(pool.owner)), np.empty(len(pool.entry))
     for g in range(len(pool.owner)):
-        whole[g] = _share(pool.amount[g], g, pool, state)
+        whole[g] = _share(pool.amount[g], g, ground.scarce, pool, state)
         for i in range(pool.start[g], pool.start[g + 1]):
-            single[i] = _share(ground.held[ground.shape[pool.entry[i]]], g, pool, state)
+            single[i] = _share(ground.held[ground.shape[pool.entry[i]]], g, ground.scarce, pool, state)
     return whole, single
 
 

@@ -54,11 +54,11 @@ def lacking_slots(pool: VictimPool, ground: Ground) -> tuple[int, int]:
     """The smallest shape of the need, and how many slots for it lack; -1 if these are too many to choose offers for."""
     small, lacking = 0, 0
     for s in range(1, len(ground.wanted)):
-        if ground.request[s, pool.scarce] < ground.request[small, pool.scarce]:
+        if ground.request[s, ground.scarce] < ground.request[small, ground.scarce]:
             small = s
-    least = max(ground.request[small, pool.scarce], 1)
+    least = max(ground.request[small, ground.scarce], 1)
     for s in range(len(ground.wanted)):
-        lacking += ground.wanted[s] * max(ground.request[s, pool.scarce] // least, 1)
+        lacking += ground.wanted[s] * max(ground.request[s, ground.scarce] // least, 1)
     for n in range(len(ground.room)):
         if pool.here[small, n] and lacking > 0:
             lacking -= slots_at(ground.request, small, ground.room, n, lacking)

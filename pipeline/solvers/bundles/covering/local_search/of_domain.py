@@ -3,6 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Longs, Rows
+from pipeline.cluster.counted.task_index import grouped
 from pipeline.kernels import linked
 from pipeline.placement.kept_places import no_places
 from pipeline.placement.layout.region_slots import ANY, lies_in_one
@@ -22,21 +23,6 @@ from pipeline.solvers.bundles.covering.local_search.pool import (
 
 #: How rare surplus is where all of it can be spared.
 _PLENTY = 1e-3
-
-
-@linked
-def _by_node(at: Rows, nodes: int) -> tuple[Longs, Rows]:
-    """Positions by the node of each: offsets and positions."""
-    start, on = np.zeros(nodes + 1, np.int64), np.empty(len(at), np.int64)
-    for i in range(len(at)):
-        start[at[i] + 1] += 1
-    for n in range(nodes):
-        start[n + 1] += start[n]
-    fill = start.copy()
-    for i in range(len(at)):
-        on[fill[at[i]]] = i
-        fill[at[i]] += 1
-    return start, on
 
 
 @linked
@@ -60,7 +46,7 @@ def _note_podgroups(pool: VictimPool, shut: Bools, stays: Bools, terms: Terms) -
 
 
 @linked
-def _note_entries(pool: VictimPool, marked: Bools, stays: Bools, terms: Terms) -> None:
+def _note_entries(pool: VictimPool, marked: Bools, stays: Bools, scarce: int, terms: Terms) -> None:
     """Write which entries may be surplus (in subgroups only those ``marked``, bool[C]), what each holds and loses."""
     entries, worth = terms.entries, terms.worth
     for g in range(len(pool.owner)):
@@ -68,7 +54,7 @@ def _note_entries(pool: VictimPool, marked: Bools, stays: Bools, terms: Terms) -
         for i in range(pool.start[g], pool.start[g + 1]):
             shape, task = entries.shape[pool.entry[i]], entries.task[pool.entry[i]]
             pool.seat[i], pool.role[i] = g, entries.of_tasks.role[task]
-            pool.size[i] = max(float(worth.request[shape, pool.scarce]), 1e-3)
+            pool.size[i] = max(float(worth.request[shape, scarce]), 1e-3)
             alone = entries.of_tasks.subgroup[task] == NONE
             pool.free[i] = spare != 0 and not stays[g] and (alone or spare < 0 or marked[i])
             pool.work[i] = worth.unit[shape] * lost_work if spare >= 0 else 0.0
@@ -134,7 +120,7 @@ def pool_of(
     priority, queue_rank = terms.groups.priority[owner].astype(np.int64), terms.groups.queue_rank[owner]
     level, levels = levels_of(owner, terms)
     at = terms.entries.node[local].astype(np.int64) - nodes[0]
-    node, on = _by_node(at, nodes[1] - nodes[0])
+    node, on = grouped(at, nodes[1] - nodes[0])
     pool = VictimPool(
         owner=owner,
         start=start,
@@ -159,7 +145,6 @@ def pool_of(
         node=node,
         on=on,
         here=site.allowed[:, nodes[0] : nodes[1]].copy(),
-        scarce=site.scarce,
         counted=terms.quota.counted,
         amount=np.zeros((len(owner), terms.worth.request.shape[1]), np.int64),
         entitled=terms.quota.entitled,
@@ -169,7 +154,7 @@ def pool_of(
     for entry in leaving:
         marked[entry - begin] = True
     _note_podgroups(pool, shut, stays, terms)
-    _note_entries(pool, marked[local - begin], stays, terms)
+    _note_entries(pool, marked[local - begin], stays, site.scarce, terms)
     _note_rarity(pool, terms.surplus.role)
     return pool, levels
 

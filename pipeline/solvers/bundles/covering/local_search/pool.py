@@ -92,8 +92,6 @@ class VictimPool(NamedTuple):
         Positions of entries by node.
     here: bool[S, n]
         Nodes open to each shape of the need.
-    scarce
-        As in ``Site``.
     counted
         Whether there are quotas; if so:
     amount: int64[P, R]
@@ -123,7 +121,6 @@ class VictimPool(NamedTuple):
     node: Longs
     on: Rows
     here: Bools
-    scarce: int
     counted: bool
     amount: Longs
     entitled: Entitled

@@ -226,7 +226,7 @@ def _plan(n: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, pr
         ground.room, ground.request, ground.wanted, ground.slots, ground.held, ground.shape,
     )  # fmt: skip
     many = _offer(n, pool, state, rows, price)
-    least = _least_size(lacks, pool.scarce, request, wanted)
+    least = _least_size(lacks, ground.scarce, request, wanted)
     spent, best, count, won, wins, gone = 0.0, np.inf, 0, 0.0, 0, 0
     for s in range(len(now)):
         now[s] = slots[s, n]

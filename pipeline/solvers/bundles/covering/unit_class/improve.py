@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
+from pipeline.cluster.counted.task_index import grouped
 from pipeline.kernels import inlined, linked
 from pipeline.placement.room.ground import Ground, enough, missing_of, move, try_return
 from pipeline.solvers.bundles.bundling.records import Units
@@ -122,20 +123,13 @@ def _slots_on(node: Rows, ground: Ground) -> Longs:
 @inlined
 def _on_nodes(one: UnitClass, units: Units, ground: Ground, place: Longs, nodes: int) -> tuple[Longs, Rows]:
     """The class's units by the place of their node: offsets, and positions (a unit may occur several times)."""
-    start, many = np.zeros(nodes + 1, np.int64), 0
+    owner, at, many = np.empty(len(units.entry), np.int64), np.empty(len(units.entry), np.int64), 0
     for i in range(len(one.item)):
         for entry in entries_of(units, one.item[i]):
-            start[place[ground.node[entry] - ground.first] + 1] += 1
+            owner[many], at[many] = place[ground.node[entry] - ground.first], i
             many += 1
-    for k in range(nodes):
-        start[k + 1] += start[k]
-    fill, at = start.copy(), np.empty(many, np.int64)
-    for i in range(len(one.item)):
-        for entry in entries_of(units, one.item[i]):
-            k = place[ground.node[entry] - ground.first]
-            at[fill[k]] = i
-            fill[k] += 1
-    return start, at
+    start, order = grouped(owner[:many], nodes)
+    return start, at[order]
 
 
 @linked
@@ -163,7 +157,8 @@ def improve_class(
         return budget
     before = np.empty((len(ground.wanted), len(units.entry)), np.int64)
     move_to(none, one, units, gone, ground)
-    missing, freed = missing_of(ground), freed_by(one, units, ground)
+    asked, freed = (ground.request, ground.wanted, ground.allowed, ground.scarce), freed_by(one, units, ground)
+    missing = missing_of(*asked, ground.room, ground.first)
     if least_cost(one, freed, 0, missing) >= value - LEAST:
         move_to(chosen, one, units, gone, ground)
         return budget
