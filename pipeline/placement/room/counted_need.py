@@ -98,20 +98,20 @@ class CountedNeed:
         """What parts of the need ask of regions; None if none of them requires a level."""
         return asked_of_regions(self.need, self.columns.request[:, : self.columns.without_cards], self.snapshot)
 
-    def wide(self, room: Longs, start: int, leaving: Rows) -> Longs:
-        """int64[n, R']: the columns but for cards of the nodes from ``start`` on once ``leaving`` (int64[V]) have gone.
-
-        ``room`` int64[n, R]: the resources of these nodes.
-        """
-        columns, many = self.columns, room.shape[1]
-        if columns.without_cards == many:
-            return room
-        more = np.array(columns.future[start : start + len(room), many : columns.without_cards], order="C")
+    def room(self, start: int, stop: int, leaving: Rows) -> Longs:
+        """int64[n, R']: the columns but for cards of a slice of nodes once ``leaving`` (int64[V]) have gone."""
+        columns = self.columns
+        room = np.array(columns.future[start:stop, : columns.without_cards], order="C")
         at = self.snapshot.tasks.node[leaving].astype(np.int64) - start
         inside = (at >= 0) & (at < len(room))
-        held = np.ascontiguousarray(columns.held[:, many:])
-        add_requests(more, at[inside], self.form[leaving[inside]], held, 1)
-        return np.concatenate([room, more], axis=1)
+        add_requests(room, at[inside], self.form[leaving[inside]], columns.held, 1)
+        return room
+
+    def wide(self, room: Longs, start: int, leaving: Rows) -> Longs:
+        """The same where the resources of these nodes are known: ``room`` int64[n, R]."""
+        if self.columns.without_cards == room.shape[1]:
+            return room
+        return np.concatenate([room, self.room(start, start + len(room), leaving)[:, room.shape[1] :]], axis=1)
 
     @cached_property
     def packings(self) -> Packings:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions
@@ -76,12 +75,7 @@ class NodeSlice:
 
     def room(self, leaving: Rows) -> Longs:
         """int64[n, R']: what the slice's nodes will have once ``leaving`` have gone, without their cards."""
-        columns = self.counted.columns
-        room = np.array(columns.future[self.start : self.stop, : columns.without_cards], order="C")
-        at = self.snapshot.tasks.node[leaving].astype(np.int64) - self.start
-        inside = (at >= 0) & (at < len(room))
-        add_requests(room, at[inside], self.counted.form[leaving[inside]], columns.held, 1)
-        return room
+        return self.counted.room(self.start, self.stop, leaving)
 
     def reached(self, units: VictimUnits) -> int:
         """How many leading units must go at least; NONE if all of them are too few. Exact if ``plain``."""
