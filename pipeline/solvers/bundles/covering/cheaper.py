@@ -12,9 +12,9 @@ from pipeline.solvers.bundles.covering.every_set import saves, selected_of
 from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.local_search.cheaper_sets import cheaper_sets
-from pipeline.solvers.bundles.covering.local_search.step_budget import StepBudget, budget_of
 from pipeline.solvers.bundles.covering.proof import is_least
 from pipeline.solvers.bundles.covering.sets import outcome_of_set
+from pipeline.solvers.bundles.covering.step_budget import StepBudget, budget_of
 from pipeline.solvers.bundles.nearly import breaks_fewer, slack_of
 
 #: Above every priority.

@@ -11,8 +11,9 @@ from pipeline.kernels import inlined, linked
 from pipeline.placement.room.ground import Ground, missing_of
 from pipeline.solvers.bundles.covering.local_search.in_regions import draw_regions, region_prices
 from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest, losses, slots_alone
+from pipeline.solvers.bundles.covering.local_search.lacking import parts_without_region
 from pipeline.solvers.bundles.covering.local_search.pool import GangPlaces, State, VictimPool, weight_of
-from pipeline.solvers.bundles.covering.local_search.recreate import parts_without_region, recreate
+from pipeline.solvers.bundles.covering.local_search.recreate import recreate
 from pipeline.solvers.bundles.covering.local_search.returning import (
     BestVictims,
     Scratch,

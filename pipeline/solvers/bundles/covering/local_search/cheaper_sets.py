@@ -11,6 +11,7 @@ from pipeline.solvers.bundles.covering.local_search.any_set import any_set
 from pipeline.solvers.bundles.covering.local_search.fairer_queues import take_from_fairer
 from pipeline.solvers.bundles.covering.local_search.in_regions import make_room_in_regions
 from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest, losses, slots_alone
+from pipeline.solvers.bundles.covering.local_search.lacking import fit
 from pipeline.solvers.bundles.covering.local_search.node_offers import no_offers
 from pipeline.solvers.bundles.covering.local_search.of_domain import begin, places_of, pool_of
 from pipeline.solvers.bundles.covering.local_search.pool import (
@@ -19,7 +20,7 @@ from pipeline.solvers.bundles.covering.local_search.pool import (
     weight_of,
     write_cost,
 )
-from pipeline.solvers.bundles.covering.local_search.recreate import fit, recreate, weigh
+from pipeline.solvers.bundles.covering.local_search.recreate import recreate, weigh
 from pipeline.solvers.bundles.covering.local_search.returning import (
     BestVictims,
     Scratch,
@@ -30,9 +31,9 @@ from pipeline.solvers.bundles.covering.local_search.returning import (
     trim,
 )
 from pipeline.solvers.bundles.covering.local_search.ruin_recreate import SCALES, Weights, improve
-from pipeline.solvers.bundles.covering.local_search.step_budget import StepBudget
 from pipeline.solvers.bundles.covering.local_search.surplus_anew import surplus_anew
 from pipeline.solvers.bundles.covering.sets import Sets
+from pipeline.solvers.bundles.covering.step_budget import StepBudget
 
 #: How often regions are drawn for the parts of a gang.
 _IN_REGIONS = 40

@@ -6,10 +6,9 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, linked
-from pipeline.placement.kept_places import keep_places, stay
-from pipeline.placement.layout.packing import most_on_cards, placed_in_slots, slots_more
-from pipeline.placement.layout.region_slots import ANY
-from pipeline.placement.room.ground import Ground, enough, leave
+from pipeline.placement.layout.packing import most_on_cards, slots_more
+from pipeline.placement.room.ground import Ground, leave
+from pipeline.solvers.bundles.covering.local_search.lacking import close_full, lacks
 from pipeline.solvers.bundles.covering.local_search.pool import (
     BLOCK_BITS,
     GangPlaces,
@@ -67,76 +66,6 @@ def weigh(scale: Scale, each: float, pool: VictimPool, state: State) -> None:
             pool.whole[i] = whole * (pool.size[i] / held) ** scale.part
             pool.single[i] = pool.work[i] * single + pool.rare[i] * scale.rare + 1e-30
     state.ratio[:] = -1.0
-
-
-@linked
-def fit(pool: VictimPool, ground: Ground, places: GangPlaces) -> bool:
-    """Whether the gang places on what is free: slots, and a placement where slots leave a doubt."""
-    if not enough(ground) or (len(ground.wanted) > 1 and _short(pool, ground, places).any()):
-        return False
-    return _placed(ground, places)
-
-
-@linked
-def _placed(ground: Ground, places: GangPlaces) -> bool:
-    """Whether the groups of the gang have places; true where it has none, or slots decide.
-
-    They are not laid out anew as long as slots leave a part without a region.
-    """
-    if len(places.asked.tree.own) == 0 or stay(np.arange(len(ground.room)), places.asked, places.kept, ground.room):
-        return True
-    return parts_without_region(ground, places) == 0 and keep_places(places.asked, places.kept, ground.room)
-
-
-@linked
-def parts_without_region(ground: Ground, places: GangPlaces) -> int:
-    """How many parts find no region at present, each going into the one with the least left that is enough."""
-    regions, shapes, without = places.regions, len(ground.wanted), 0
-    left, parts = np.zeros((len(regions.begin), shapes), np.int64), np.zeros(len(regions.begin), np.int64)
-    for q in range(len(left)):
-        for s in range(shapes):
-            left[q, s] = ground.slots[s, regions.begin[q] : regions.end[q]].sum()
-    for part in regions.part:
-        best = NONE
-        for q in range(len(left)):
-            takes = parts[q] < regions.most
-            for s in range(shapes):
-                takes &= left[q, s] >= part[s]
-            if takes and (best == NONE or left[q].sum() < left[best].sum()):
-                best = q
-        if best == NONE:
-            without += 1
-            continue
-        left[best] -= part
-        parts[best] += 1
-    return without
-
-
-@linked
-def _short(pool: VictimPool, ground: Ground, places: GangPlaces) -> Bools:
-    """bool[S]: shapes that lack slots, or else those that find no place; these are not told for one shape or groups."""
-    short = ground.total < ground.wanted
-    if len(short) > 1 and len(places.asked.tree.own) == 0 and not short.any():
-        taken = placed_in_slots(ground.request, ground.wanted, pool.here, ground.room, ground.slots)
-        short = taken.sum(axis=1) < ground.wanted
-    return short
-
-
-@linked
-def _lacks(pool: VictimPool, state: State, ground: Ground, places: GangPlaces) -> bool:
-    """Whether the gang lacks room, and for which shapes: while large tasks fit, only slots for small ones count."""
-    changed, short = False, _short(pool, ground, places)
-    if not short.any():
-        if enough(ground) and _placed(ground, places):
-            return False
-        short[:] = True  # slots are enough, but not for each part in one region, or on each card
-    for s in range(len(short)):
-        changed |= state.lacks[s] != short[s]
-        state.lacks[s] = short[s]
-    if changed:
-        state.ratio[:] = -1.0
-        state.lowest[:] = -1.0
-    return True
 
 
 @inlined
@@ -329,25 +258,14 @@ def clear_cheapest(
 
 
 @linked
-def _close_full(state: State, ground: Ground) -> None:
-    """Close regions that have room for as many parts as they take."""
-    there = ground.by_region
-    for n in range(len(ground.room) if there.parts.most < ANY else 0):
-        at = there.parts.region[ground.first + n] - there.base
-        if not state.closed[n] and there.slots[at] >= there.parts.most * there.parts.least:
-            state.closed[n] = True
-            state.lowest[n >> BLOCK_BITS] = -1.0
-
-
-@linked
 def recreate(
     noise: float, seed: int, pool: VictimPool, state: State, ground: Ground, rows: Rows, price: Floats,
     places: GangPlaces,
 ) -> tuple[bool, int]:  # fmt: skip
     """Clear nodes, the cheapest slot first, until the gang places; whether it does, and the seed."""
     state.lowest[:] = -1.0
-    while _lacks(pool, state, ground, places):
-        _close_full(state, ground)
+    while lacks(pool, state, ground, places):
+        close_full(state, ground)
         found, seed = clear_cheapest(noise, seed, pool, state, ground, rows, price)
         if found == NONE:
             return False, seed

@@ -10,6 +10,7 @@ from pipeline.kernels import inlined, linked
 from pipeline.placement.kept_places import find_places
 from pipeline.placement.room.ground import Ground, leave, try_return
 from pipeline.solvers.bundles.bundling.sorting import sort_by
+from pipeline.solvers.bundles.covering.local_search.lacking import fit
 from pipeline.solvers.bundles.covering.local_search.pool import (
     GangPlaces,
     State,
@@ -23,7 +24,6 @@ from pipeline.solvers.bundles.covering.local_search.pool import (
     take,
     write_cost,
 )
-from pipeline.solvers.bundles.covering.local_search.recreate import fit
 
 
 class BestVictims(NamedTuple):

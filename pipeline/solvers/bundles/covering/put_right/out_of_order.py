@@ -6,7 +6,7 @@ from pipeline.solvers.bundles.covering.chosen import Selection, all_of, price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles, least_leading
 from pipeline.solvers.bundles.covering.every_set import selected_of
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
-from pipeline.solvers.bundles.covering.local_search.step_budget import budget_of
+from pipeline.solvers.bundles.covering.step_budget import budget_of
 
 #: Between these many steps are spent on finding a set at all; the more nodes, the fewer: together some 40 ms at most.
 _LEAST, _MOST, _ALL = 2, 400, 40_000

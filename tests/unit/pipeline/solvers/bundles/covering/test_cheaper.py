@@ -11,8 +11,8 @@ from pipeline.solvers.bundles.covering import cheaper
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.exact import MOST
-from pipeline.solvers.bundles.covering.local_search.step_budget import budget_of
 from pipeline.solvers.bundles.covering.selection import select
+from pipeline.solvers.bundles.covering.step_budget import budget_of
 from tests.support.builders import Gang, Task, cluster, gang, searching
 
 
