@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.kernels import inlined, kernel, linked, writing
 from pipeline.placement.layout.regions_of_parts import may_hold_all, offer
-from pipeline.placement.layout.room_left import RoomLeft, count_slots, go_on_cards, place, share
+from pipeline.placement.layout.room_left import RoomLeft, count_slots, go_on_cards, place, room_left, share
 from pipeline.placement.layout.settled_groups import AskedPlaces, settled
 
 #: Places were found; none were, though there may be some; there are none.
@@ -248,7 +248,9 @@ def _put_right(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -
 def _left_in(first: int, last: int, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> RoomLeft:
     """What tasks that keep their places leave of the nodes ``first:last``."""
     carded = len(asked.room.carded) > 0
-    left = _room_left(asked, room[first:last], asked.usable[:, first:last], np.arange(len(asked.usable)))
+    usable, resources = asked.usable[:, first:last], kept.used.shape[1]
+    free, cards = room[first:last, :resources], room[first:last, resources + 1 :]
+    left = room_left(asked.room, usable, free, cards, np.arange(len(usable)))
     left.left[:] -= kept.used[first:last]
     for n in range(last - first if carded else 0):
         left.held[n] = kept.taken[:, :, first + n].sum(axis=0)
@@ -259,34 +261,15 @@ def _left_in(first: int, last: int, asked: AskedPlaces, kept: KeptPlaces, room: 
 
 
 @linked
-def _room_left(asked: AskedPlaces, room: Longs, usable: Bools, biggest: Rows) -> RoomLeft:
-    """The ``room`` of some nodes before any task is placed, its slots not counted."""
-    (kinds, nodes), resources = usable.shape, asked.room.request.shape[1]
-    cards = room[:, resources + 1 :].copy()
-    return RoomLeft(
-        request=asked.room.request,
-        on_card=asked.room.on_card,
-        biggest=biggest,
-        carded=asked.room.carded,
-        conflict=asked.room.conflict,
-        domains=asked.room.domains,
-        cards=cards,
-        left=room[:, :resources].copy(),
-        usable=usable.copy(),
-        cards_left=cards.copy(),
-        held=np.zeros((nodes, kinds), np.int64),
-        slots=np.zeros((kinds, nodes), np.int64),
-    )
-
-
-@linked
 def _laid_out(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
     """Lay out all tasks; without success nothing changes."""
-    size = share(asked.room.request, room[:, : asked.room.request.shape[1]].copy())
-    there = _room_left(asked, room, asked.usable, np.argsort(-size, kind="mergesort"))
+    resources = kept.used.shape[1]
+    size = share(asked.room.request, room[:, :resources].copy())
+    biggest = np.argsort(-size, kind="mergesort")
+    there = room_left(asked.room, asked.usable, room[:, :resources], room[:, resources + 1 :], biggest)
     taken, region = settled(asked.tree, there, asked.trials)
     if len(taken) == 0:
         return False
     kept.found[0] = 1
-    kept.taken[:], kept.region[:], kept.used[:] = taken, region, room[:, : there.left.shape[1]] - there.left
+    kept.taken[:], kept.region[:], kept.used[:] = taken, region, room[:, :resources] - there.left
     return True

@@ -12,7 +12,7 @@ from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.cluster.cards import best_card
 from pipeline.cluster.counted.counting import free
 from pipeline.cluster.rules.anti_affinity import Exclusions
-from pipeline.kernels import kernel, linked, writing
+from pipeline.kernels import kernel, linked, shared, writing
 from pipeline.placement.layout.packing import card_slots, placed_classes, slots_at
 
 #: More slots than any node has.
@@ -100,27 +100,24 @@ def asked_of_room(request: Longs, on_card: Longs, nodes: int, among: Exclusions 
     )  # fmt: skip
 
 
-def room_left(asked: AskedOfRoom, usable: Bools, left: Longs, cards: Longs) -> RoomLeft:
-    """The room before any task is placed; its slots are counted by ``count_slots``.
+@shared
+def room_left(asked: AskedOfRoom, usable: Bools, left: Longs, cards: Longs, biggest: Rows) -> RoomLeft:
+    """The room before any task is placed; its slots are counted by ``count_slots``. For all arguments see ``RoomLeft``.
 
-    Parameters
-    ----------
-    usable, left, cards
-        See ``RoomLeft``; a slice without cards has none (D = 0).
+    A slice without cards has none (D = 0).
     """
-    (kinds, nodes), left = usable.shape, np.array(left, np.int64, order="C")
-    request, on_card, carded, conflict, domains = asked
+    kinds, nodes = usable.shape
     return RoomLeft(
-        request=request,
-        on_card=on_card,
-        biggest=np.argsort(-share(request, left), kind="stable"),
-        carded=carded,
-        conflict=conflict,
-        domains=domains,
-        cards=np.array(cards, np.int64, order="C"),
-        left=left,
-        usable=np.array(usable, np.bool_, order="C"),
-        cards_left=np.array(cards, np.int64, order="C"),
+        request=asked.request,
+        on_card=asked.on_card,
+        biggest=biggest,
+        carded=asked.carded,
+        conflict=asked.conflict,
+        domains=asked.domains,
+        cards=cards.copy(),
+        left=left.copy(),
+        usable=usable.copy(),
+        cards_left=cards.copy(),
         held=np.zeros((nodes, kinds), np.int64),
         slots=np.zeros((kinds, nodes), np.int64),
     )

@@ -25,7 +25,7 @@ from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each
 from pipeline.placement.layout.parts_in_regions import nodes_in_regions
 from pipeline.placement.layout.region_slots import TRIALS_A_PART
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED, AskedOfRegions, may_find_regions
-from pipeline.placement.layout.room_left import AskedOfRoom, RoomLeft, asked_of_room, room_left
+from pipeline.placement.layout.room_left import AskedOfRoom, RoomLeft, asked_of_room, room_left, share
 from pipeline.placement.layout.settled_groups import NO_TREE, AskedPlaces, settled
 from pipeline.placement.need import Need
 from pipeline.records import replace
@@ -303,4 +303,6 @@ class Packing:
         if len(self._asked_of_room.carded):
             free = snapshot.card_room.future[self.start : self.stop].copy()
             freed_on_cards(snapshot.tasks, snapshot.shapes, leaving, self.start, free)
-        return room_left(self._asked_of_room, usable, room, free)
+        asked = self._asked_of_room
+        biggest = np.argsort(-share(asked.request, room), kind="stable")
+        return room_left(asked, usable, room, free, biggest)
