@@ -22,7 +22,7 @@ from pipeline.solvers.bundles.covering.local_search.returning import (
     return_all,
     trim,
 )
-from pipeline.solvers.bundles.covering.local_search.ruin_recreate import NOISE, ruin, swap
+from pipeline.solvers.bundles.covering.local_search.ruin_recreate import NOISE, ruin
 
 #: The slots that a podgroup counts for at least.
 _ALONE = 0.25
@@ -128,8 +128,8 @@ def _moved(
     """Let podgroups return or break as a step begins: how far prices of nodes are blurred in it, and the seed.
 
     Every second step begins with nothing gone, and so do the first ones, in which podgroups break that bring slots
-    alone, or none. What queues lose weighs more or less beside the work from then on. In the other steps a podgroup
-    breaks that did not, or some victims return.
+    alone, or none. What queues lose weighs more or less beside the work from then on. In the other steps some
+    victims return.
     """
     many = len(_WEIGHTS)
     if step < 2 * many or step % 2 == 0:
@@ -139,10 +139,7 @@ def _moved(
         if step < many:
             break_cheapest(0.0, gain, lost + weight * shares[0], pool, state, ground)
         return (0.0 if step < 2 * many else _NOISE), seed
-    is_swapped, seed = swap(step // 2 % levels, seed, pool, state, ground, some)
-    if not is_swapped:
-        seed = ruin(step // 2 % levels, seed, pool, state, ground, some)[1]
-    return NOISE, seed
+    return NOISE, ruin(step // 2 % levels, seed, pool, state, ground, some)[1]
 
 
 @linked

@@ -1,23 +1,20 @@
 """Cheaper victims in one domain by ruin and recreate: some victims return, and others leave in their place.
 
-A step lets a few victims return, or has another podgroup break where queues limit what may go together. It clears nodes
-in the order of their price for a slot until there is room again, lets victims that are not needed return, and keeps the
-outcome unless it costs more ("Record Breaking Optimization Results Using the Ruin and Recreate Principle", Schrimpf et
-al. 2000). Steps are counted, and random choices come from one fixed sequence.
+A step lets a few victims return. It clears nodes in the order of their price for a slot until there is room again, lets
+victims that are not needed return, and keeps the outcome unless it costs more ("Record Breaking Optimization Results
+Using the Ruin and Recreate Principle", Schrimpf et al. 2000). Steps are counted, and random choices come from one fixed
+sequence.
 """
 
 from typing import NamedTuple
 
-import numpy as np
-
-from pipeline.cluster.arrays import NONE, Bools, Floats, Rows
+from pipeline.cluster.arrays import Bools, Floats, Rows
 from pipeline.kernels import inlined, linked
 from pipeline.placement.room.ground import Ground, come_back
 from pipeline.solvers.bundles.covering.local_search.in_regions import unused_regions
 from pipeline.solvers.bundles.covering.local_search.pool import (
     State,
     VictimPool,
-    break_up,
     come_back_whole,
     stale,
     take,
@@ -53,9 +50,6 @@ _PODGROUPS = 3
 _FRESH, _LESS = 4, 0.3
 #: How far the price of a node is blurred in two steps of three.
 NOISE = 0.4
-#: Where queues can lose only so much, every how many steps a podgroup is exchanged; of how many it is drawn, and how
-#: many at most return in its place.
-_SWAP, _DRAWS, _INSTEAD = 4, 4, 2
 
 
 class Weights(NamedTuple):
@@ -97,17 +91,6 @@ def _hold_back(focus: int, returned: float, pool: VictimPool, state: State) -> N
             stale(g, pool, state)
 
 
-@inlined
-def _breaking(focus: int, pool: VictimPool, state: State, some: Rows) -> int:
-    """The first entries of podgroups of a level that break, into ``some``: how many."""
-    out = 0
-    for g in range(len(pool.owner)):
-        if state.broken[g] and pool.level[g] == focus:
-            some[out] = pool.start[g]
-            out += 1
-    return out
-
-
 @linked
 def ruin(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground, some: Rows) -> tuple[bool, int]:
     """Let some victims return: podgroups that break, those of the level ``focus`` first, or any; or nodes.
@@ -120,7 +103,10 @@ def ruin(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground, 
     by_node, wanted, out = (seed >> 8) % 2 == 0, 1 + (seed >> 12) % 4, 0
     seed = (seed * TIMES + PLUS) % NEXT
     if (seed >> 8) % 10 < _PODGROUPS:
-        out = _breaking(focus, pool, state, some)
+        for g in range(len(pool.owner)):
+            if state.broken[g] and pool.level[g] == focus:
+                some[out] = pool.start[g]
+                out += 1
     whole, returned = out > 0, 0.0
     if not whole:
         for i in range(len(pool.entry)):
@@ -146,60 +132,6 @@ def ruin(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground, 
         _hold_back(focus, returned, pool, state)
         if by_node:
             return_all_surplus(pool, state, ground)
-    return True, seed
-
-
-@inlined
-def _drawn(focus: int, seed: int, pool: VictimPool, state: State) -> tuple[int, int]:
-    """Of a few podgroups that are drawn, the one that loses least for what it holds; NONE, or its row; and the seed.
-
-    It is of the level ``focus``, may break and does not.
-    """
-    found, least = NONE, np.inf
-    for _ in range(_DRAWS):
-        seed = (seed * TIMES + PLUS) % NEXT
-        g = (seed >> 8) % len(pool.owner)
-        if state.may[g] and not state.broken[g] and pool.level[g] == focus:
-            loss = pool.loss[g] / pool.size[pool.start[g] : pool.start[g + 1]].sum()
-            if loss < least:
-                found, least = g, loss
-    return found, seed
-
-
-@linked
-def _return_below(queue: int, pool: VictimPool, state: State, ground: Ground) -> None:
-    """Let all that goes of the queues return for which one answers, itself among them."""
-    for g in range(len(pool.owner)):
-        answers = False
-        for at in range(pool.asking.answer.shape[1]):
-            answers |= pool.asking.answer[pool.queue[g], at] == queue
-        if answers:
-            come_back_whole(g, pool, state, ground)
-
-
-@linked
-def swap(focus: int, seed: int, pool: VictimPool, state: State, ground: Ground, some: Rows) -> tuple[bool, int]:
-    """Let a podgroup of a level break that did not, and a few that did return; whether there is one, and the seed.
-
-    If its queue cannot lose it beside what it loses, all that goes of that queue returns; then all of those for which
-    an ancestor of it answers. ``some``: scratch, int64[C].
-    """
-    open_all(pool, state)
-    g, seed = _drawn(focus, seed, pool, state)
-    if g == NONE:
-        return False, seed
-    out = _breaking(focus, pool, state, some)
-    seed = (seed * TIMES + PLUS) % NEXT
-    for _ in range((seed >> 8) % (_INSTEAD + 1) if out > 0 else 0):
-        seed = (seed * TIMES + PLUS) % NEXT
-        other = pool.seat[some[(seed >> 8) % out]]
-        come_back_whole(other, pool, state, ground)
-        state.tabu[other] = True
-        stale(other, pool, state)
-    at = 0
-    while not break_up(g, pool, state, ground) and at < pool.asking.answer.shape[1]:
-        _return_below(pool.asking.answer[pool.queue[g], at], pool, state, ground)
-        at += 1
     return True, seed
 
 
@@ -229,7 +161,7 @@ def improve(
 
     The search ends after ``most_idle`` steps without gain.
     """
-    seed, found, some, levels, many, focus = 1, False, True, (len(best.cost) - 4) // 2, len(SCALES), 0
+    seed, found, levels, many, focus = 1, False, (len(best.cost) - 4) // 2, len(SCALES), 0
     fresh, idle = min(max(steps // _TURN, 1), many) if weights.each == 0.0 else _FRESH, 0
     for step in range(steps):
         if idle >= most_idle:
@@ -245,11 +177,8 @@ def improve(
         if step < fresh:
             return_all(pool, state, ground)
         else:
-            some, unused = False, unused_regions(ground, scratch.places)
-            if pool.counted and step % _SWAP == _SWAP - 1:
-                some, seed = swap(focus, seed, pool, state, ground, scratch.some)
-            if not some:
-                some, seed = ruin(focus, seed, pool, state, ground, scratch.some)
+            unused = unused_regions(ground, scratch.places)
+            some, seed = ruin(focus, seed, pool, state, ground, scratch.some)
             if not some:
                 break
             if len(unused) > 0 and step % 2 == 0:
