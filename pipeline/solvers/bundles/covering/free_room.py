@@ -63,22 +63,16 @@ class FreeRoom:
     """
 
     def __init__(self, search: BundleSearch, domain: int, gone: Rows = NO_ROWS) -> None:
-        snapshot, need, allowed = search.snapshot, search.need, search.open
+        snapshot, columns, site, repulsion = search.snapshot, search.columns, search.site, search.repulsion
         interchangeable = bool(search.interchangeable(np.array([domain]))[0])
-        first, last = search.nodes_of(domain)
-        self._search, self._need, self._allowed = search, need, allowed
+        self._search, self._need, self._allowed = search, search.need, search.open
         #: Entries that deny nodes to the gang while they stay; no rows if there are none.
-        self._denies = np.zeros(0, bool)
-        if search.repulsion is not None:
-            self._denies = search.repulsion.denies[snapshot.occupancy.task]
-        self._first, self._last = first, last
-        columns = search.columns
-        #: Resources that are no cards, which are placed apart.
-        self._resources, self._carded = columns.without_cards, columns.cards > 0
-        self.exact = interchangeable and len(need.shapes) == 1
-        self._only_slots = search.only_slots
-        self._request, site, tasks = columns.request, search.site, (snapshot.placed.node, columns.form)
-        self.ground = ground_on((first, last), tasks, columns, need.count, site.allowed, site.scarce, site.parts)
+        self._denies = np.zeros(0, bool) if repulsion is None else repulsion.denies[snapshot.occupancy.task]
+        self._first, self._last = nodes = search.nodes_of(domain)
+        self._carded = columns.cards > 0
+        self.exact = interchangeable and len(self._need.shapes) == 1
+        tasks = snapshot.placed.node, columns.form
+        self.ground = ground_on(nodes, tasks, columns, site.wanted, site.allowed, site.scarce, site.parts)
         #: Whether the places that are kept were found in the room that there is at present.
         self._placed = False
         self._used: Longs = self.ground.room[:0]
@@ -112,16 +106,16 @@ class FreeRoom:
             asked, kept = self._places
             found = self._placed or find_places(asked, kept, self.ground.room)
             return self._packing.nodes_of(kept.taken) if found else None
-        if not self._only_slots:
+        if not self._search.only_slots:
             return self._packing.places(self._room, leaving)
         allowed = self._allowed[:, self._first : self._last]
-        taken = place_classes(self._request, self._need.count, allowed, self.ground.room)[0]
+        taken = place_classes(self.ground.request, self._need.count, allowed, self.ground.room)[0]
         return np.arange(self._first, self._last).repeat(taken) if taken.sum() == self._need.minimum else None
 
     @property
     def _room(self) -> Longs:
-        """int64[n, R]: what nodes have at present, without their cards."""
-        return np.ascontiguousarray(self.ground.room[:, : self._resources])
+        """int64[n, R]: what nodes have at present, without their cards, which are placed apart."""
+        return np.ascontiguousarray(self.ground.room[:, : self._search.columns.without_cards])
 
     @property
     def _packing(self) -> Packing:
@@ -139,7 +133,7 @@ class FreeRoom:
             return False
         if not self._carded:  # ``_used`` says nothing of cards, so every return is in doubt
             self._used = np.zeros_like(self.ground.room)
-            add_requests(self._used, nodes - self._first, need.shape[: need.minimum], self._request, 1)
+            add_requests(self._used, nodes - self._first, need.shape[: need.minimum], self.ground.request, 1)
         return True
 
     def may_take_back(self, some: Rows) -> bool:
