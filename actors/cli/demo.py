@@ -20,7 +20,7 @@ from actors.configuration.settings import Settings
 from actors.fleets.background import Background
 from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.process import FleetLoop, FleetPace, simulated
-from actors.ingestion.lag_watch import slowest
+from actors.ingestion.watching.lag_watch import slowest
 from actors.observability.span_store import gathered, tree
 from actors.observability.telemetry import start as start_telemetry
 from actors.observability.traces import SPAN_CYCLE, SPAN_RECORD, SpanRecord

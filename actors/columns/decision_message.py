@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from actors.columns.card_names import card_names
 from actors.columns.explanation_message import explained
 from actors.columns.name_directory import Directory
-from actors.protocol.bodies import JudgedOn, PlanCommitted, PlannedOn, VictimCondition
+from actors.protocol.bodies import Binding, Eviction, JudgedOn, Nomination, PlanCommitted, PlannedOn, VictimCondition
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
@@ -18,7 +19,25 @@ from pipeline.decision.price import NO_PRIORITY, Price
 from pipeline.decision.statement import Statement
 from pipeline.policy import Purpose
 
-_Row = dict[str, str | int | None]
+
+class _Evicted(TypedDict):
+    task: str
+    incarnation: int
+    podgroup: str
+    node: str
+
+
+class _Placed(TypedDict):
+    task: str
+    node: str | None
+    card: str | None
+    incarnation: int | None
+
+
+# All rows are checked at once, which takes half the time of one message after the other.
+_EVICTIONS, _NOMINATIONS = TypeAdapter(tuple[Eviction, ...]), TypeAdapter(tuple[Nomination, ...])
+_BINDINGS = TypeAdapter(tuple[Binding, ...])
+
 #: Name of this scheduler in the status of evicted tasks.
 SCHEDULER = "clearway"
 _MAKING_ROOM = {
@@ -59,11 +78,6 @@ def decision(
         (queue,) = naming.queues([int(snapshot.podgroups.queue[made.preemptor])])
     if plan.domain != NONE:
         domain = naming.domains([plan.domain])[0] or None  # the domain of the whole cluster has no name
-    rows: dict[str, Any] = {
-        "evictions": _evictions(made, snapshot, naming),
-        "nominations": _nominations(made, snapshot, naming),
-        "bindings": _bindings(made, snapshot, naming),
-    }
     return PlanCommitted(
         plan_id=plan_id,
         epoch=epoch,
@@ -72,20 +86,19 @@ def decision(
         preemptor=preemptor,
         queue=queue,
         domain=domain,
+        evictions=_evictions(made, snapshot, naming),
         condition=_condition(made, snapshot, naming),
+        nominations=_nominations(made, snapshot, naming),
+        bindings=_bindings(made, snapshot, naming),
         cost=cost(plan.price, made, snapshot),
         explanation=explained(plan.explanation, naming),
         expires_at=expires_at,
         planned_on=planned_on,
         judged_on=judged_on,
-        **rows,
     )
 
 
-# Rows are plain data here: the body makes messages of all of them at once, which takes half the time.
-
-
-def _nominations(made: Statement, snapshot: Snapshot, naming: Directory) -> list[_Row]:
+def _nominations(made: Statement, snapshot: Snapshot, naming: Directory) -> tuple[Nomination, ...]:
     """Every task that is promised a node, or loses its promise."""
     told = zip(
         naming.tasks(made.nominated.tolist()),
@@ -94,10 +107,13 @@ def _nominations(made: Statement, snapshot: Snapshot, naming: Directory) -> list
         _lives(made, snapshot),
         strict=True,
     )
-    return [{"task": task, "node": node, "card": card, "incarnation": life} for task, node, card, life in told]
+    rows: list[_Placed] = [
+        {"task": task, "node": node, "card": card, "incarnation": life} for task, node, card, life in told
+    ]
+    return _NOMINATIONS.validate_python(rows)
 
 
-def _bindings(made: Statement, snapshot: Snapshot, naming: Directory) -> list[_Row]:
+def _bindings(made: Statement, snapshot: Snapshot, naming: Directory) -> tuple[Binding, ...]:
     """Every task that starts."""
     told = zip(
         naming.tasks(made.bound.tolist()),
@@ -106,7 +122,10 @@ def _bindings(made: Statement, snapshot: Snapshot, naming: Directory) -> list[_R
         snapshot.tasks.incarnation[made.bound].tolist(),
         strict=True,
     )
-    return [{"task": task, "node": node, "card": card, "incarnation": life} for task, node, card, life in told]
+    rows: list[_Placed] = [
+        {"task": task, "node": node, "card": card, "incarnation": life} for task, node, card, life in told
+    ]
+    return _BINDINGS.validate_python(rows)
 
 
 def _lives(made: Statement, snapshot: Snapshot) -> list[int | None]:
@@ -116,7 +135,7 @@ def _lives(made: Statement, snapshot: Snapshot) -> list[int | None]:
     return [life if named else None for life, named in zip(lives.tolist(), waits.tolist(), strict=True)]
 
 
-def _evictions(made: Statement, snapshot: Snapshot, naming: Directory) -> list[_Row]:
+def _evictions(made: Statement, snapshot: Snapshot, naming: Directory) -> tuple[Eviction, ...]:
     """Every victim, with its podgroup and the node that it runs on."""
     tasks, victims = snapshot.tasks, made.evictions
     told = zip(
@@ -126,7 +145,10 @@ def _evictions(made: Statement, snapshot: Snapshot, naming: Directory) -> list[_
         naming.nodes(tasks.node[victims].tolist()),
         strict=True,
     )
-    return [{"task": task, "incarnation": life, "podgroup": of, "node": node} for task, life, of, node in told]
+    rows: list[_Evicted] = [
+        {"task": task, "incarnation": life, "podgroup": of, "node": node} for task, life, of, node in told
+    ]
+    return _EVICTIONS.validate_python(rows)
 
 
 def _condition(made: Statement, snapshot: Snapshot, naming: Directory) -> VictimCondition | None:

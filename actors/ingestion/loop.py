@@ -16,9 +16,9 @@ from actors.contracts import Intake, Preparation, TurnTold
 from actors.ingestion.by_kind.decision_events import closed
 from actors.ingestion.checkpointing import Packs, at_once
 from actors.ingestion.ingestor import Ingestor
-from actors.ingestion.lag_watch import Lags
 from actors.ingestion.pace import Pace
-from actors.ingestion.state_figures import Unstarted, set_figures
+from actors.ingestion.watching.lag_watch import Lags
+from actors.ingestion.watching.state_figures import Unstarted, set_figures
 from actors.observability.telemetry import Telemetry
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
@@ -158,8 +158,8 @@ class IngestLoop:
         self._ingestor.leads = self._elapsed_s() < self._leads_until
         if self._ingestor.overtaken:
             log.warning("entries were trimmed before they were read here, or the broker lost some; beginning anew")
-            if self._ingestor.lost and self._ingestor.list_revision >= 0:
-                self._lost_after = self._ingestor.list_revision
+            if self._ingestor.lost and self._ingestor.folding.list_revision >= 0:
+                self._lost_after = self._ingestor.folding.list_revision
             self._ingestor, self._started, self._states = self._begun(), False, self._states + 1
             self._told_at = -math.inf
             self._ingestor.leads = False
@@ -174,7 +174,7 @@ class IngestLoop:
         self._lag_at = now
         self._ingestor.look_for_loss()
         self._lags.look(now)
-        self._telemetry.figures.writers.set(self._ingestor.writers)
+        self._telemetry.figures.writers.set(self._ingestor.folding.writers)
         if self._ingestor.state.listed:
             set_figures(self._telemetry.figures, self._ingestor.state)
             self._unstarted.look(self._ingestor.state, now)
@@ -188,7 +188,7 @@ class IngestLoop:
         free = not busy()
         if not (free or repeats or (self._untold and late)):
             return None
-        links = self._ingestor.trace_links if free else ()  # they are for the spans of a cycle
+        links = self._ingestor.folding.trace_links if free else ()  # they are for the spans of a cycle
         took = Preparation(fold_ms=self._folded_ms)
         self._told_at, self._untold, self._owed = now, False, not free
         self._folded_ms = 0.0 if free else self._folded_ms
@@ -228,7 +228,7 @@ class IngestLoop:
 
     def additions(self, since: Counted | None) -> Additions:
         """Names of the newest state that came after ``since``; all of them if it is None or tasks have other rows."""
-        names, snapshot = self._ingestor.names, self.snapshot
+        names, snapshot = self._ingestor.state.names, self.snapshot
         follows = since is not None and since[:2] == self.counted()[:2]
         epoch, tasks, podgroups = since[2:] if since is not None and follows else (NONE, 0, 0)
         fresh = epoch != snapshot.epoch

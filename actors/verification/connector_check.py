@@ -242,7 +242,7 @@ class ConnectorCheck:
         """By task, its status, node and incarnation, by what was said so far."""
         if self._loop.revision < 0:
             return {}
-        snapshot, names = self._loop.snapshot, self._loop.ingestor.names
+        snapshot, names = self._loop.snapshot, self._loop.ingestor.state.names
         tasks, found = snapshot.tasks, {}
         for row, name in enumerate(names.tasks):
             status, node = int(tasks.status[row]), int(tasks.node[row])
@@ -253,7 +253,7 @@ class ConnectorCheck:
     def _one(self, status: int) -> str | None:
         """The first task of a status."""
         rows = np.flatnonzero(self._loop.snapshot.tasks.status == status)
-        return self._loop.ingestor.names.tasks[int(rows[0])] if len(rows) else None
+        return self._loop.ingestor.state.names.tasks[int(rows[0])] if len(rows) else None
 
     def _await(self, holds: Callable[[], bool]) -> bool:
         until = time.monotonic() + self._limit_s

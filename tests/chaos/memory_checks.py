@@ -234,7 +234,7 @@ def _truth(world: World) -> Iterator[str]:
     """The state is what the fleet has, and nothing in the fleet went wrong by our doing."""
     fleet = world.connector.fleet
     assert world.ingest is not None
-    snapshot, names = world.ingest.snapshot, world.ingest.ingestor.names
+    snapshot, names = world.ingest.snapshot, world.ingest.ingestor.state.names
     tasks = snapshot.tasks
     state = {
         names.tasks[row]: (_STATUS[status], names.nodes[tasks.node[row]] if tasks.node[row] != NONE else None)
@@ -252,7 +252,7 @@ def _truth(world: World) -> Iterator[str]:
 def _rest(world: World) -> Iterator[str]:
     """Nothing is promised or ending any more, and nobody wants to decide anything."""
     assert world.ingest is not None
-    snapshot, names = world.ingest.snapshot, world.ingest.ingestor.names
+    snapshot, names = world.ingest.snapshot, world.ingest.ingestor.state.names
     for row in ((snapshot.tasks.nominated != NONE) & (snapshot.tasks.status == PENDING)).nonzero()[0].tolist():
         yield f"{names.tasks[row]} is still promised {names.nodes[snapshot.tasks.nominated[row]]}"
     for made in cycle(snapshot, world.policy, world.clock.now).statements:

@@ -104,7 +104,7 @@ def test_nothing_is_decided_on_an_older_state_before_the_fleet_has_listed_again(
     assert assembly.ingest.unlisted is not lists
     assembly.say(assembly.fleet.listing("again"))
     assert assembly.hear()
-    assert "default/big" in assembly.ingest.ingestor.names.podgroups
+    assert "default/big" in assembly.ingest.ingestor.state.names.podgroups
 
 
 @pytest.mark.parametrize("lists", [False, True])
@@ -127,7 +127,7 @@ def test_a_restart_between_a_loss_and_the_list_that_was_asked_for_decides_nothin
         assembly.restart_ingestor()
         assembly.clock.now += 1.0
         assert assembly.hear() is lists
-    assert ("default/big" in assembly.ingest.ingestor.names.podgroups) is lists
+    assert ("default/big" in assembly.ingest.ingestor.state.names.podgroups) is lists
 
 
 def test_a_standby_that_began_on_the_older_copy_hears_of_the_loss_by_the_request() -> None:

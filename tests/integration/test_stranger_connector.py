@@ -84,4 +84,4 @@ def test_a_stranger_lists_its_fleet_obeys_and_the_history_is_clean(
     assert report.placed == 1
     reasons = [entry.fields["reason"].decode() for entry in ours.bus.follow(DEAD, START)]
     assert [reason.split(":")[0] for reason in reasons] == ["version", "kind", "message", "batch", "entry"]
-    assert "n9" in ours.ingest.ingestor.names.nodes
+    assert "n9" in ours.ingest.ingestor.state.names.nodes

@@ -61,7 +61,7 @@ def tell(world: World, kind: str, group: str, at: int, number: int) -> None:
 
 def meaning(world: World, ingestor: Any) -> tuple[Any, ...]:
     """Everything by name: which podgroups there are, what became of their tasks, what was refused."""
-    snapshot, names = ingestor.snapshot, ingestor.names
+    snapshot, names = ingestor.snapshot, ingestor.state.names
     groups, tasks, counts = snapshot.podgroups, snapshot.tasks, snapshot.counts
     known = {
         names.podgroups[row]: (

@@ -216,7 +216,7 @@ class Interleaved(RuleBasedStateMachine):
     def fold(self) -> None:
         self.clock.now += 0.001
         while (told := self.ingest.turn(block_ms=0)) is not None:
-            state = b"".join(self.ingest.ingestor._interpreter.encode())
+            state = b"".join(self.ingest.ingestor.folding.interpreter.encode())
             self.heard.append(Heard(SnapshotUpdate(self.ingest.snapshot, told), self.ingest.additions(None), state))
 
     @rule(at=SEAT, steps=st.integers(1, 3))

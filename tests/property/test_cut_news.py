@@ -74,7 +74,7 @@ def told(document: Mapping[str, Any], draw: random.Random) -> World:
 
 
 def naming(ingestor: Ingestor) -> Directory:
-    names, made = ingestor.names, Directory()
+    names, made = ingestor.state.names, Directory()
     some = (tuple(one) for one in (names.podgroups, names.nodes, names.queues, names.domains))
     podgroups, nodes, queues, domains = some
     budgets = tuple(sorted(ingestor.state.documents.names("disruption_budgets")))
@@ -103,7 +103,7 @@ def test_how_news_is_cut_into_turns_decides_nothing(profile: str) -> None:
         one_by_one, *others = (world.ingestor(str(size), entries=size) for size in (1, draw.randint(2, 9), 1_000))
         expected = decided(one_by_one, profile, world.now)
         for other in others:
-            assert other.names.tasks == one_by_one.names.tasks
+            assert other.state.names.tasks == one_by_one.state.names.tasks
             assert repr(decided(other, profile, world.now)) == repr(expected)
 
     check()

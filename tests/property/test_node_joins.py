@@ -89,8 +89,8 @@ def test_nodes_stand_where_a_list_of_all_would_put_them(
     drained(ingestor)
     cluster = {"version": 1, "nodes": list(known.values()), "topology": topology}
     assert world.letters() == []
-    assert meaning(ingestor.snapshot, ingestor.names) == meaning(*compiled(cluster))
-    rows = [ingestor.names.row("nodes", name) for name in ingestor.names.nodes]
+    assert meaning(ingestor.snapshot, ingestor.state.names) == meaning(*compiled(cluster))
+    rows = [ingestor.state.names.row("nodes", name) for name in ingestor.state.names.nodes]
     assert rows == list(range(len(known)))
 
 
@@ -129,4 +129,4 @@ def test_where_domains_are_written_out_nodes_come_to_the_one_that_names_them(ste
     told(world, known, False, node("last", (None, None, None), "cpu", "", 0))
     there = [{**domain, "nodes": [name for name in domain["nodes"] if name in known]} for domain in topology["domains"]]  # type: ignore[union-attr]
     cluster = {"version": 1, "nodes": list(known.values()), "topology": {**topology, "domains": there}}
-    assert meaning(drained(ingestor).snapshot, ingestor.names) == meaning(*compiled(cluster))
+    assert meaning(drained(ingestor).snapshot, ingestor.state.names) == meaning(*compiled(cluster))

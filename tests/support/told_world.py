@@ -137,8 +137,8 @@ def drained(ingestor: Ingestor) -> Ingestor:
 
 
 def task(ingestor: Ingestor, name: str) -> dict[str, Any]:
-    row = ingestor.names.row("tasks", f"default/{name}")
-    tasks, nodes = ingestor.snapshot.tasks, ingestor.names.nodes
+    row = ingestor.state.names.row("tasks", f"default/{name}")
+    tasks, nodes = ingestor.snapshot.tasks, ingestor.state.names.nodes
     return {
         "status": int(tasks.status[row]),
         "node": nodes[tasks.node[row]] if tasks.node[row] != NONE else None,

@@ -188,7 +188,7 @@ def test_a_count_that_is_none_is_passed_over_and_the_ingestor_goes_on() -> None:
     world.say(said, sequence=b"9" * 5_000, revision=b"9" * 5_000, tracestate=b"a" * 100_000)
     assert task(drained(ingestor), "train-0")["node"] == "n1"
     assert ingestor.state.sequence == NONE
-    assert ingestor.trace_links == ()
+    assert ingestor.folding.trace_links == ()
 
 
 def test_a_decision_larger_than_an_event_may_be_is_folded() -> None:

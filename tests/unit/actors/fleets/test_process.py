@@ -75,8 +75,8 @@ def test_a_fleet_that_was_started_twice_is_noticed() -> None:
         one._publish(one.fleet.submit(gang(name, 1, 1)))
     while ingestor._turn():
         pass
-    assert "default/theirs" in ingestor.names.podgroups
-    assert "default/ours" not in ingestor.names.podgroups
+    assert "default/theirs" in ingestor.state.names.podgroups
+    assert "default/ours" not in ingestor.state.names.podgroups
     letters = [entry.fields["reason"].decode() for entry in bus.follow(DEAD, START)]
     assert letters == ["writer: expected 'second', which listed the fleet last, found 'first': two connectors write"]
 

@@ -145,7 +145,7 @@ def test_a_list_does_not_make_up_for_what_is_lost_between_its_parts(world: World
     for at, part in enumerate(rest):
         world.say(Outgoing("fleet_listed", "fleet", 99, part), sequence=str(4 + at).encode())
     drained(ingestor)
-    assert ingestor.list_revision == 99
+    assert ingestor.folding.list_revision == 99
     assert ingestor.state.holes == 1
 
 
@@ -196,7 +196,7 @@ def test_revisions_that_begin_anew_are_refused_and_do_not_pass_for_old_news(rest
     drained(ingestor)
     found = [f"revision: expected more than {100 + at}, its newest, found {at}" for at in range(2, len(EVERY_KIND) + 2)]
     assert world.letters() == ["revision: expected more than 100, its newest, found 1", *found]
-    assert "new" in ingestor.names.queues
+    assert "new" in ingestor.state.names.queues
     listed(world, len(EVERY_KIND) + 3, 101, "third", podgroups=[])
     for at, revision, letters in ((4, 106, 2), (6, 107, 3)):  # the podgroup is gone, the newest other news had 106
         numbered(world, len(EVERY_KIND) + at, "priority_class_upserted", {"name": "high", "value": 3}, 1)
@@ -229,7 +229,7 @@ def test_lists_that_are_counted_anew_are_refused_and_another_is_asked_for() -> N
     old = world.outgoing("task_terminating", {"task": "default/train-0"})
     world.say(old)
     drained(ingestor)
-    assert ingestor.list_revision == 2
+    assert ingestor.folding.list_revision == 2
     refused = [f"revision: expected more than {newest}, its newest, found {at}" for newest, at in ((1, 1), (50, 3))]
     assert world.letters() == refused
     world.revision = 50
@@ -268,7 +268,7 @@ def test_an_older_list_in_an_entry_that_is_sent_again_begins_no_count() -> None:
     for at in (1, 2, 1, 3, 2):
         listed(world, at + 1, at, f"list {at}")
     ingestor = world.ingestor()
-    assert (world.asked(), world.letters(), ingestor.list_revision) == ([], [], 3)
+    assert (world.asked(), world.letters(), ingestor.folding.list_revision) == ([], [], 3)
 
 
 def test_a_hole_after_an_entry_with_the_number_0_asks_for_a_list() -> None:

@@ -40,7 +40,7 @@ def world() -> World:
 def card(ingestor: Any, name: str) -> str | None:
     """The card that a task was promised, else the one that it holds."""
     tasks = ingestor.snapshot.tasks
-    row = ingestor.names.row("tasks", f"default/{name}")
+    row = ingestor.state.names.row("tasks", f"default/{name}")
     for place, on in ((tasks.nominated[row], tasks.nominated_card[row]), (tasks.node[row], tasks.card[row])):
         if on != NONE:
             return card_names(ingestor.snapshot, int(place))[on]
@@ -149,7 +149,7 @@ def test_a_card_that_is_held_is_not_taken_away_and_a_promise_of_one_ends(world: 
     world.decide("p", nominations=(Nomination(task="default/c-0", node="n0", card="gpu-0", incarnation=0),))
     world.tell("node_upserted", **node(cards=("gpu-1",)))
     drained(ingestor)
-    row = ingestor.names.row("tasks", "default/c-0")
+    row = ingestor.state.names.row("tasks", "default/c-0")
     assert ingestor.snapshot.tasks.promised(np.array([row])) == ([NONE], [NONE])
     assert card(ingestor, "b") == "gpu-1"
 
@@ -171,7 +171,7 @@ def test_a_promise_of_a_card_that_a_list_leaves_out_ends(world: World, ingestor:
     cluster = listed(carded([("a", "4Gi", "gpu-0", 0)], waiting("c", "8Gi"), nodes=[node(cards=("gpu-0",))]))
     world.list_fleet(cluster, "another")
     drained(ingestor)
-    row = ingestor.names.row("tasks", "default/c-0")
+    row = ingestor.state.names.row("tasks", "default/c-0")
     assert ingestor.snapshot.tasks.promised(np.array([row])) == ([NONE], [NONE])
 
 
@@ -179,7 +179,7 @@ def test_a_binding_by_decision_is_on_its_card_at_once(world: World, ingestor: In
     world.decide("p", bindings=({"task": "default/c-0", "node": "n0", "card": "gpu-1"},))
     world.decide("q", bindings=({"task": "default/c-0", "node": "n0", "card": "gpu-9"},))
     drained(ingestor)
-    row = ingestor.names.row("tasks", "default/c-0")
+    row = ingestor.state.names.row("tasks", "default/c-0")
     assert card(ingestor, "c-0") == "gpu-1"
     world.tell("task_started", task="default/c-0", node="n0", card="gpu-1")
     drained(ingestor)
@@ -236,7 +236,7 @@ def test_the_card_that_a_moving_task_is_promised_outlives_an_export_and_a_list()
     world.list_fleet(ends, "another")
     drained(ingestor)
     assert card(ingestor, "a") == "gpu-1"
-    assert ingestor.snapshot.tasks.status[ingestor.names.row("tasks", "default/a")] == TERMINATING
+    assert ingestor.snapshot.tasks.status[ingestor.state.names.row("tasks", "default/a")] == TERMINATING
 
 
 def test_a_move_ends_when_the_card_that_was_promised_is_gone() -> None:
@@ -244,7 +244,7 @@ def test_a_move_ends_when_the_card_that_was_promised_is_gone() -> None:
     ingestor = moving(world)
     world.tell("node_upserted", **node("n1", cards=("gpu-0",)))
     drained(ingestor)
-    row = ingestor.names.row("tasks", "default/a")
+    row = ingestor.state.names.row("tasks", "default/a")
     assert ingestor.snapshot.tasks.promised(np.array([row])) == ([NONE], [NONE])
     assert card(ingestor, "a") == "gpu-0"
 

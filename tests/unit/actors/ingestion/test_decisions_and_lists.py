@@ -105,7 +105,7 @@ def test_a_second_full_list_begins_an_epoch_and_keeps_our_promises(world: World,
     world.list_fleet({**CLUSTER, "nodes": CLUSTER["nodes"][1:]}, "again")
     drained(ingestor)
     assert ingestor.snapshot.epoch == epoch + 1
-    assert ingestor.names.nodes == ["n1", "n2", "n3"]
+    assert ingestor.state.names.nodes == ["n1", "n2", "n3"]
     assert task(ingestor, "train-0")["nominated"] == "n3"
     assert task(ingestor, "train-1")["nominated"] is None
     assert task(ingestor, "train-2")["life"] == 1
@@ -149,8 +149,8 @@ def test_a_decision_that_comes_again_after_it_was_withdrawn_stands_no_more(world
         for message in decode_decisions(entry)[:1]:
             assert isinstance(message, Message)
             if message.kind == "plan_committed":
-                ingestor._interpreter.take(message)
-    ingestor._interpreter.flush()
+                ingestor.folding.interpreter.take(message)
+    ingestor.folding.interpreter.flush()
     assert state_of(ingestor) == before
 
 
@@ -162,7 +162,7 @@ def test_a_later_decision_does_not_open_the_node_of_a_victim_that_did_not_end(wo
     world.record("p:withdrawn", "plan_withdrawn", body)
     world.decide("q", nominations=[{"task": "default/train-0", "node": "n0"}])
     drained(ingestor)
-    node = ingestor.names.row("nodes", "n3")
+    node = ingestor.state.names.row("nodes", "n3")
     assert closed(ingestor.state).overdue == ((node, until),)
 
 
@@ -295,7 +295,7 @@ def test_an_eviction_in_a_life_that_was_lost_holds_once_a_list_has_it(world: Wor
 
 def evicted(ingestor: Ingestor) -> list[tuple[str | None, int, int]]:
     """What was evicted lately: queue, second and count."""
-    recent, names = ingestor.snapshot.recent, ingestor.names.queues
+    recent, names = ingestor.snapshot.recent, ingestor.state.names.queues
     rows = zip(recent.queue.tolist(), recent.at.tolist(), recent.count.tolist(), strict=True)
     return [(None if queue < 0 else names[queue], at, count) for queue, at, count in rows]
 

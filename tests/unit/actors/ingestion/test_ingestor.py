@@ -169,8 +169,8 @@ def test_trace_contexts_of_events_are_handed_on_once(world: World, ingestor: Ing
         traceparent=b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
     )
     drained(ingestor)
-    assert [link["traceparent"][:5] for link in ingestor.trace_links] == ["00-4b"]
-    assert ingestor.trace_links == ()
+    assert [link["traceparent"][:5] for link in ingestor.folding.trace_links] == ["00-4b"]
+    assert ingestor.folding.trace_links == ()
 
 
 def test_the_checkpoint_before_a_harmed_one_leads_to_the_same_state(world: World, ingestor: Ingestor) -> None:
@@ -262,4 +262,4 @@ def test_an_entry_whose_writer_chose_an_id_far_ahead_is_refused(world: World, in
     world.now = now
     drained(ingestor)
     assert world.letters() == ["entry: expected an id that the broker has chosen, found one 864000 s ahead of its time"]
-    assert "ahead" not in ingestor.names.queues
+    assert "ahead" not in ingestor.state.names.queues

@@ -14,7 +14,7 @@ def test_news_of_tasks_is_folded(world: World, ingestor: Ingestor) -> None:
     world.tell("task_started", task="default/train-1", node="n1", at=8.0)
     assert ingestor.poll()
     assert not ingestor.poll()
-    row = ingestor.names.row("podgroups", "default/train")
+    row = ingestor.state.names.row("podgroups", "default/train")
     assert ingestor.snapshot.podgroups.started[row] == 8.0
     world.tell("task_terminating", task="default/train-0")
     world.tell("task_ended", task="default/train-0", outcome="Evicted", replaced=True)
@@ -34,7 +34,7 @@ def test_a_new_podgroup_is_appended_and_keeps_the_epoch(world: World, ingestor: 
     snapshot = drained(ingestor).snapshot
     assert world.letters() == []
     assert snapshot.epoch == before.epoch
-    row = ingestor.names.row("podgroups", "other/late")
+    row = ingestor.state.names.row("podgroups", "other/late")
     assert snapshot.tasks_of(row).tolist() == [4, 5]
     assert snapshot.podgroups.priority[row] == 100
     assert snapshot.vocabulary.resources[-1] == "nvidia.com/gpu"
@@ -63,9 +63,9 @@ def test_what_came_bit_by_bit_is_what_a_list_would_have_said(world: World, inges
         "nodes": [*CLUSTER["nodes"], {"name": "n9", "allocatable": {"cpu": "4", "pods": 5}, "labels": {"rack": "r0"}}],
     })  # fmt: skip
     at_once = whole.ingestor()
-    assert at_once.names.nodes == ingestor.names.nodes
-    assert at_once.names.domains == ingestor.names.domains
-    assert at_once.names.queues == ingestor.names.queues
+    assert at_once.state.names.nodes == ingestor.state.names.nodes
+    assert at_once.state.names.domains == ingestor.state.names.domains
+    assert at_once.state.names.queues == ingestor.state.names.queues
     for table in ("nodes", "topology", "shapes", "queues", "podgroups", "roles", "subgroups", "tasks", "budgets"):
         for name, column in vars(getattr(at_once.snapshot, table)).items():
             if name != "revision" and isinstance(column, np.ndarray):
@@ -82,7 +82,7 @@ def test_a_podgroup_described_anew_keeps_its_tasks_and_their_roles(world: World,
     )  # fmt: skip
     snapshot = drained(ingestor).snapshot
     assert world.letters() == []
-    row = ingestor.names.row("podgroups", "default/train")
+    row = ingestor.state.names.row("podgroups", "default/train")
     assert snapshot.podgroups.min_available[row] == 3
     assert snapshot.tasks_of(row).tolist() == [0, 1, 2, 4]
     first = int(snapshot.role_start[row])
@@ -102,7 +102,7 @@ def test_a_task_described_anew_keeps_its_row(world: World, ingestor: Ingestor) -
     snapshot = drained(ingestor).snapshot
     assert task(ingestor, "train-1") == {"status": RUNNING, "node": "n2", "nominated": None, "life": 0}
     assert snapshot.request[1, 0] == 5000
-    assert ingestor.names.row("tasks", "default/train-9") == 4
+    assert ingestor.state.names.row("tasks", "default/train-9") == 4
     assert snapshot.tasks.podgroup.tolist() == [0, 0, 0, 1, 0]
     assert len(snapshot.podgroups) == 2
 
@@ -115,7 +115,7 @@ def test_of_what_is_described_together_only_what_is_wrong_is_refused(world: Worl
         world.outgoing("podgroup_upserted", {"name": "d", "queue": "dev", "tasks": [{"name": "d-0"}]}),
     )
     drained(ingestor)
-    assert ingestor.names.podgroups == ["default/train", "default/web", "default/a", "default/d"]
+    assert ingestor.state.names.podgroups == ["default/train", "default/web", "default/a", "default/d"]
     assert len(world.letters()) == 2
     assert "queue" in world.letters()[0]
     assert "galaxy" in world.letters()[1]
@@ -125,7 +125,7 @@ def test_a_cool_down_that_a_described_task_states_is_known(world: World, ingesto
     calm = {"name": "calm-0", "labels": {"volcano.sh/cooldown-time": "10m"}}
     world.tell("podgroup_upserted", name="calm", queue="ml", tasks=[calm])
     snapshot = drained(ingestor).snapshot
-    row = ingestor.names.row("tasks", "default/calm-0")
+    row = ingestor.state.names.row("tasks", "default/calm-0")
     assert snapshot.vocabulary.cooldown_s[snapshot.tasks.label_set[row]] == 600.0
 
 
@@ -139,18 +139,18 @@ def test_a_node_with_other_figures_stays_where_it_is(world: World, ingestor: Ing
         unschedulable=True,
     )
     snapshot = drained(ingestor).snapshot
-    row = ingestor.names.row("nodes", "n1")
+    row = ingestor.state.names.row("nodes", "n1")
     assert (snapshot.epoch, snapshot.nodes.allocatable[row, 0], bool(snapshot.nodes.schedulable[row])) == (
         epoch, 2000, False,
     )  # fmt: skip
 
 
 def test_a_node_that_comes_or_moves_numbers_the_nodes_anew(world: World, ingestor: Ingestor) -> None:
-    epoch, old = ingestor.snapshot.epoch, ingestor.names
+    epoch, old = ingestor.snapshot.epoch, ingestor.state.names
     world.tell("node_upserted", name="n00", allocatable={"cpu": "2", "pods": 1}, labels={"rack": "r0"})
     drained(ingestor)
     assert ingestor.snapshot.epoch == epoch + 1
-    assert ingestor.names.nodes == ["n0", "n00", "n1", "n2", "n3"]
+    assert ingestor.state.names.nodes == ["n0", "n00", "n1", "n2", "n3"]
     assert old.nodes == ["n0", "n1", "n2", "n3"]
     assert task(ingestor, "web-0")["node"] == "n3"
     world.tell("node_upserted", name="n3", allocatable={"cpu": "8", "pods": 10}, labels={"rack": "r0"})
@@ -165,7 +165,7 @@ def test_a_task_may_select_a_node_by_its_name(world: World, ingestor: Ingestor) 
     snapshot = drained(ingestor).snapshot
     column = snapshot.vocabulary.label_keys.index("kubernetes.io/hostname")
     values = snapshot.vocabulary.label_values[column]
-    assert [values[code] for code in snapshot.nodes.labels[:, column]] == ingestor.names.nodes
+    assert [values[code] for code in snapshot.nodes.labels[:, column]] == ingestor.state.names.nodes
     world.tell("node_upserted", name="n00", allocatable={"cpu": 1})
     assert "kubernetes.io/hostname" in drained(ingestor).snapshot.vocabulary.label_keys
 
@@ -195,10 +195,10 @@ def test_queues_and_budgets_are_described_anew(world: World, ingestor: Ingestor)
     world.tell("budget_upserted", name="a", disruptions_allowed=5)
     world.tell("queue_upserted", name="ml", parent="dev")
     snapshot = drained(ingestor).snapshot
-    assert ingestor.names.queues == ["ml", "dev"]
+    assert ingestor.state.names.queues == ["ml", "dev"]
     assert snapshot.queues.priority.tolist() == [0, 7]
     assert snapshot.queues.parent.tolist() == [NONE, 0]
-    assert [ingestor.names.queues[queue] for queue in snapshot.podgroups.queue] == ["ml", "dev"]
+    assert [ingestor.state.names.queues[queue] for queue in snapshot.podgroups.queue] == ["ml", "dev"]
     assert snapshot.budgets.allowed.tolist() == [5, 1]
     assert snapshot.budgets.covers.shape == (2, 1, 2)
     assert len(world.letters()) == 1
@@ -208,12 +208,12 @@ def test_a_queue_goes_when_it_is_empty(world: World, ingestor: Ingestor) -> None
     world.tell("queue_upserted", name="sub", parent="dev")
     for queue in ("nowhere", "ml", "dev", "sub"):
         world.tell("queue_removed", queue=queue)
-    assert drained(ingestor).names.queues == ["dev", "ml"]
+    assert drained(ingestor).state.names.queues == ["dev", "ml"]
     world.tell("podgroup_removed", podgroup="default/web")
     world.tell("queue_removed", queue="dev")
     world.tell("queue_removed", queue="ml")
     snapshot = drained(ingestor).snapshot
-    assert ingestor.names.queues == ["ml"]
+    assert ingestor.state.names.queues == ["ml"]
     assert len(snapshot.queues) == 1
     assert [letter.partition(", found ")[2] for letter in world.letters()] == [
         "'nowhere'", "1 podgroups in 'ml'", "1 podgroups in 'dev'", "1 podgroups in 'ml'",
@@ -228,7 +228,7 @@ def test_a_queue_with_queues_below_it_stays(world: World, ingestor: Ingestor) ->
     world.tell("podgroup_removed", podgroup="default/web")
     world.tell("queue_upserted", name="sub", parent="dev")
     world.tell("queue_removed", queue="dev")
-    assert drained(ingestor).names.queues == ["dev", "ml", "sub"]
+    assert drained(ingestor).state.names.queues == ["dev", "ml", "sub"]
     assert len(world.letters()) == 1
 
 
@@ -260,11 +260,11 @@ def test_a_task_may_select_by_the_name_of_a_node_after_one_has_left_that_the_top
     world.tell("node_removed", node="n0")
     selective = {"name": "here-0", "node_selector": {"kubernetes.io/hostname": "n1"}}
     world.tell("podgroup_upserted", name="here", queue="ml", tasks=[selective])
-    assert "default/here" in drained(ingestor).names.podgroups
+    assert "default/here" in drained(ingestor).state.names.podgroups
     assert world.letters() == []
     world.tell("node_upserted", name="n0", allocatable={"cpu": "8"})
-    snapshot, home = drained(ingestor).snapshot, ingestor.names.domains.index("r0")
-    assert ingestor.names.nodes[snapshot.topology.start[home] : snapshot.topology.stop[home]] == ["n0", "n1"]
+    snapshot, home = drained(ingestor).snapshot, ingestor.state.names.domains.index("r0")
+    assert ingestor.state.names.nodes[snapshot.topology.start[home] : snapshot.topology.stop[home]] == ["n0", "n1"]
 
 
 def test_a_start_in_milliseconds_is_refused_as_every_other_time_is(world: World, ingestor: Ingestor) -> None:
@@ -293,11 +293,11 @@ def test_a_life_that_a_list_cannot_state_or_after_which_no_other_could_come_is_r
 def test_a_task_that_waits_or_runs_in_another_podgroup_is_refused(world: World, ingestor: Ingestor) -> None:
     world.tell("task_upserted", podgroup="default/train", task={"name": "web-0"})
     world.tell("podgroup_upserted", name="new", queue="ml", tasks=[{"name": "train-0"}])
-    assert len(drained(ingestor).names.tasks) == 4
+    assert len(drained(ingestor).state.names.tasks) == 4
     assert world.letters() == [
         "body: tasks: expected a task of no other podgroup, found 'default/web-0' of default/web",
         "body: tasks: expected a task of no other podgroup, found 'default/train-0' of default/train",
     ]
     world.tell("podgroup_removed", podgroup="default/web")
     world.tell("task_upserted", podgroup="default/train", task={"name": "web-0"})
-    assert len(drained(ingestor).names.tasks) == 5
+    assert len(drained(ingestor).state.names.tasks) == 5

@@ -138,7 +138,7 @@ def test_one_that_is_overtaken_begins_anew_with_the_leaders_checkpoint(world: Wo
 def test_a_list_is_asked_for_once_when_rows_of_what_is_gone_outnumber_the_others(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actors.ingestion.ingestor.SPARE_ROWS", 10)
+    monkeypatch.setattr("actors.ingestion.entry_fold.SPARE_ROWS", 10)
     ingestor = world.ingestor()
     for at in range(12):
         world.tell("podgroup_upserted", name=f"x{at}", queue="ml", tasks=[{"name": f"x{at}-0"}])

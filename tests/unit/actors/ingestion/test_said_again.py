@@ -12,10 +12,10 @@ from tests.support.told_world import World, drained, state_of, task
 def test_a_queue_that_was_refused_is_taken_when_it_is_said_again(world: World, ingestor: Ingestor) -> None:
     child = world.outgoing("queue_upserted", {"name": "child", "parent": "late"})
     world.say(child)
-    assert "child" not in drained(ingestor).names.queues
+    assert "child" not in drained(ingestor).state.names.queues
     world.tell("queue_upserted", name="late")
     world.say(child)
-    assert "child" in drained(ingestor).names.queues
+    assert "child" in drained(ingestor).state.names.queues
     assert len(world.letters()) == 1
 
 
@@ -24,7 +24,7 @@ def test_a_queue_before_its_parent_is_refused_however_they_are_read(world: World
     for name, parent in (("child", "late"), ("late", "ml"), ("ml", "dev"), ("dev", "late"), ("other", "late")):
         world.tell("queue_upserted", name=name, parent=parent)
         drained(one_by_one)
-    assert drained(at_once).names.queues == one_by_one.names.queues == ["dev", "ml", "late", "other"]
+    assert drained(at_once).state.names.queues == one_by_one.state.names.queues == ["dev", "ml", "late", "other"]
     assert at_once.snapshot.revision == one_by_one.snapshot.revision
     assert len(world.letters()) == 2
 
@@ -74,7 +74,7 @@ def test_a_podgroup_is_broken_since_its_own_node_has_left_however_they_are_read(
         world.now += 7.0
         world.tell("node_removed", node=node)
         drained(one_by_one)
-    row = one_by_one.names.row("podgroups", "default/train")
+    row = one_by_one.state.names.row("podgroups", "default/train")
     assert one_by_one.snapshot.podgroups.stale_since[row] == world.now - 7.0
     assert drained(at_once).snapshot.podgroups.stale_since[row] == world.now - 7.0
 
@@ -86,7 +86,7 @@ def test_a_podgroup_is_whole_since_its_own_description_said_so_however_they_are_
         world.now += 7.0
         world.tell("podgroup_upserted", name=name, **body)
         drained(one_by_one)
-    row = one_by_one.names.row("podgroups", "default/train")
+    row = one_by_one.state.names.row("podgroups", "default/train")
     assert one_by_one.snapshot.podgroups.started[row] == world.now - 7.0
     assert drained(at_once).snapshot.podgroups.started[row] == world.now - 7.0
 
@@ -136,5 +136,5 @@ def test_tasks_have_the_same_rows_however_they_are_read(world: World) -> None:
         described = {"name": f"{name}-late-{at}", "request": {"cpu": at + 2}, "labels": {"at": str(at)}}
         world.tell("task_upserted", podgroup=f"default/{name}", task=described)
         drained(one_by_one)
-    assert drained(at_once).names.tasks == one_by_one.names.tasks
+    assert drained(at_once).state.names.tasks == one_by_one.state.names.tasks
     assert state_of(at_once) == state_of(one_by_one)

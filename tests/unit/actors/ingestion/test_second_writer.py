@@ -48,7 +48,7 @@ def test_of_two_writers_with_equal_counts_the_one_that_did_not_list_last_is_refu
     drained(ingestor)
     assert world.letters() == [refused("second", "first")]
     assert (task(ingestor, "train-1")["node"], task(ingestor, "train-2")["node"]) == ("n1", None)
-    assert (ingestor.writers, world.asked()) == (2, [])
+    assert (ingestor.folding.writers, world.asked()) == (2, [])
 
 
 def test_a_list_of_the_writer_that_was_refused_makes_up_for_it() -> None:
@@ -66,12 +66,12 @@ def test_a_list_of_the_writer_that_was_refused_makes_up_for_it() -> None:
     first.list_fleet(queues=[*CLUSTER["queues"], {"name": "lost"}])  # the second was stopped meanwhile
     first.say("task_started", task="default/train-0", node="n0")
     drained(ingestor)
-    assert "lost" in ingestor.names.queues
+    assert "lost" in ingestor.state.names.queues
     assert task(ingestor, "train-0")["node"] == "n0"
     assert (len(world.letters()), ingestor.state.holes, ingestor.state.anew) == (1, 0, False)
     world.now += 61.0
     ingestor.poll()
-    assert (ingestor.writers, len(world.asked())) == (1, 1)
+    assert (ingestor.folding.writers, len(world.asked())) == (1, 1)
 
 
 def test_a_connector_that_starts_again_and_lists_takes_over_without_a_word() -> None:
@@ -82,7 +82,7 @@ def test_a_connector_that_starts_again_and_lists_takes_over_without_a_word() -> 
     again.list_fleet()
     again.say("queue_upserted", name="new")
     drained(ingestor)
-    assert (world.letters(), world.asked(), ingestor.writers) == ([], [], 1)
+    assert (world.letters(), world.asked(), ingestor.folding.writers) == ([], [], 1)
     assert (ingestor.state.writer, ingestor.state.sequence, ingestor.state.holes) == ("again", 2, 0)
 
 
@@ -136,7 +136,7 @@ def test_unreadable_entries_and_entries_without_a_name_replace_no_writer() -> No
     world.tell("queue_upserted", name="by hand")
     world.say(world.outgoing("queue_upserted", {"name": "q"}), writer=b"x" * 200)
     drained(ingestor)
-    assert "by hand" in ingestor.names.queues
+    assert "by hand" in ingestor.state.names.queues
     assert world.letters() == ["writer: expected at most 128 bytes, found 200"]
     assert ingestor.state.writer == "first"
 

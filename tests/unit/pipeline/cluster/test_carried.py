@@ -15,4 +15,4 @@ def test_a_podgroup_without_tasks_that_is_described_again_has_its_place_in_the_i
         snapshot = drained(ingestor).snapshot
         right = index_of(snapshot.tasks, len(snapshot.nodes), len(snapshot.podgroups)).by_podgroup
         assert np.array_equal(snapshot.index.by_podgroup.start, right.start)
-        assert len(snapshot.tasks_of(ingestor.names.row("podgroups", "default/empty"))) == 0
+        assert len(snapshot.tasks_of(ingestor.state.names.row("podgroups", "default/empty"))) == 0

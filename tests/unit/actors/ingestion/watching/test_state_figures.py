@@ -3,7 +3,7 @@
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from actors.configuration.settings import TelemetrySettings
-from actors.ingestion.state_figures import set_figures
+from actors.ingestion.watching.state_figures import set_figures
 from actors.observability.telemetry import start
 from tests.support.assembly import Assembly, gang, rack_cluster
 from tests.support.measured import recorded

@@ -8,7 +8,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from actors.cli.live.tables import gangs
 from actors.configuration.settings import TelemetrySettings
 from actors.ingestion.ingestor import Ingestor
-from actors.ingestion.state_figures import LATE_S, Unstarted
+from actors.ingestion.watching.state_figures import LATE_S, Unstarted
 from actors.observability.telemetry import start
 from tests.support.measured import recorded
 from tests.support.told_world import World, drained, task

@@ -9,7 +9,7 @@ from actors.broker.bus import DECISIONS, EVENTS
 from actors.broker.memory_bus import MemoryBus
 from actors.configuration.settings import TelemetrySettings
 from actors.ingestion.group_notes import GROUP
-from actors.ingestion.lag_watch import Lags
+from actors.ingestion.watching.lag_watch import Lags
 from actors.observability.telemetry import start as start_telemetry
 from tests.support.assembly import Clock
 

@@ -1,0 +1,1 @@
+"""How the state and the readers of the streams stand, as metrics and in the log."""
