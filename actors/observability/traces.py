@@ -38,9 +38,7 @@ class Work:
 
     def set(self, **attributes: AttributeValue | Sequence[str] | None) -> None:
         """Add attributes; None is left out."""
-        for name, value in attributes.items():
-            if value is not None:
-                self._span.set_attribute(name, value)
+        self._span.set_attributes({name: value for name, value in attributes.items() if value is not None})
 
 
 class SpanShipper(SpanExporter):
