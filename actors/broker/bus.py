@@ -8,7 +8,7 @@ on, for recovery and for the live view). `memory_bus` and `redis_bus` implement 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
@@ -233,6 +233,14 @@ def id_order(entry_id: str) -> tuple[int, int]:
     if match is None:
         raise ValueError(f"an entry id looks like 1700000000000-0, found {entry_id!r}")
     return int(match[1]), int(match[2])
+
+
+def from_newest(bus: Bus, stream: str, *, page: int = 200) -> Iterator[Entry]:
+    """All entries of a stream, the newest first, read a page at a time."""
+    before: str | None = None
+    while entries := bus.newest(stream, count=page, before=before):
+        yield from entries
+        before = entries[-1].id
 
 
 def has_gap(bounds: Bounds, after: str) -> bool:

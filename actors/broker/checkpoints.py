@@ -10,13 +10,14 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 from typing import Annotated, Final, Literal
 
 import msgpack
 import zstandard
 from pydantic import BaseModel, ConfigDict, Field
 
-from actors.broker.bus import SNAPSHOTS, START, Bus, Entry, id_order
+from actors.broker.bus import SNAPSHOTS, START, Bus, Entry, from_newest, id_order
 from actors.documents.safe_msgpack import unpacked
 
 log = logging.getLogger(__name__)
@@ -122,14 +123,8 @@ def newest(bus: Bus, *, schema: str) -> tuple[CheckpointManifest, bytes] | None:
 
 def _manifests(bus: Bus) -> Iterator[Entry]:
     """Entries that close a checkpoint, the newest first. Before one there may be pieces of a writer that died."""
-    before: str | None = None
-    for _ in range(_LOOK_BACK):
-        entries = bus.newest(SNAPSHOTS, count=1, before=before)
-        if not entries:
-            return
-        before = entries[0].id
-        if "manifest" in entries[0].fields:
-            yield entries[0]
+    latest = islice(from_newest(bus, SNAPSHOTS, page=1), _LOOK_BACK)
+    return (entry for entry in latest if "manifest" in entry.fields)
 
 
 def _said(entry: Entry) -> _Said | None:

@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from actors.broker.bus import START, Bounds, Bus, DeadLetter, Entry, Lag
+from actors.broker.bus import Bounds, Bus, DeadLetter, Entry
+from actors.broker.memory_bus import MemoryBus
 from actors.configuration.settings import Settings
 from actors.ingestion.ingestor import Ingestor
 from actors.ingestion.known.state import LiveState
@@ -60,44 +61,12 @@ def _quiet() -> Iterator[None]:
         log.setLevel(before)
 
 
-class _Spectator:
-    """Implements `Bus` over another one, for readers that must leave no trace; nothing is handed to groups."""
+class _Spectator(MemoryBus):
+    """Reads the streams of another bus, and keeps to itself what a reader writes that must leave no trace."""
 
     def __init__(self, bus: Bus) -> None:
+        super().__init__()
         self._bus = bus
-
-    def publish(self, stream: str, fields: Mapping[str, bytes], *, cap: int | None = None, insist: bool = False) -> str:
-        """Write nothing."""
-        del stream, fields, cap, insist
-        return START
-
-    def publish_all(self, stream: str, entries: Sequence[Mapping[str, bytes]], *, cap: int | None = None) -> list[str]:
-        """Write nothing."""
-        del stream, cap
-        return [START] * len(entries)
-
-    def join(self, stream: str, group: str, *, after: str = START) -> None:
-        """Make no group."""
-
-    def read(
-        self, stream: str, group: str, consumer: str, *, count: int = 100, block_ms: int = 0, pending: bool = False
-    ) -> list[Entry]:
-        """Nothing is handed out."""
-        del stream, group, consumer, count, block_ms, pending
-        return []
-
-    def acknowledge(self, stream: str, group: str, ids: Sequence[str]) -> int:
-        """Nothing is pending."""
-        del stream, group, ids
-        return 0
-
-    def cover(self, stream: str, group: str, *, upto: str) -> None:
-        """Settle nothing."""
-
-    def recover(self, stream: str, group: str, consumer: str, *, idle_ms: int, count: int = 100) -> list[Entry]:
-        """Take nothing over."""
-        del stream, group, consumer, idle_ms, count
-        return []
 
     def bury(self, letters: Sequence[DeadLetter]) -> int:
         """Write no letter; none is new."""
@@ -116,22 +85,6 @@ class _Spectator:
         """See the port."""
         return self._bus.newest(stream, count=count, before=before)
 
-    def trim(self, stream: str, *, covered: str) -> int:
-        """Drop nothing."""
-        del stream, covered
-        return 0
-
     def bounds(self, stream: str) -> Bounds:
         """See the port."""
         return self._bus.bounds(stream)
-
-    def lags(self, stream: str) -> Mapping[str, Lag]:
-        """See the port."""
-        return self._bus.lags(stream)
-
-    def reached(self, stream: str, group: str) -> str:
-        """See the port."""
-        return self._bus.reached(stream, group)
-
-    def close(self) -> None:
-        """The bus that is looked at stays open: it belongs to its maker."""

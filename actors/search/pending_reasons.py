@@ -12,7 +12,7 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from actors.broker.bus import STARVING, Bus, Entry
+from actors.broker.bus import STARVING, Bus, Entry, from_newest
 from actors.columns.explanation_message import condition, unplaced
 from actors.columns.name_directory import Directory
 from actors.contracts import PendingReport
@@ -98,7 +98,7 @@ class StarvingReasons:
             Held while names are looked up, and not while the broker is asked: that may take long.
         """
         if self._said is None:  # after a start: continue from what a predecessor wrote
-            self._said = {one.podgroup: one for one in newest(self._bus) if one.reasons}
+            self._said = waiting(self._bus)
             self._written_places = {name: one.place[0] for name, one in self._said.items() if one.place is not None}
             self._codes = np.zeros(0, np.int64)
         with names if names is not None else nullcontext():
@@ -210,12 +210,15 @@ def newest(bus: Bus) -> Iterator[PendingReasons]:
             yield waits
 
 
+def waiting(bus: Bus) -> dict[str, PendingReasons]:
+    """Why podgroups wait, by name, the last written first."""
+    return {one.podgroup: one for one in newest(bus) if one.reasons}
+
+
 def written(bus: Bus) -> Iterator[PendingReasons]:
     """All that is kept, the newest first."""
-    before: str | None = None
-    while entries := bus.newest(STARVING, count=_PAGE, before=before):
-        before = entries[-1].id
-        yield from (waits for entry in entries if (waits := _read(entry)) is not None)
+    entries = from_newest(bus, STARVING, page=_PAGE)
+    return (waits for entry in entries if (waits := _read(entry)) is not None)
 
 
 def _pair(said: Any) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
-from actors.broker.bus import DECISIONS, Bus, id_order
+from actors.broker.bus import DECISIONS, Bus, from_newest, id_order
 from actors.cli.live.reading import at, reading
 from actors.cli.sentences import attempt_lines, condition_lines, decision_lines, listed, many, told
 from actors.configuration.settings import Settings
@@ -16,9 +16,7 @@ from actors.documents.results import say, say_lines
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, decisions_in
 from actors.protocol.outcomes import fulfilled
-from actors.search.pending_reasons import PendingReasons, newest
-
-_PAGE = 200
+from actors.search.pending_reasons import PendingReasons, waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,7 @@ def run(settings: Settings, name: str | None, *, count: int, as_json: bool = Fal
         If no broker is named.
     """
     with reading(settings, "explain") as (bus, _):
-        waits = list(starving(bus, name))
+        waits = [one for one in waiting(bus).values() if name in (None, one.podgroup)]
         kept, made = list(claims(bus, name)), list(concerning(bus, name, count))
     if as_json:
         say(json.dumps(_data(settings.fleet, name, waits, kept, made), ensure_ascii=False) + "\n")
@@ -161,21 +159,13 @@ def decided(bus: Bus) -> Iterator[Made]:
 
 def _messages(bus: Bus) -> Iterator[Message]:
     """What was decided, newest first."""
-    before: str | None = None
-    while entries := bus.newest(DECISIONS, count=_PAGE, before=before):
-        before = entries[-1].id
-        yield from decisions_in(entries)
+    return decisions_in(from_newest(bus, DECISIONS))
 
 
 def _trace_id(message: Message) -> str:
     """From the W3C context, ``version-trace-span-flags``."""
     parts = message.carrier.get("traceparent", "").split("-")
     return parts[1] if len(parts) > 1 else ""
-
-
-def starving(bus: Bus, podgroup: str | None) -> Iterator[PendingReasons]:
-    """Why a podgroup still waits, or why each does (None), the newest first."""
-    return (waits for waits in newest(bus) if waits.reasons and podgroup in (None, waits.podgroup))
 
 
 def still(waits: PendingReasons) -> Iterator[str]:

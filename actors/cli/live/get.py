@@ -11,12 +11,13 @@ from typing import Any
 import yaml
 
 from actors.cli.live.reading import reading
-from actors.cli.live.tables import COLUMNS, OF_STATE, OF_STREAMS, Row, table, waiting_now
+from actors.cli.live.tables import COLUMNS, OF_STATE, OF_STREAMS, Row, table
 from actors.configuration.settings import Settings
 from actors.documents.messages import on_one_line
 from actors.documents.results import say, write_out
 from actors.ingestion.exported import cluster_document
 from actors.ingestion.spectating import Onlooker
+from actors.search.pending_reasons import waiting
 
 KINDS = (*OF_STATE, *OF_STREAMS)
 FORMATS = ("table", "json", "yaml")
@@ -35,7 +36,7 @@ def run(settings: Settings, kind: str, *, output: str, count: int | None, name: 
     with reading(settings, "get") as (bus, now_s):
         if kind in OF_STATE:
             state = Onlooker(settings, bus, now_s=now_s).state()
-            found = OF_STATE[kind](state, waiting_now(bus))
+            found = OF_STATE[kind](state, waiting(bus))
         else:
             found = OF_STREAMS[kind](bus)
         rows = list(islice((row for row in found if name is None or name in _names(row)), count))

@@ -14,7 +14,7 @@ from actors.documents.quantities import written
 from actors.ingestion.known.state import LiveState
 from actors.protocol.outcomes import fulfilled
 from actors.protocol.presence import present
-from actors.search.pending_reasons import PendingReasons, newest
+from actors.search.pending_reasons import PendingReasons
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Longs
 from pipeline.cluster.resources import CPU
 from pipeline.cluster.rules.gang_phase import gang_phases
@@ -115,11 +115,6 @@ def services(bus: Bus) -> Iterator[Row]:
         }  # fmt: skip
 
 
-def waiting_now(bus: Bus) -> dict[str, PendingReasons]:
-    """Why podgroups wait, by name."""
-    return {one.podgroup: one for one in newest(bus) if one.reasons}
-
-
 #: Rows by kind: the kinds that need the state, and those that need the streams.
 OF_STATE: Mapping[str, Callable[[LiveState, Mapping[str, PendingReasons]], Iterator[Row]]] = {
     "queues": queues, "gangs": gangs, "nodes": nodes,
@@ -154,22 +149,13 @@ def _amounts(state: LiveState, column: Longs) -> dict[str, float | str]:
 COLUMNS: Mapping[str, Sequence[str]] = {
     "queues": ("name", "state", "held/deserved", "waiting", "oldest_wait"),
     "gangs": (
-        "name",
-        "queue",
-        "priority",
-        "gang_phase",
-        "ready/minimum",
-        "bound",
-        "pending",
-        "reason",
-        "since",
-        "place",
+        "name", "queue", "priority", "gang_phase", "ready/minimum", "bound", "pending", "reason", "since", "place",
     ),
     "nodes": ("name", "used/allocatable", "unschedulable"),
     "reservations": ("number", "podgroup", "domain", "tasks", "victims", "since", "expires"),
     "decisions": ("number", "at", "action", "podgroup", "domain", "evicts", "promises", "starts", "end"),
     "services": ("owner", "host", "state", "shadow", "epoch", "profile", "why"),
-}
+}  # fmt: skip
 _TIMES = ("at", "since", "oldest_wait", "expires", "seen")
 
 

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from actors.broker.bus import Bus
 from actors.cli.live.reading import at, reading
-from actors.cli.live.tables import OF_STATE, OF_STREAMS, Row, table, waiting_now
+from actors.cli.live.tables import OF_STATE, OF_STREAMS, Row, table
 from actors.configuration.settings import Settings
 from actors.documents.messages import on_one_line
 from actors.documents.results import say
 from actors.ingestion.known.state import LiveState
 from actors.ingestion.spectating import Onlooker
+from actors.search.pending_reasons import waiting
 
 #: Terminal codes: go to the upper left corner, and clear what is below.
 _AGAIN = "\x1b[H\x1b[J"
@@ -55,7 +56,7 @@ def run(settings: Settings, *, every_s: float, once: bool) -> int:
 
 def screen(fleet: str, bus: Bus, state: LiveState, height: int, now: float) -> Iterator[str]:
     """The lines of one screen at a time in seconds since the epoch, as many as fit."""
-    waits = waiting_now(bus)
+    waits = waiting(bus)
     gangs = [one for one in OF_STATE["gangs"](state, waits) if one["reason"] is not None]
     gangs.sort(key=lambda one: (one["place"] is None, one["place"] or 0, one["since"] or 0.0, one["name"]))
     yield f"fleet {fleet}   {at(now)}   {len(state.documents.names('nodes'))} nodes"

@@ -8,14 +8,14 @@ import pytest
 
 from actors.broker.bus import START, STARVING
 from actors.cli.live import explain
-from actors.cli.live.explain import concerning, starving, still
+from actors.cli.live.explain import concerning, still
 from actors.cli.sentences import decision_lines
 from actors.cli.sentences import told as plainly
 from actors.columns.explanation_message import explained as in_names
 from actors.configuration.settings import Settings
 from actors.contracts import PendingReport
 from actors.documents.safe_msgpack import unpacked
-from actors.search.pending_reasons import AGAIN_S, StarvingReasons, newest
+from actors.search.pending_reasons import AGAIN_S, StarvingReasons, newest, waiting
 from pipeline.decision.explanation import DomainTried, Explanation, Reason, Ruled
 from pipeline.decision.merging import merged
 from pipeline.decision.plan import NoPlan
@@ -32,7 +32,8 @@ def starved() -> Assembly:
 
 
 def pending(assembly: Assembly, podgroup: str | None = None) -> list[str]:
-    return [line for waits in starving(assembly.bus, podgroup) for line in still(waits)]
+    waits = [one for one in waiting(assembly.bus).values() if podgroup in (None, one.podgroup)]
+    return [line for one in waits for line in still(one)]
 
 
 def left(assembly: Assembly) -> Conditions:

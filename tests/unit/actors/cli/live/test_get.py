@@ -16,7 +16,7 @@ from actors.broker.bus import DECISIONS, EVENTS, STREAMS
 from actors.broker.memory_bus import MemoryBus
 from actors.cli.live import get
 from actors.cli.live.reading import Looked
-from actors.cli.live.tables import COLUMNS, OF_STATE, OF_STREAMS, table, waiting_now
+from actors.cli.live.tables import COLUMNS, OF_STATE, OF_STREAMS, table
 from actors.cli.live.top import lasting, screen
 from actors.cluster_file.reader import read_cluster
 from actors.columns.compile import compile_cluster
@@ -25,6 +25,7 @@ from actors.ingestion.exported import cluster_document
 from actors.ingestion.spectating import NotListed, Onlooker
 from actors.protocol.envelopes import Outgoing
 from actors.protocol.presence import Presence, StreamLag, say
+from actors.search.pending_reasons import waiting
 from pipeline.cluster.tables import GONE
 from pipeline.cluster.updates.gang_history import once_whole
 from tests.support.assembly import Assembly, Clock, full, gang, rack_cluster
@@ -52,7 +53,7 @@ def seen(assembly: Assembly) -> Onlooker:
 def rows(assembly: Assembly, kind: str) -> list[dict]:
     if kind in OF_STREAMS:
         return list(OF_STREAMS[kind](assembly.bus))
-    return list(OF_STATE[kind](seen(assembly).state(), waiting_now(assembly.bus)))
+    return list(OF_STATE[kind](seen(assembly).state(), waiting(assembly.bus)))
 
 
 def test_who_looks_sees_the_state_and_leaves_no_trace(assembly: Assembly) -> None:
