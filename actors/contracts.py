@@ -20,22 +20,6 @@ from pipeline.policy import Purpose
 
 
 @dataclass(frozen=True, slots=True)
-class Preparation:
-    """How long the ingestor took before others could be told, in milliseconds.
-
-    Attributes
-    ----------
-    fold_ms
-        To read and fold the news; new rows that were sent first do not count.
-    publish_ms
-        To publish the snapshot.
-    """
-
-    fold_ms: float = 0.0
-    publish_ms: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class TurnTold:
     """What others are told after a turn of the ingestor, beside the snapshot, which it may not have folded yet.
 
@@ -45,13 +29,18 @@ class TurnTold:
         Trace contexts of the events that came.
     closed
         What some podgroups may not use.
+    fold_ms
+        Milliseconds to read and fold the news; new rows that were sent first do not count.
+    publish_ms
+        Milliseconds to publish the snapshot.
     for_cycles
         Whether the dispatcher waits for it; otherwise only the committer takes it.
     """
 
     links: tuple[Mapping[str, str], ...] = ()
     closed: Closed = field(default_factory=Closed)
-    preparation: Preparation = field(default_factory=Preparation)
+    fold_ms: float = 0.0
+    publish_ms: float = 0.0
     for_cycles: bool = True
 
 

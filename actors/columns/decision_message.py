@@ -72,10 +72,8 @@ def decision(
     planned_on, judged_on
         The states that it follows from.
     """
-    preemptor = queue = domain = None
-    if made.preemptor != NONE:
-        (preemptor,) = naming.podgroups([made.preemptor])
-        (queue,) = naming.queues([int(snapshot.podgroups.queue[made.preemptor])])
+    domain = None
+    preemptor, queue = whose(made, snapshot, naming)
     if plan.domain != NONE:
         domain = naming.domains([plan.domain])[0] or None  # the domain of the whole cluster has no name
     return PlanCommitted(
@@ -96,6 +94,14 @@ def decision(
         planned_on=planned_on,
         judged_on=judged_on,
     )
+
+
+def whose(made: Statement, snapshot: Snapshot, naming: Directory) -> tuple[str | None, str | None]:
+    """Names of the preemptor and its queue; None if a statement is made for no podgroup."""
+    if made.preemptor == NONE:
+        return None, None
+    queue = int(snapshot.podgroups.queue[made.preemptor])
+    return naming.podgroups([made.preemptor])[0], naming.queues([queue])[0]
 
 
 def _nominations(made: Statement, snapshot: Snapshot, naming: Directory) -> tuple[Nomination, ...]:

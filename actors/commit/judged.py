@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from actors.broker.ledger import Record
+from actors.columns.decision_message import whose
 from actors.columns.name_directory import Directory
 from actors.contracts import Offer
 from actors.observability.traces import Work
 from actors.protocol.bodies import JudgedOn, PlanCommitted, PlannedOn
-from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.verdict import Conflict, Stale, Verdict
 
@@ -54,10 +54,8 @@ class Recordable:
 def named(offer: Offer, snapshot: Snapshot, naming: Directory) -> dict[str, str | None]:
     """Whose plan an offer is, as attributes of a span; without names if its rows are those of another epoch."""
     made = offer.plan.statement
-    if made.preemptor == NONE or offer.plan.assumes.epoch != snapshot.epoch:
-        return {"action": made.action}
-    (preemptor,) = naming.podgroups([made.preemptor])
-    (queue,) = naming.queues([int(snapshot.podgroups.queue[made.preemptor])])
+    known = offer.plan.assumes.epoch == snapshot.epoch
+    preemptor, queue = whose(made, snapshot, naming) if known else (None, None)
     return {"action": made.action, "preemptor": preemptor, "queue": queue}
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from actors.broker.bus import DECISIONS, EVENTS, Bus
 from actors.columns.name_directory import Additions
 from actors.configuration.settings import Settings
-from actors.contracts import Intake, Preparation, TurnTold
+from actors.contracts import Intake, TurnTold
 from actors.ingestion.by_kind.decision_events import closed
 from actors.ingestion.checkpointing import Packs, at_once
 from actors.ingestion.ingestor import Ingestor
@@ -189,10 +189,10 @@ class IngestLoop:
         if not (free or repeats or (self._untold and late)):
             return None
         links = self._ingestor.folding.trace_links if free else ()  # they are for the spans of a cycle
-        took = Preparation(fold_ms=self._folded_ms)
+        told = TurnTold(links, closed(self._ingestor.state), fold_ms=self._folded_ms, for_cycles=free)
         self._told_at, self._untold, self._owed = now, False, not free
         self._folded_ms = 0.0 if free else self._folded_ms
-        return TurnTold(links, closed(self._ingestor.state), took, free)
+        return told
 
     def _say_whether_listed(self, now: float) -> None:
         """Report it as a metric, and in the log from time to time."""

@@ -96,8 +96,8 @@ class IngestorActor(RoleProcess):
         begun, asked_at, newest = time.perf_counter(), time.monotonic(), self._loop.ingestor.state
         if news.for_cycles:
             told = self._feed.told("dispatcher", newest)
-            took = replace(news.preparation, publish_ms=(time.perf_counter() - begun) * 1e3)
-            self._told = told, self._dispatcher.hear.remote((told, replace(news, preparation=took)))
+            timed = replace(news, publish_ms=(time.perf_counter() - begun) * 1e3)
+            self._told = told, self._dispatcher.hear.remote((told, timed))
         told = self._feed.told("committer", newest)
         heard = self._committer.hear.remote(told, self._loop.additions(since=self._said))
         try:

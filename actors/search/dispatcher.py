@@ -138,8 +138,7 @@ class Dispatcher:
             with self._telemetry.span(SPAN_INGEST, links=turn.links) as ingest:
                 ingest.set(
                     revision=snapshot.revision, decided=snapshot.decided, tasks=len(snapshot.tasks),
-                    nodes=len(snapshot.nodes), fold_ms=turn.preparation.fold_ms,
-                    publish_ms=turn.preparation.publish_ms,
+                    nodes=len(snapshot.nodes), fold_ms=turn.fold_ms, publish_ms=turn.publish_ms,
                 )  # fmt: skip
             setup = Setup(turn.closed, self._backoff, self._spread.preemptors, self._search, self, settled)
             done = cycle(snapshot, self._policy, now, setup, commit)

@@ -84,7 +84,7 @@ def test_what_led_to_the_news_is_not_lost_to_the_dispatcher() -> None:
     assert second is not None
     assert first.links == ()
     assert len(second.links) == 1
-    assert second.preparation.fold_ms >= first.preparation.fold_ms
+    assert second.fold_ms >= first.fold_ms
 
 
 def test_turns_without_news_are_no_part_of_what_an_update_took() -> None:
@@ -92,11 +92,11 @@ def test_turns_without_news_are_no_part_of_what_an_update_took() -> None:
     told.clock.now += REPEAT_S
     again = told.turn_once()
     assert again is not None
-    assert again.preparation.fold_ms == 0.0
+    assert again.fold_ms == 0.0
     told.arrive()
     news = told.turn_once()
     assert news is not None
-    assert news.preparation.fold_ms > 0.0
+    assert news.fold_ms > 0.0
 
 
 def test_the_newest_state_is_told_again_after_a_while() -> None:
