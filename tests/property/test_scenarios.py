@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain, combinations, product
 
 import numpy as np
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE
@@ -131,8 +131,16 @@ def test_consolidation_finds_a_single_move_wherever_there_is_one(state: Snapshot
             return
 
 
+#: The important podgroup and one of the two others are enough.
+ONE_TOO_MANY = cluster([{"gpu": 6}], [
+    Gang([Task(0, gpu=4)], priority=2), Gang([Task(0, gpu=1)], priority=1), Gang([Task(0, gpu=1)], priority=1),
+    Gang([Task(gpu=1)] * 5, 5, priority=3),
+])  # fmt: skip
+
+
 @settings(max_examples=100)  # fewer miss faults that are known
 @given(clusters(few, 6))
+@example(ONE_TOO_MANY)
 def test_what_is_said_to_break_least_does(state: Snapshot) -> None:
     waiting, host = len(state.podgroups) - 1, Host(Context(state, SCENARIOS, 0.0))
     need = asked_for(host, (waiting,))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pipeline.cluster.arrays import Longs
 from pipeline.solvers.bundles.covering import cheaper
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
@@ -20,7 +21,7 @@ NODES = MOST // 2
 def selected(some: list[Gang], wanted: int, **said: Any) -> tuple[DomainBundles, Selection]:
     """The domain, and what is selected for a gang of tasks that ask for one device."""
     waiting = gang(wanted, gpu=1, priority=9)
-    search = searching(cluster([{"gpu": 4}] * NODES, [*some, waiting]), len(some), by_priority=True, **said)
+    search = searching(cluster([{"gpu": 4}] * NODES, [*some, waiting]), len(some), **({"by_priority": True} | said))
     found = select(search, 0)
     assert isinstance(found, Selection)
     return DomainBundles(search, 0), found
@@ -59,6 +60,20 @@ def test_what_could_make_do_with_fewer_is_searched_for(
     assert (found.price.gangs_broken, is_least(here, found)) == expected
 
 
+def test_what_could_take_fewer_victims_or_less_important_ones_is_searched_for() -> None:
+    many = [gang(2, [at // 2], gpu=1, priority=1) for at in range(2 * NODES - 2)]
+    wide = [gang(1, [NODES - 1], gpu=2, priority=1)] * 2
+    here, found = selected([*many, *wide], 4, before=in_order(len(many), 2))
+    assert (found.price.gangs_broken, found.price.victims, is_least(here, found)) == (2, 2, True)
+    high, low = lone(4 * NODES - 4, priority=2), [gang(1, [NODES - 1], gpu=1, priority=1)] * 4
+    assert selected([*high, *low], 3, before=in_order(len(high), 4), by_priority=False)[1].price.highest_priority == 1
+
+
+def in_order(*many: int) -> Longs:
+    """How many podgroups are taken from first, how many then, and so on; one more waits."""
+    return np.repeat(np.arange(len(many) + 1), [*many, 1])
+
+
 @pytest.mark.parametrize("dear", [9.0, 1.01])
 def test_what_loses_more_work_than_has_to_be_lost_is_not_proved(dear: float) -> None:
     work = np.ones(4 * NODES + 1)
@@ -85,3 +100,13 @@ def test_surplus_may_be_chosen_otherwise_where_a_podgroup_with_all_candidates_br
     found = select(searching(cluster([{"gpu": 2}] * 22, groups), 1, by_priority=True), 0)
     assert isinstance(found, Selection)
     assert (len(found.victims), found.price.gangs_broken) == (2, 0)
+
+
+def test_where_all_surplus_together_is_too_little_one_podgroup_may_still_keep_its_minimum() -> None:
+    # Each has four tasks on nodes of its own, which are surplus by age, and one on each node that they share.
+    both = [[0, 0, 1, 1, *range(4, 22)], [2, 2, 3, 3, *range(4, 22)]]
+    groups = [Gang([Task(node, gpu=1, created=float(node < 4)) for node in on], 8, priority=1) for on in both]
+    groups.append(Gang([Task(gpu=2)] * 15, 15, priority=9))
+    found = select(searching(cluster([{"gpu": 2}] * 22, groups), 2, by_priority=True), 0)
+    assert isinstance(found, Selection)
+    assert (len(found.victims), found.price.gangs_broken) == (35, 1)

@@ -21,7 +21,7 @@ def test_two_lone_tasks_go_where_one_of_them_and_a_gang_would_lose_more():
 
 
 def test_of_sets_that_lose_the_same_work_the_one_with_fewer_victims_goes():
-    found = price([gang(2, [2, 1], gpu=1, priority=1), gang(1, [2], gpu=2, priority=1)], [0, 1, 3], 1)
+    found = price([gang(2, [1], gpu=1, priority=1), gang(1, [0], gpu=2, priority=1)], [2, 2], 1)
     assert (found.broken, found.victims) == (((1, 2.0),), 1)
 
 
