@@ -38,7 +38,7 @@ def is_least(here: DomainBundles, found: Selection) -> bool:
 def _all_needed(here: DomainBundles, found: Selection) -> bool:
     """Whether by slots no task of a selection of all candidates could return, so that no other set makes room."""
     free = FreeRoom(here.search, here.domain, found.entry)
-    return free.exact and not free.reprieve(each_alone(found.entry), None).any()
+    return not free.reprieve(each_alone(found.entry), None).any()
 
 
 def _fewest(here: DomainBundles, price: Price) -> bool:
@@ -52,7 +52,7 @@ def _fewest(here: DomainBundles, price: Price) -> bool:
     rows = rows[entries.candidate[rows]]
     if len(rows) == 0 or (search.terms.surplus.gang[entries.podgroup[rows]] != 0).any():
         return False
-    if price.budgets_violated or price.highest_priority > entries.of_tasks.priority[entries.task[rows]].min():
+    if price.highest_priority > entries.of_tasks.priority[entries.task[rows]].min():
         return False
     amount = search.terms.worth.request[entries.shape[rows], site.scarce]
     _, owner = kinds_of(entries.podgroup[rows])
