@@ -2,14 +2,15 @@
 
 At least what the gang takes less what is idle must be freed. Surplus frees some of it; the rest needs podgroups that
 break: in preempt up to some priority, and at that priority at least the work of a fractional knapsack (Dantzig 1957);
-in reclaim the same from queues up to some rank. Where surplus frees all of it in preempt, the same holds for surplus.
+in reclaim the same from queues up to some rank, and no more from any than its quota lets go. Where surplus frees all of
+it in preempt, the same holds for surplus.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Counts, Floats, Ids, Longs, Rows
 from pipeline.kernels import inlined
 from pipeline.placement.room.ground import missing_of
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
@@ -69,7 +70,7 @@ def levels_by_sums(
     if missing <= 0:
         return 0, 0, 0.0
     here = tasks_of(site, first, last, terms)
-    return _levels_needed(missing, summed(here, terms, kinds, seats), terms.rules.by_priority)
+    return _levels_needed(missing, summed(here, terms, kinds, seats), kinds.most, terms.rules.by_priority)
 
 
 @inlined
@@ -82,9 +83,9 @@ def work_by_sums(
     here = tasks_of(site, first, last, terms)
     if terms.rules.by_priority and high < BREAKING:
         some = _of_levels(high, high, True, here, kinds)
-        return _filled_by_surplus(missing, some, _held(some, here, terms, seats), here, terms, seats)
+        return _filled_by_surplus(missing, some, _held(some, here, terms, seats), here, terms, kinds.most, seats)
     some = _of_levels(low % BREAKING, high % BREAKING, False, here, kinds)
-    return _filled(missing, _held(some, here, terms, seats), terms)
+    return _filled(missing, _held(some, here, terms, seats), terms, kinds.most)
 
 
 @inlined
@@ -133,7 +134,7 @@ def _of_levels(low: int, high: int, as_surplus: bool, here: _DomainTasks, kinds:
 @inlined
 def _held(some: Rows, here: _DomainTasks, terms: Terms, seats: Ids) -> _Held:
     """Sum the candidates at some positions by podgroup; each has a surplus, or none of it is surplus."""
-    podgroup, shape, spare = here.podgroup, here.shape, terms.surplus.gang
+    podgroup, shape, spare, uneven = here.podgroup, here.shape, terms.surplus.gang, False
     group, total, many = np.empty(len(some), np.int64), np.zeros(len(some)), 0
     largest, free = np.zeros(len(some)), np.zeros(len(some))
     for i in some:
@@ -141,26 +142,48 @@ def _held(some: Rows, here: _DomainTasks, terms: Terms, seats: Ids) -> _Held:
         m = seats[owner]
         if m == NONE:
             m = many
-            seats[owner], group[m] = m, owner
+            seats[owner], group[m], largest[m] = m, owner, held
             many += 1
         total[m] += held
+        uneven |= held != largest[m] and spare[owner] > 0
         largest[m] = max(largest[m], held)
+    if uneven:
+        _add_largest(some, here, spare, seats, free)
     for m in range(many):
         owner = group[m]
         seats[owner] = NONE
         if spare[owner] > 0:
-            free[m] = min(total[m], spare[owner] * largest[m])
+            free[m] = free[m] if uneven else min(total[m], spare[owner] * largest[m])
             breaks = terms.rules.allow_whole and (terms.groups.complete[owner] or not terms.rules.cluster_wide)
             total[m] = total[m] - free[m] if breaks else 0.0
     return _Held(group[:many], free[:many], total[:many])
 
 
 @inlined
-def _levels_needed(missing: float, by_level: _ByLevel, by_priority: bool) -> tuple[int, int, float]:
+def _add_largest(some: Rows, here: _DomainTasks, spare: Counts, seats: Ids, free: Floats) -> None:
+    """Add what the largest of the candidates at some positions hold, as many of each podgroup as it can spare."""
+    start, order, end = np.zeros(len(here.amount), np.int64), np.empty(len(some), np.int64), 0
+    for i in some:  # they are sorted by shape, and shapes by what a task holds
+        start[here.shape[i]] += 1
+    for shape in np.argsort(-here.amount):
+        end, start[shape] = end + start[shape], end
+    for i in some:
+        order[start[here.shape[i]]] = i
+        start[here.shape[i]] += 1
+    taken = np.zeros(len(free), np.int64)
+    for i in order:
+        m = seats[here.podgroup[i]]
+        if taken[m] < spare[here.podgroup[i]]:
+            free[m] += here.amount[here.shape[i]]
+            taken[m] += 1
+
+
+@inlined
+def _levels_needed(missing: float, by_level: _ByLevel, most: Floats, by_priority: bool) -> tuple[int, int, float]:
     """From which to which leading level podgroups lose tasks (HOPELESS if all free too little), and what these free.
 
     In preempt all surplus goes first, that of the lowest level before the others, then the lowest levels break; the
-    highest of these counts. In reclaim the surplus of the fairest queues goes first.
+    highest of these counts. In reclaim the surplus of the fairest queues goes first; ``most``: see ``GroupKinds``.
     """
     levels, sum_, free = len(by_level.rest), 0.0, 0.0
     if by_priority:
@@ -174,26 +197,29 @@ def _levels_needed(missing: float, by_level: _ByLevel, by_priority: bool) -> tup
             missing -= by_level.rest[level]
         return 0, HOPELESS, 0.0
     for level in range(levels):
-        sum_ += by_level.free[level] + by_level.rest[level]
-        free += by_level.free[level]
+        sum_ += min(by_level.free[level] + by_level.rest[level], most[level])
+        free += min(by_level.free[level], most[level])
         if sum_ >= missing:
             return 0, level, missing - free
     return 0, HOPELESS, 0.0
 
 
 @inlined
-def _filled(missing: float, held: _Held, terms: Terms) -> float:
-    """The least work that frees what is missing, as if podgroups could break in part."""
-    ratio = np.empty(len(held.group))
+def _filled(missing: float, held: _Held, terms: Terms, most: Floats) -> float:
+    """The least work that frees what is missing, as if podgroups could break in part; ``most``: see ``GroupKinds``."""
+    ratio, left = np.empty(len(held.group)), most.copy()
     for m in range(len(held.group)):
         group, rest = held.group[m], held.rest[m]
         loss = terms.groups.cost[group] * terms.groups.lost_work[group]
         ratio[m] = loss / rest if rest > 0 else np.inf
-    return _poured(missing, held.rest, ratio)
+        left[terms.groups.level[group]] -= held.free[m]
+    return _poured(missing, held, held.rest, ratio, left, terms)
 
 
 @inlined
-def _filled_by_surplus(missing: float, some: Rows, held: _Held, here: _DomainTasks, terms: Terms, seats: Ids) -> float:
+def _filled_by_surplus(
+    missing: float, some: Rows, held: _Held, here: _DomainTasks, terms: Terms, most: Floats, seats: Ids
+) -> float:
     """The least work that frees what is missing, as if a podgroup's surplus were its cheapest tasks, and in parts."""
     ratio, free = np.full(len(held.group), np.inf), held.free.copy()
     for m in range(len(held.group)):
@@ -207,17 +233,22 @@ def _filled_by_surplus(missing: float, some: Rows, held: _Held, here: _DomainTas
             ratio[seats[group]] = min(ratio[seats[group]], terms.worth.unit[shape] * lost / here.amount[shape])
     for m in range(len(held.group)):
         seats[held.group[m]] = NONE
-    return _poured(missing, free, ratio)
+    return _poured(missing, held, free, ratio, most.copy(), terms)
 
 
 @inlined
-def _poured(missing: float, amount: Floats, ratio: Floats) -> float:
-    """What it costs at least to take what is missing of some amounts, at their ratios of cost to amount."""
+def _poured(missing: float, held: _Held, amount: Floats, ratio: Floats, left: Floats, terms: Terms) -> float:
+    """What it costs at least to take what is missing of some amounts, at their ratios of cost to amount.
+
+    ``left``: what each level may lose; used up.
+    """
     order, least, work = np.arange(len(amount)), ratio.copy(), 0.0
     sort_by(order, least, np.arange(len(order)))
     for next_ in order:
-        taken = min(amount[next_], missing)
+        level = terms.groups.level[held.group[next_]]
+        taken = min(amount[next_], missing, left[level])
         if taken > 0:
             work += taken * ratio[next_]
             missing -= taken
+            left[level] -= taken
     return work

@@ -168,9 +168,9 @@ class BundleSearch(Keeping):
     @cached_property
     def kinds(self) -> GroupKinds:
         """Podgroups by what their candidates free."""
-        if self.rules.by_priority:
-            return kinds_of(self.terms, self.snapshot.podgroups.once(_priorities))
-        return kinds_of(self.terms, frozen(np.zeros(self._level.max(initial=0) + 1), np.int64))
+        preempts, levels = self.rules.by_priority, self._level.max(initial=0) + 1
+        priority = self.snapshot.podgroups.once(_priorities) if preempts else frozen(np.zeros(levels), np.int64)
+        return kinds_of(self.terms, priority, self.site.scarce)
 
     @property
     def _level(self) -> Longs:

@@ -4,7 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import Codes, Longs, sealed
+from pipeline.cluster.arrays import NONE, Codes, Floats, Longs, frozen, sealed
+from pipeline.cluster.resources import PODS
+from pipeline.cluster.rules.sparing import Quota
 from pipeline.solvers.bundles.bundling.records import Terms
 
 #: Above every level: there is no selection.
@@ -23,14 +25,17 @@ class GroupKinds(NamedTuple):
         podgroup, those that are all surplus, and those with some surplus.
     priority: int64[levels]
         Priority of each level where levels are priorities, else 0.
+    most: float64[levels]
+        What podgroups of each level may lose of the scarcest resource, by the quotas of their queues; infinite: all.
     """
 
     levels: int
     of: Codes
     priority: Longs
+    most: Floats
 
 
-def kinds_of(terms: Terms, priority: Longs) -> GroupKinds:
+def kinds_of(terms: Terms, priority: Longs, scarce: int) -> GroupKinds:
     """The kinds of all podgroups; ``priority`` as in ``GroupKinds``."""
     groups, spare, rules, levels = terms.groups, terms.surplus.gang, terms.rules, len(priority)
     kind = (groups.level + 1).astype(np.uint32)
@@ -40,4 +45,21 @@ def kinds_of(terms: Terms, priority: Longs) -> GroupKinds:
         kind *= spare != 0
     elif rules.cluster_wide:
         kind *= (spare != 0) | groups.complete
-    return GroupKinds(levels, sealed(kind), priority)
+    return GroupKinds(
+        levels, sealed(kind), priority, frozen(_most(terms.quota, groups.level, levels, scarce), np.float64)
+    )
+
+
+def _most(quota: Quota, level: Longs, levels: int, scarce: int) -> Floats:
+    """float64[levels]: see ``GroupKinds.most``. Where shares count, all podgroups of a queue are of one level."""
+    entitled, left = quota.entitled, quota.allocated
+    if not quota.counted or scarce == PODS or not entitled.counts[:, scarce].any():
+        return np.full(levels, np.inf)
+    above = np.maximum(left[:, scarce] - entitled.deserved[:, scarce], 0)
+    spare = np.append(np.where(entitled.counts[:, scarce], above, np.inf), np.inf)  # the last row stands for no queue
+    along = spare[quota.asking.answer].min(axis=1, initial=np.inf)
+    level_of = np.full(len(left), NONE)
+    level_of[quota.queue] = level
+    loses, most = level_of != NONE, np.zeros(levels)
+    np.add.at(most, level_of[loses], along[loses])
+    return most

@@ -11,11 +11,15 @@ from pipeline.cluster.arrays import NONE
 from pipeline.placement.layout.packing import place_classes
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED
 from pipeline.placement.need import need_of
+from pipeline.policy import Purpose
 from pipeline.solvers.bundles import lower_bounds
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS
 from pipeline.solvers.bundles.bundling.records import BREAKING
 from pipeline.solvers.bundles.lower_bounds import bounds_with_levels, cost_bounds, slot_bounds
 from tests.support import racked_crowds
+from tests.support.asking import plan
+from tests.support.builders import cluster, gang
+from tests.support.editing import with_quota
 from tests.support.placing import Work, placed
 from tests.support.racked_crowds import lost
 from tests.support.twins import uncompiled
@@ -67,6 +71,23 @@ def test_surplus_of_the_lowest_priorities_comes_first_and_costs_what_it_loses():
     found = bounded(placed([6], work, groups=groups), [1.0, 1.0, 5.0, 3.0])
     assert found.priority[0] == 4
     assert found.work[0] == pytest.approx(2 / 4 * 3.0, abs=1e-5)
+
+
+def test_surplus_of_several_sizes_is_no_more_than_the_largest_tasks_hold():
+    work = [Work(0, cpu=5)] + [Work(1, cpu=cpu, node=0) for cpu in (1, 3, 1)]
+    found = bounded(placed([5], work, groups=[{"min_available": 1}, {"min_available": 1, "priority": 2}]))
+    assert (found.head[0] > BREAKING, found.priority[0]) == (True, 2)
+    assert found.work[0] == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_reclaim_takes_no_more_from_a_queue_than_it_may_lose():
+    """Either queue holds enough, but must keep half of it; so the one that it is less fair to take from loses too."""
+    low = [gang(1, on=0, gpu=1, queue=queue) for queue in (0, 0, 0, 0, 1, 1, 1, 1)]
+    state = cluster([{"gpu": 8}], [*low, gang(3, queue=2, gpu=1)], queues=3)
+    found = plan(with_quota(state, deserved={0: {"gpu": 2}, 1: {"gpu": 2}, 2: {"gpu": 3}}), 8, Purpose.RECLAIM)
+    assert found.explanation.bound is not None
+    assert found.explanation.bound.queue_rank == found.price.queue_rank > 0
+    assert found.explanation.bound.excess(found.price) == pytest.approx(0.0, abs=1e-5)
 
 
 def test_the_priority_that_must_break_is_where_those_below_free_too_little():
