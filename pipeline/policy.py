@@ -127,6 +127,8 @@ class Policy(Keeping):
     tightest_domain_first
         Whether a podgroup that prefers or requires a level is placed in the tightest domain that holds it, rather than
         in the best scored.
+    packs_minimum
+        Whether a podgroup whose minimum is reached nowhere task by task is packed as solvers pack it.
     surplus
         Whether tasks beyond the minimum are placed where there is room.
     best_effort_counts
@@ -170,6 +172,7 @@ class Policy(Keeping):
     cheapest_set: bool = False
     polish: bool = True
     tightest_domain_first: bool = False
+    packs_minimum: bool = False
     surplus: bool = True
     best_effort_counts: bool = True
     plan_ttl_s: float = 30.0

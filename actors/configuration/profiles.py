@@ -52,6 +52,7 @@ class Profile(Document):
     cheapest_set: bool = Policy.cheapest_set
     polish: bool = Policy.polish
     tightest_domain_first: bool = Policy.tightest_domain_first
+    packs_minimum: bool = Policy.packs_minimum
     surplus: bool = Policy.surplus
     best_effort_counts: bool = Policy.best_effort_counts
     plan_ttl_s: Lasting = Policy.plan_ttl_s

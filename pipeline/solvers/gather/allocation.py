@@ -44,6 +44,8 @@ def allocate(
     others = of_each_subgroup(host.to_start, need)
     if need.minimum > 0:
         outer = required_domains(snapshot, podgroups)
+        if steps_of(snapshot, podgroups, need.tasks[:0]) is None:  # what is left is placed in the next turn
+            need = within_reach(host, host.to_start, podgroups, surplus=False)
         others = other_ways(host, host.to_start, need, outer, lambda: snapshot.room.future)
     return next((made for one in others if (made := _placed(host, one, action, surplus_limit)) is not None), None)
 

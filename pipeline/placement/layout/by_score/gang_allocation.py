@@ -19,6 +19,7 @@ from pipeline.cluster.topology import ROOT
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.compositions import compositions
 from pipeline.placement.domains import domains_of
+from pipeline.placement.layout.by_score.packed_minimum import order_matters, packed
 from pipeline.placement.layout.by_score.scored import Laid, ScoredPlacement
 from pipeline.placement.layout.by_score.settled_parts import Floor
 from pipeline.placement.layout.parts import least_of_parts
@@ -69,7 +70,18 @@ def allocate(
         return None
     # Without subgroups the first way is enough: where tasks find no node, others reach the minimum.
     choices = compositions(snapshot, need) if len(need.parts) > len(podgroups) else iter((need,))
-    return next((made for one in choices if (made := _placed(host, one, action, surplus_limit)) is not None), None)
+    made = next((made for one in choices if (made := _placed(host, one, action, surplus_limit)) is not None), None)
+    return _packed(host, need, action) if made is None and host.context.policy.packs_minimum else made
+
+
+def _packed(host: Host, need: Need, action: str) -> Statement | None:
+    """Place a minimum that is placed by score in no domain."""
+    snapshot, podgroups = host.to_start, need.podgroups
+    hopeful = host.binding and _in_reach(snapshot, need, _fewest(snapshot, podgroups))
+    if not hopeful or not order_matters(snapshot, need):
+        return None
+    found = packed(host, need, _tiers(host, podgroups))
+    return None if found is None else _commit(host, podgroups, found[0], found[1].laid(), action)
 
 
 def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> Statement | None:
@@ -79,14 +91,12 @@ def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> S
     if not _in_reach(snapshot, need, least):
         return None
     order = np.lexsort((host.task_ranks(need.tasks), ~_for_roles(snapshot, need)))
-    domains = domains_of(host, podgroups, Purpose.ALLOCATE)
-    tightest = host.context.policy.tightest_domain_first and len(podgroups) == 1
-    tiers = [[ROOT]] if tightest and len(domains) else _gradient(snapshot, domains)
+    tightest = _tightest(host, podgroups)
     placement, tops = ScoredPlacement(host, need.tasks), [part for part in need.parts if part.parent == NONE]
     asked = _asked_at_least(snapshot, need) if host.binding and len(tops) == 1 else None
     thrifty = surplus_limit is not None or len(tops) > 1
     floor = Floor(snapshot, placement, need, order, host.binding, thrifty, tightest=tightest, asked=asked)
-    for tier in tiers:
+    for tier in _tiers(host, podgroups):
         # Each kind is counted alone: a domain that has too few slots even so is not tried.
         slots = placement.most(snapshot.topology.start[tier], snapshot.topology.stop[tier])
         best = _best(floor, np.array(tier)[slots >= least], surplus_limit)
@@ -108,6 +118,16 @@ def _in_reach(snapshot: Snapshot, need: Need, least: int) -> bool:
     if len(need.request) > 1:
         asked = np.sort(asked, axis=0)
     return bool((asked[:least].sum(axis=0) <= snapshot.room.free).all())
+
+
+def _tightest(host: Host, podgroups: tuple[int, ...]) -> bool:
+    return host.context.policy.tightest_domain_first and len(podgroups) == 1
+
+
+def _tiers(host: Host, podgroups: tuple[int, ...]) -> list[list[int]]:
+    """The domains that are tried, by tier."""
+    domains = domains_of(host, podgroups, Purpose.ALLOCATE)
+    return [[ROOT]] if _tightest(host, podgroups) and len(domains) else _gradient(host.to_start, domains)
 
 
 def _gradient(snapshot: Snapshot, domains: Rows) -> list[list[int]]:

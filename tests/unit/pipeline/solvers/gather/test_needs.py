@@ -76,3 +76,11 @@ def test_a_task_beyond_its_quota_does_not_keep_those_waiting_that_start_by_thems
     queues = [{"name": "default", **bound}]
     found = Outcome(cluster_file({"s": {"b": ["n1", "n2"]}}, 4, [job], queues=queues), 2)
     assert found.bound.keys() == {"job-0", "job-2"}
+
+
+@pytest.mark.parametrize("wish", [{}, {"topology": {"preferred": "block"}}, {"topology": {"required": "block"}}])
+def test_no_task_goes_where_only_the_last_of_many_tasks_make_up_a_minimum_without(wish: dict[str, Any]) -> None:
+    """Two of six tasks of different sizes are enough, and only the two smallest fit on the node that is empty."""
+    low, job = running("low", ["n2"], 60), waiting("job", [60, 59, 58, 57, 56, 4], min_available=2, **wish)
+    found = Outcome(cluster_file({"s": {"b": ["n1", "n2"]}}, 60, [low, job]))
+    assert (found.evicted, found.bound) == ([], {"job-4": "n1", "job-5": "n1"})

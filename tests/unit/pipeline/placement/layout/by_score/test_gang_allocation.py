@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.tables import TERMINATING
+from pipeline.cluster.vocabulary import Constraint, Requirement
 from pipeline.cluster.what_if import WhatIf
 from pipeline.placement.layout.by_score import gang_allocation
 from pipeline.placement.layout.by_score.gang_allocation import allocate
@@ -125,6 +126,24 @@ def test_a_gang_is_not_torn_between_domains():
     state = placed([2] * 2, [Work(0, 2), Work(0, 2)], racks=(1, 1),
                    groups=[{"required_level": RACK, "min_available": 2}])  # fmt: skip
     assert put(state) is None
+
+
+ZONE_A = Constraint(node_selector=(Requirement("zone", "In", ("a",)),))
+
+
+@pytest.mark.parametrize(
+    ("work", "minimum", "nodes"),
+    [
+        ([Work(0, 1), Work(0, 3, constraint=ZONE_A)], 2, {0: 1, 1: 0}),  # the first of them has another node
+        ([Work(0, 1), Work(0, 1), Work(0, 2), Work(0, 3)], 4, {0: 1, 1: 1, 2: 1, 3: 0}),  # only the sizes differ
+        ([Work(0, cpu, constraint=ZONE_A) for cpu in (3, 2, 1)], 2, {1: 0, 2: 0}),  # without it
+    ],
+)
+def test_a_minimum_that_tasks_in_order_do_not_reach_is_packed_but_not_under_volcano(work, minimum, nodes):
+    zones = [{"zone": "a"}, {"zone": "b"}]
+    state = placed([3, 4], work, groups=[{"min_available": minimum}], labels=zones)
+    assert put(state) == (nodes, {})
+    assert put(state, policy=VOLCANO) is None
 
 
 def test_a_preferred_domain_that_is_full_does_not_keep_a_gang_out():
