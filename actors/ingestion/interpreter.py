@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import msgpack
+from pydantic import BaseModel
 
 from actors.broker.bus import DECISIONS, EVENTS
 from actors.cluster_file.bounds import Size, size_of
 from actors.cluster_file.plain_data import ClusterFileRefused
+from actors.documents.model import Document
 from actors.documents.state_limits import STATE_LIMITS, StateLimits
 from actors.ingestion.batching import DESCRIBED, HAPPENED, LEFT, STAGES, NewsBatch
 from actors.ingestion.by_kind.decision_events import forget_what_is_over, take_decisions
@@ -26,7 +28,7 @@ from actors.ingestion.by_kind.task_events import take_tasks
 from actors.ingestion.known.in_doubt import DOUBT, InDoubt
 from actors.ingestion.known.measured_words import MeasuredWords
 from actors.ingestion.known.state import LiveState
-from actors.protocol.bodies import DECISION_KINDS, VERSION, FleetListed, TaskUpserted
+from actors.protocol.bodies import DECISION_KINDS, VERSION, FleetListed, TaskUpserted, TopologyChanged
 from actors.protocol.envelopes import Message, RefusedMessage
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
@@ -168,9 +170,10 @@ class Interpreter:
         What is held counts as all new until that seems to be too much; then it is folded and counted, so that it does
         not matter how messages were cut into batches.
         """
-        added = size_of(message.body.task if isinstance(message.body, TaskUpserted) else message.body)
-        if added == _NOTHING:
+        described = _described(message.body)
+        if not isinstance(described, Document):
             return None
+        added = size_of(described)
         self._ahead = self._ahead.and_more(added)
         if self._size.and_more(self._ahead).beyond(self._most) is None:
             return None
@@ -219,6 +222,16 @@ class Interpreter:
         for one in since:
             self.take(one, again=True)
         self.flush()
+
+
+def _described(body: BaseModel) -> BaseModel | None:
+    """The document in a body, or the body itself."""
+    match body:
+        case TaskUpserted():
+            return body.task
+        case TopologyChanged():
+            return body.topology
+    return body
 
 
 def _refusal(message: Message, reason: str) -> RefusedMessage:

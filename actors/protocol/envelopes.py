@@ -170,8 +170,9 @@ def _decode(
         return
     ledger_revision, carrier = whole_number(entry.fields.get("revision", b"")), entry.carrier
     deep = f"message: expected at most {limits.depth} levels of nesting, found more"
+    some_deep = deeper_than(items, limits.depth + 1)
     for index, item in enumerate(items):
-        body = deep if deeper_than(item, limits.depth) else _checked(item, kinds)
+        body = deep if some_deep and deeper_than(item, limits.depth) else _checked(item, kinds)
         if isinstance(body, str):
             yield RefusedMessage(body, _raw(item, batch), entry.stream, entry.id, index)
             continue

@@ -11,13 +11,13 @@ import numpy as np
 
 from actors.broker.bus import id_order
 from actors.cluster_file.bounds import Size
-from actors.cluster_file.documents import NodeDocument, PodgroupDocument, QueueDocument, TopologyDocument
+from actors.cluster_file.documents import NodeDocument, PodgroupDocument, QueueDocument
 from actors.ingestion.known.active_decisions import ActiveDecisions
 from actors.ingestion.known.kept_documents import KeptDocuments, Section
 from actors.ingestion.known.measured_words import MeasuredWords
 from actors.ingestion.known.news_log import NewsLog
 from actors.ingestion.known.row_names import RowNames
-from actors.protocol.bodies import TaskUpserted
+from actors.protocol.bodies import TaskUpserted, TopologyChanged
 from actors.protocol.envelopes import Message
 from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE, frozen
@@ -201,7 +201,7 @@ class LiveState:
             return added._replace(queues=int(body.name not in documents.names("queues")))
         if isinstance(body, NodeDocument) and self.node(body.name) != NONE:
             return added._replace(nodes=0, text=max(0, added.text - documents.text_of("nodes", body.name)))
-        if isinstance(body, TopologyDocument):
+        if isinstance(body, TopologyChanged):
             return added._replace(domains=max(0, added.domains - len(self.snapshot.topology)))
         if isinstance(body, PodgroupDocument):
             row = self.podgroup(body.full_name)

@@ -53,6 +53,21 @@ def test_what_is_described_again_is_not_counted_twice(world: World) -> None:
     assert world.letters() == ["body: expected at most 5 tasks in all, found 6"]
 
 
+def test_a_topology_with_more_domains_than_there_may_be_is_refused_and_one_that_is_said_again_is_not(
+    world: World,
+) -> None:
+    ingestor = world.ingestor(most=StateLimits(domains=6))
+    for many in (5, 3, 5, 7):
+        racks = [{"name": f"r{at}", "level": "rack", "nodes": []} for at in range(many)]
+        world.tell("topology_changed", topology={"levels": ["rack"], "domains": racks})
+    drained(ingestor)
+    assert world.letters() == ["body: expected at most 6 domains in all, found 7"]
+    assert len(ingestor.snapshot.topology) == 6
+    world.tell("topology_changed", topology=None)
+    drained(ingestor)
+    assert len(world.letters()) == len(ingestor.snapshot.topology) == 1
+
+
 _CARDS = [{"name": f"c{at}", "capacity": 1} for at in range(2_000)]
 _LABELS = {f"k{at}": "v" * 100 for at in range(900)}
 _LONG = {"k": "v" * 100_000}
