@@ -252,12 +252,11 @@ class Progress:
     def planned(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> "Progress":
         """Progress with plans for gang groups carried out; no two of them concern the same task.
 
-        Plans that are settled are told before that: they are on their way before the state is worked out here.
+        Plans that are settled are told: they are on their way before the state after them is worked out.
         """
         every = (*self.plans, *plans)
-        settled = self._told(every)
         done = self._carried_out([plan.statement for plan in plans], *(plan.explanation for plan in plans))
-        return replace(done, plans=every, gang_groups=(*self.gang_groups, *gang_groups), settled=settled)
+        return replace(done, plans=every, gang_groups=(*self.gang_groups, *gang_groups), settled=self._told(every))
 
     def _told(self, plans: tuple[Plan, ...]) -> int:
         """Report the plans that are settled; returns how many are.
