@@ -48,12 +48,15 @@ def all_lost(victims: Rows) -> Settled:
     return Settled(NO_ROWS, NO_ROWS, NO_ROWS, victims)
 
 
-def settled(host: Host, need: Need, places: tuple[Rows, Rows], victims: Rows, *, biggest_first: bool) -> Settled:
+def settled(
+    host: Host, need: Need, places: tuple[Rows, Rows], victims: Rows, *, biggest_first: bool, anew: bool = False
+) -> Settled:
     """Place the victims again beside the preemptor, whose tasks take the nodes and cards ``places`` (int64[K] each).
 
     A victim that fits where it is stays. The others go to the fullest node that takes them, the highest priority first,
     or the biggest first if all must be placed. A podgroup keeps its minima by staying and moving, or is lost as a
-    whole. One that has not its minima keeps what stays, and nothing of it moves: it could not start there.
+    whole. One that has not its minima keeps what stays, and nothing of it moves: it could not start there. ``anew``:
+    none stays by right, so that victims can make room for each other; those whose turn leads them back have not moved.
     """
     snapshot = host.context.snapshot
     tasks, asks, to = snapshot.tasks, need.tasks[: need.minimum], places[0]
@@ -63,9 +66,12 @@ def settled(host: Host, need: Need, places: tuple[Rows, Rows], victims: Rows, *,
     rows = victims[np.lexsort((host.task_ranks(victims), rank, share))]
     here, held = tasks.node[rows].astype(np.int64), asked(snapshot, rows, tasks.card[rows])
     left = _room_after(snapshot, asks, places, rows, held)
-    stays = _stay(here, held, ~_in_the_way(snapshot, need, to, rows, here), left)
+    stays = np.zeros(len(rows), bool)
+    if not anew:
+        stays = _stay(here, held, ~_in_the_way(snapshot, need, to, rows, here), left)
     nodes, cards = np.where(stays, here, NONE), np.full(len(rows), NONE, np.int64)
     nodes[~stays], cards[~stays] = new_places(host, rows[~stays], rows[stays], nodes[stays], left, (asks, to))
+    stays |= anew & (nodes == here) & (cards == tasks.card[rows])
     nodes[~stays & _repelled(snapshot, need, to, rows, nodes)] = NONE
     owner = tasks.podgroup[rows]
     torn = distinct(owner[nodes == NONE])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -50,13 +51,31 @@ def tried(scenario: Scenario, budget: Budget) -> tuple[int, WorkingScenario] | N
             found = outcome(scenario, victims, emptiest=(False, True))
             if found is not None:
                 return int(units.turn.max(initial=NONE)), found
+        if scenario.law.moves_are_free and scenario.ground.fits(units.rows) and budget.spend():
+            found = _changing_places(scenario, np.sort(units.rows))
+            if found is not None:
+                return int(units.turn.max(initial=NONE)), found
     return None
 
 
-def outcome(scenario: Scenario, victims: Rows, *, emptiest: Sequence[bool] = (False,)) -> WorkingScenario | None:
+def _changing_places(scenario: Scenario, victims: Rows) -> WorkingScenario | None:
+    """The outcome if victims make room for each other, without those that need not go after all."""
+    found = outcome(scenario, victims, emptiest=(False, True), anew=True)
+    if found is None:
+        return None
+    for one in found.victims.evicted.tolist():
+        others = found.victims.evicted[found.victims.evicted != one]
+        found = outcome(scenario, others, emptiest=(False, True), anew=True) or found
+    return found
+
+
+def outcome(
+    scenario: Scenario, victims: Rows, *, emptiest: Sequence[bool] = (False,), anew: bool = False
+) -> WorkingScenario | None:
     """The outcome of taking the victims, or None if it is not lawful.
 
-    ``emptiest``: the ways to place the preemptor that are tried in turn, see ``NodeSlice.place``.
+    ``emptiest``: the ways to place the preemptor that are tried in turn, see ``NodeSlice.place``. ``anew``: see
+    ``settled``.
     """
     law, ground = scenario.law, scenario.ground
     need, gone, some_fit = ground.need, all_lost(victims), _some_fit(ground.snapshot, ground.need, victims)
@@ -68,7 +87,7 @@ def outcome(scenario: Scenario, victims: Rows, *, emptiest: Sequence[bool] = (Fa
             continue
         places = placed_on(law.host, need, nodes, victims)
         if some_fit:
-            found = settled(law.host, need, places, victims, biggest_first=law.settles)
+            found = settled(law.host, need, places, victims, biggest_first=law.settles, anew=anew)
             if not law.settles and not law.takes(found.lost):  # they go because of a limit, not for their room
                 found = gone
         if not some_fit or _is_lawful(scenario, found):
@@ -127,18 +146,31 @@ def _scenarios(scenario: Scenario) -> Iterator[VictimUnits]:
 def _sets(scenario: Scenario, units: VictimUnits) -> Iterator[Rows]:
     """Victims that are needed beside each task of the newest unit, then all of them.
 
-    If all must be placed again, no podgroup breaks, so single tasks of it may go.
+    If all must be placed again, no podgroup breaks, so single tasks of it may go, and the fewest are tried first.
     """
     if not scenario.ground.fits(units.rows):
         return
     if len(units) == 0:  # there is room already
         yield NO_ROWS
         return
-    groups = units.split() if scenario.law.settles else together(units)
-    for kept in np.flatnonzero(groups.turn == units.turn[-1])[:_NEWEST].tolist():
-        others = np.delete(np.arange(len(groups)), kept)
-        yield from needed(scenario, groups, np.array([np.append(turn, kept) for turn in (others[::-1], others)]))
+    settles = scenario.law.settles
+    groups = units.split() if settles else together(units)
+    newest = np.flatnonzero(groups.turn == units.turn[-1])[:_NEWEST].tolist()
+    orders = [_keeping(kept, scenario.ground.snapshot.tasks.node[groups.rows[groups.start[:-1]]]) for kept in newest]
+    found = chain.from_iterable(needed(scenario, groups, some) for some in orders)
+    yield from sorted(found, key=len) if settles else found
     yield np.sort(units.rows)
+
+
+def _keeping(kept: int, node: Ids) -> Longs:
+    """int64[4, U]: orders of return in which one unit is the last: the latest or the earliest of the others first.
+
+    Then the same with those on its node (``node`` int32[U]) after all others, since room on one node is of most use.
+    """
+    others = np.delete(np.arange(len(node)), kept)
+    ways = [others[::-1], others]
+    ways += [way[np.argsort(node[way] == node[kept], kind="stable")] for way in ways]
+    return np.array([np.append(way, kept) for way in ways])
 
 
 def _worth(scenario: Scenario, found: Settled) -> bool:
