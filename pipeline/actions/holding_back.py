@@ -7,6 +7,7 @@ anew without it. The same holds for a podgroup for which one action evicts and w
 """
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 
@@ -107,17 +108,21 @@ def _outranked(progress: Progress, rows: Rows, asking: Rows) -> Bools:
 
 
 def _reclaimed(progress: Progress, rows: Rows, asking: Rows) -> Bools:
-    """bool[K]: tasks that another queue might reclaim if it asked for very little."""
+    """bool[K]: tasks that another queue might reclaim if it asked for very little, or for what such a task holds.
+
+    Asking for less than is taken may be refused where an ancestor of both queues would lose the rest.
+    """
     snapshot, groups, host = progress.snapshot, progress.snapshot.podgroups, progress.host
-    queue = snapshot.queue_of(rows)
+    queue, parent = snapshot.queue_of(rows), snapshot.queues.parent
     some = first_of(queue)[0]
     asking = asking[np.argsort(~groups.preemptible[asking], kind="stable")]
     asking = asking[first_of(groups.queue[asking])[0]]
     nothing, wanted = np.zeros(len(snapshot.vocabulary.resources), np.int64), set[int]()
-    for podgroup in asking.tolist():
-        preemptor, own = Preemptor((podgroup,), nothing, Purpose.RECLAIM), int(groups.queue[podgroup])
-        for at in some.tolist():
-            other = int(queue[at])
-            if other != own and other not in wanted and host.validate_set(preemptor, rows[at : at + 1]):
-                wanted.add(other)
+    for podgroup, at in product(asking.tolist(), some.tolist()):
+        own, other, row = int(groups.queue[podgroup]), int(queue[at]), rows[at : at + 1]
+        if other == own or other in wanted:
+            continue
+        asked = (nothing,) if parent[own] == NONE else (nothing, snapshot.request_of(row)[0])
+        if any(host.validate_set(Preemptor((podgroup,), one, Purpose.RECLAIM), row) for one in asked):
+            wanted.add(other)
     return is_among(queue, list(wanted))

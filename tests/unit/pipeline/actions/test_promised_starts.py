@@ -62,10 +62,17 @@ def test_a_podgroup_whose_promise_cannot_be_kept_starts_nothing_that_would_be_ev
     assert second == third == ([], [], [])
 
 
+@pytest.mark.parametrize("above", [None, 4], ids=["no queue above both", "a queue above both that deserves all"])
 @pytest.mark.parametrize("profile", PROFILES)
-def test_a_promise_is_given_up_where_another_queue_would_reclaim_what_starts_on_it(profile: str) -> None:
+def test_a_promise_is_given_up_where_another_queue_would_reclaim_what_starts_on_it(
+    profile: str, above: int | None
+) -> None:
     gangs = job("runs", [2], 50, "over", **on("n")), job("low", [2], 50, "over", **promised("n"))
-    first, second, third = cycles(world(profile, {"n": 4}, {"over": 0, "due": 4}, *gangs, job("high", [4], 50, "due")))
+    document = world(profile, {"n": 4}, {"over": 0, "due": 4}, *gangs, job("high", [4], 50, "due"))
+    if above is not None:
+        queues = [{**queue, "parent": "root"} for queue in document["queues"]]
+        document["queues"] = [{"name": "root", "deserved": {"gpu": above}}, *queues]
+    first, second, third = cycles(document)
     assert first == (["runs-0"], ["high-0"], [])
     assert second == ([], [], ["high-0"])
     assert third == ([], [], [])
