@@ -1,8 +1,9 @@
-"""Victims outside the domain: they bring the gang no room, but free quota that it lacks.
+"""Victims outside the domain: they bring the gang no room, but free quota that it lacks, or do not repel it any more.
 
-A gang that must stay in one domain may find room there while its queue is full. Volcano looks for victims in one domain
-at a time ("Gang-Aware Preemption and Reclaim", section 3.4.1), so it finds none that free the quota, or takes more of
-those in the domain than it needs. Here work that frees quota may go wherever it runs.
+A gang that must stay in one domain may find room there while its queue is full, or while a task in another domain
+repels its tasks. Volcano looks for victims in one domain at a time ("Gang-Aware Preemption and Reclaim", section
+3.4.1), so it finds none that help, or takes more of those in the domain than it needs. Here such work may go wherever
+it runs.
 """
 
 from collections.abc import Callable
@@ -26,15 +27,17 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.records import replace
 
+#: Why a domain fell if anti-affinity may be an obstacle.
+_REPELLED = frozenset({Reason.REPELLED, Reason.NO_ARRANGEMENT})
 Searched = Callable[[Attempt, Host], Plan | NoPlan]
 
 
 def or_elsewhere(attempt: Attempt, host: Host, found: Plan | NoPlan, searched: Searched) -> Plan | NoPlan:
     """What was found, or a plan with victims outside the domain where that is cheaper and the queue lacks quota.
 
-    That is sought where the nodes would have room, or where a podgroup goes that they do not need. First room is sought
-    anywhere, with the quota. Then it is sought in the gang's domains as if the victims had gone, and those return that
-    are not needed. The plan has no lower bound.
+    That is sought where the nodes would have room, or where a podgroup goes that they do not need; or where none was
+    found and tasks are repelled. First room is sought anywhere, with the quota. Then it is sought in the gang's domains
+    as if the victims had gone, and those return that are not needed. The plan has no lower bound.
 
     Parameters
     ----------
@@ -42,7 +45,7 @@ def or_elsewhere(attempt: Attempt, host: Host, found: Plan | NoPlan, searched: S
         The search in the attempt's domains.
     """
     confined = (attempt.snapshot.podgroups.required_level[list(attempt.podgroups)] != NONE).any()
-    if not attempt.policy.cheapest_set or not confined or not _lacks_quota(attempt, host, found):
+    if not attempt.policy.cheapest_set or not confined or not (_repelled(found) or _lacks_quota(attempt, host, found)):
         return found
     if isinstance(found, Plan):
         sought = _frees_quota_alone(attempt.snapshot, found.statement)
@@ -60,6 +63,10 @@ def or_elsewhere(attempt: Attempt, host: Host, found: Plan | NoPlan, searched: S
         return found
     other = _of_both(attempt, host, inside, gone)
     return found if other is None or (isinstance(found, Plan) and not spares_work(other.price, found.price)) else other
+
+
+def _repelled(found: Plan | NoPlan) -> bool:
+    return isinstance(found, NoPlan) and any(one.reason in _REPELLED for one in found.explanation.tried)
 
 
 def _lacks_quota(attempt: Attempt, host: Host, found: Plan | NoPlan) -> bool:

@@ -10,7 +10,7 @@ from pipeline.policy import Purpose
 from tests.support.asking import VOLCANO, asked, places, plan, refusal, victims
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.editing import with_groups, with_parents, with_queues, with_quota, with_tasks
-from tests.support.placing import Work, placed
+from tests.support.placing import RACK, Work, apart, placed
 
 NODE = {"gpu": 4}
 
@@ -226,6 +226,17 @@ def test_a_task_that_no_node_can_serve_is_left_out_of_the_minimum():
     assert places(plan(state, 1)) == {3: 0, 4: 0}
     all_three = with_groups(state, 1, min_available=3)
     assert refusal(all_three, 1) == "CONSTRAINTS"
+
+
+def test_a_task_in_another_rack_goes_where_it_alone_repels_the_gang_but_not_under_volcano():
+    """Both racks are in one zone, and the second one is empty."""
+    away = [Work(1, cpu=2, constraint=apart("zone", app="x"))] * 2
+    groups = [{}, {"min_available": 2, "priority": 1, "required_level": RACK}]
+    state = placed([1, 4, 9], [Work(0, node=0, labels=(("app", "x"),)), *away], racks=(1, 1, 1), groups=groups,
+                   labels=[{"zone": "a"}, {"zone": "a"}, {}], cordoned=[2])  # fmt: skip
+    made = plan(state, 1)
+    assert (victims(made), places(made)) == ([0], {1: 1, 2: 1})
+    assert refusal(state, 1, policy=VOLCANO) == "REPELLED"
 
 
 # -- what is said ------------------------------------------------------------------------------------------------------

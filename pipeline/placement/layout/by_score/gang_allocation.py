@@ -77,10 +77,10 @@ def allocate(
 def _packed(host: Host, need: Need, action: str) -> Statement | None:
     """Place a minimum that is placed by score in no domain."""
     snapshot, podgroups = host.to_start, need.podgroups
-    hopeful = host.binding and _in_reach(snapshot, need, _fewest(snapshot, podgroups))
-    if not hopeful or not order_matters(snapshot, need):
+    fewest = _fewest(snapshot, podgroups)
+    if not host.binding or not _in_reach(snapshot, need, fewest) or not order_matters(snapshot, need):
         return None
-    found = packed(host, need, _tiers(host, podgroups))
+    found = packed(host, need, _tiers(host, podgroups), fewest)
     return None if found is None else _commit(host, podgroups, found[0], found[1].laid(), action)
 
 

@@ -7,11 +7,10 @@ node of a later one. Where the minimum is not reached in this way, each way to m
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows, is_among
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.headroom import takes
@@ -32,18 +31,22 @@ def order_matters(snapshot: Snapshot, need: Need) -> bool:
     return len(need.shapes) > 1 or not need.plain or concerns(snapshot, need.tasks)
 
 
-def packed(host: Host, need: Need, tiers: Sequence[Sequence[int]]) -> tuple[Need, ScoredPlacement] | None:
+def packed(host: Host, need: Need, tiers: Sequence[Sequence[int]], fewest: int) -> tuple[Need, ScoredPlacement] | None:
     """A way to make up the minimum of a need's podgroups, and where its tasks go; None if no place was found.
 
-    ``tiers``: rows of domains, in the order in which they are tried; of one tier those with the fewest slots first.
+    Parameters
+    ----------
+    tiers
+        Rows of domains, in the order in which they are tried; of one tier those with the fewest slots come first.
+    fewest
+        How many tasks any way has at least.
     """
-    snapshot = host.to_start
-    ground = _ground_of(host, need, tiers)
-    ways = [one for one in _ways(snapshot, need, ground) if takes(host, one.tasks)]
-    tries = ((at, row) for row in range(len(ground.domain)) for at, one in enumerate(ways) if ground.has_room(one, row))
+    snapshot, room = host.to_start, _room_of(host, need, tiers, fewest)
+    ways = [one for one in _ways(snapshot, need, room) if takes(host, one.tasks)]
+    able = np.array([room.holds(one) for one in ways], bool).reshape(len(ways), len(room.domain))
     packings = dict[int, Packings]()
-    for at, row in islice(tries, _TRIED):
-        one, (start, stop) = ways[at], snapshot.topology.slice_of(int(ground.domain[row]))
+    for row, at in np.argwhere(able.T)[:_TRIED].tolist():
+        one, (start, stop) = ways[at], snapshot.topology.slice_of(int(room.domain[row]))
         if at not in packings:
             asked = asked_of_regions(one, one.request, snapshot)
             packings[at] = Packings(one, host.allowed(one.shapes), snapshot, asked=asked)
@@ -55,7 +58,7 @@ def packed(host: Host, need: Need, tiers: Sequence[Sequence[int]]) -> tuple[Need
 
 
 @dataclass(frozen=True)
-class _Ground:
+class _DomainRoom:
     """Domains in which podgroups may lie, and what is counted of them.
 
     Attributes
@@ -65,40 +68,45 @@ class _Ground:
         Rows of ``Snapshot.shapes``.
     slots: int64[D, S]
         Slots for each shape, as if it were alone.
-    room: int64[D, R]
+    free: int64[D, R]
         What all nodes have free.
     """
 
     domain: Rows
     shape: Rows
     slots: Longs
-    room: Longs
+    free: Longs
 
-    def has_room(self, need: Need, row: int) -> bool:
-        """Whether a domain has slots for each shape of a need, and in sum what it asks for."""
-        asked = np.zeros(int(max(self.shape.max(), need.shapes.max())) + 1, np.int64)
-        asked[need.shapes] = need.count
-        return bool((self.slots[row] >= asked[self.shape]).all() and (self.room[row] >= need.total).all())
+    def holds(self, need: Need) -> Bools:
+        """bool[D]: domains with slots for each shape of a need, and with what it asks for in sum."""
+        if not is_among(need.shapes, self.shape).all():
+            return np.zeros(len(self.domain), bool)
+        at = np.array([self.shape.tolist().index(shape) for shape in need.shapes.tolist()], np.int64)
+        return np.asarray((self.slots[:, at] >= need.count).all(axis=1) & (self.free >= need.total).all(axis=1))
 
 
-def _ground_of(host: Host, need: Need, tiers: Sequence[Sequence[int]]) -> _Ground:
-    """The ground of all tasks of a need."""
+def _room_of(host: Host, need: Need, tiers: Sequence[Sequence[int]], fewest: int) -> _DomainRoom:
+    """The room for the tasks of a need in domains with slots for the ``fewest`` of them."""
     snapshot, every = host.to_start, all_of(need)
-    room, topology = snapshot.room.future, snapshot.topology
-    slots, _ = node_slots(every.request, every.count, host.allowed(every.shapes), 0, np.ascontiguousarray(room))
-    upto = np.append(np.zeros((1, len(slots) + room.shape[1]), np.int64),
-                     np.concatenate([slots.T, np.maximum(room, 0)], axis=1).cumsum(axis=0), axis=0)  # fmt: skip
+    future, topology = snapshot.room.future, snapshot.topology
+    slots, _ = node_slots(every.request, every.count, host.allowed(every.shapes), 0, future)
+    each = np.concatenate([slots.T, np.maximum(future, 0)], axis=1)
+    upto = np.append(np.zeros_like(each[:1]), each.cumsum(axis=0), axis=0)
     domain = np.array([row for tier in tiers for row in tier], np.int64)
     tier = np.arange(len(tiers)).repeat([len(one) for one in tiers])
     inside = upto[topology.stop[domain]] - upto[topology.start[domain]]
-    order = np.lexsort((inside[:, : len(slots)].sum(axis=1), tier))
-    return _Ground(domain[order], every.shapes, inside[order, : len(slots)], inside[order, len(slots) :])
+    total = inside[:, : len(slots)].sum(axis=1)
+    order = np.lexsort((total, tier))
+    order = order[total[order] >= fewest]
+    return _DomainRoom(domain[order], every.shapes, inside[order, : len(slots)], inside[order, len(slots) :])
 
 
-def _ways(snapshot: Snapshot, need: Need, ground: _Ground) -> Iterator[Need]:
+def _ways(snapshot: Snapshot, need: Need, room: _DomainRoom) -> Iterator[Need]:
     """The ways to make up the minimum, of each shape no more tasks than one domain has slots for."""
+    if len(room.domain) == 0:
+        return iter(())
     most = np.zeros(len(snapshot.shapes), np.int64)
-    most[ground.shape] = ground.slots.max(axis=0, initial=0)
+    most[room.shape] = room.slots.max(axis=0)
     first = need_of(snapshot, need.podgroups, surplus=False, most=most)
     if first.short:
         first = need_of(snapshot, need.podgroups, surplus=False)
