@@ -59,13 +59,15 @@ def tried(scenario: Scenario, budget: Budget) -> tuple[int, WorkingScenario] | N
 
 
 def _changing_places(scenario: Scenario, victims: Rows) -> WorkingScenario | None:
-    """The outcome if victims make room for each other, without those that need not go after all."""
+    """The outcome if victims make room for each other, without those that need not move after all."""
     found = outcome(scenario, victims, emptiest=(False, True), anew=True)
     if found is None:
         return None
-    for one in found.victims.evicted.tolist():
+    for one in found.victims.moved.tolist():
         others = found.victims.evicted[found.victims.evicted != one]
-        found = outcome(scenario, others, emptiest=(False, True), anew=True) or found
+        fewer = outcome(scenario, others, emptiest=(False, True), anew=True)
+        if fewer is not None and np.array_equal(fewer.victims.lost, found.victims.lost):
+            found = fewer
     return found
 
 
