@@ -106,7 +106,7 @@ def test_the_lead_of_a_slice_is_where_its_own_count_of_units_ends(seed: int, pur
     domains, allowed = domains_of(host, attempt.podgroups, purpose), host.allowed(need.shapes)
     allowed &= np.random.default_rng(seed).random(allowed.shape) < 0.9
     node = snapshot.tasks.node
-    by_node = _units_by_node(node, units.start, units.rows, len(snapshot.nodes))
+    by_node = _units_by_node(snapshot, units)
     counted = CountedNeed(snapshot, need, allowed, units.rows)
     for domain, lead in zip(domains.tolist(), leads(counted, units, domains).tolist(), strict=True):
         start, stop = int(snapshot.topology.start[domain]), int(snapshot.topology.stop[domain])
@@ -126,7 +126,7 @@ def test_the_kernels_say_the_same_uncompiled() -> None:
     host, snapshot = host_of(attempt), attempt.snapshot
     need, units = asked_for(host, attempt.podgroups), units_of(host, preemptor)
     domains, allowed = domains_of(host, attempt.podgroups, attempt.purpose), host.allowed(need.shapes)
-    by_node = _units_by_node(snapshot.tasks.node, units.start, units.rows, len(snapshot.nodes))
+    by_node = _units_by_node(snapshot, units)
     useful = _useful(*by_node, 0, 20, allowed, units.podgroup, units.whole)
     counted = CountedNeed(snapshot, need, allowed, units.rows)
     first = leads(counted, units, domains)
@@ -134,7 +134,7 @@ def test_the_kernels_say_the_same_uncompiled() -> None:
     owner = snapshot.tasks.podgroup[rows].astype(np.int64)
     surplus = surplus_first(snapshot, rows, owner)
     with uncompiled():
-        again = _units_by_node.py_func(snapshot.tasks.node, units.start, units.rows, len(snapshot.nodes))
+        again = _units_by_node(snapshot, units)
         assert [part.tolist() for part in again] == [part.tolist() for part in by_node]
         assert _useful.py_func(*again, 0, 20, allowed, units.podgroup, units.whole).tolist() == useful.tolist()
         assert leads(counted, units, domains).tolist() == first.tolist()

@@ -6,6 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows, all_true
 from pipeline.cluster.counted.task_index import grouped
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.keeping import cached_property
 from pipeline.kernels import kernel
@@ -56,9 +57,7 @@ class Grounds:
 
     @cached_property
     def _by_node(self) -> tuple[Rows, Longs]:
-        snapshot, units = self.counted.snapshot, self.units
-        at, order = grouped(snapshot.tasks.node[units.rows], len(snapshot.nodes))
-        return np.arange(len(units)).repeat(np.diff(units.start))[order], at
+        return _units_by_node(self.counted.snapshot, self.units)
 
 
 def grounds_of(attempt: Attempt, law: Law, need: Need, units: VictimUnits) -> Grounds:
@@ -69,6 +68,12 @@ def grounds_of(attempt: Attempt, law: Law, need: Need, units: VictimUnits) -> Gr
     first = leads(counted, units, offered)
     kept = first < len(units)
     return Grounds(counted, law, units, offered[kept], first[kept])
+
+
+def _units_by_node(snapshot: Snapshot, units: VictimUnits) -> tuple[Rows, Longs]:
+    """The unit of each task, by node, int64[V]; those of node ``n`` are from ``[n]`` up to ``[n + 1]`` of the other."""
+    at, order = grouped(snapshot.tasks.node[units.rows], len(snapshot.nodes))
+    return np.arange(len(units)).repeat(np.diff(units.start))[order], at
 
 
 @kernel

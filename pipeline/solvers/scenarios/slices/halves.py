@@ -20,8 +20,8 @@ from pipeline.placement.kept_places import (
     offer_again,
 )
 from pipeline.placement.layout.settled_groups import AskedPlaces
-from pipeline.placement.room.ground import Ground, copied, enough, recount, shift
-from pipeline.solvers.scenarios.slices.slots_kernels import free_of, leave_here, within
+from pipeline.placement.room.ground import Ground, copied, enough, leave, recount, shift
+from pipeline.solvers.scenarios.slices.slots_kernels import free_of, here, within
 
 
 class Asked(NamedTuple):
@@ -98,7 +98,7 @@ def begun(ground: Ground, asked: Asked, leaving: Rows) -> Begun:
 
 @writing("ground")
 def _begin(ground: Ground, asked: Asked, leaving: Rows) -> tuple[Longs, KeptPlaces]:
-    leave_here(leaving, ground)
+    leave(here(leaving, ground), ground)
     places = no_places(asked.places)
     if asked.keeps and len(asked.places.tree.own) > 0:
         find_places(asked.places, places, ground.room)

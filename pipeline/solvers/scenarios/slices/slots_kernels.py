@@ -5,10 +5,10 @@ The tasks of a ``Ground`` are all tasks here, by row; those that run elsewhere l
 
 import numpy as np
 
-from pipeline.cluster.arrays import UNLIMITED, Bools, Floats, Longs, Rows
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.packing import slots_at
-from pipeline.placement.room.ground import Ground, copied, enough, lead, leave, recount, shift, try_return
+from pipeline.placement.room.ground import Ground, copied, enough, leave, recount, shift, try_return
 
 
 @inlined
@@ -70,22 +70,14 @@ def with_slots(
 
 
 @linked
-def _here(start: Longs, rows: Rows, ground: Ground) -> tuple[Longs, Rows]:
-    """The units without tasks that run elsewhere: where each ends, and the tasks."""
-    stop, here, many = np.empty(len(start) - 1, np.int64), np.empty(len(rows), np.int64), 0
-    for unit in range(len(stop)):
-        for row in rows[start[unit] : start[unit + 1]]:
-            if 0 <= ground.node[row] - ground.first < len(ground.room):
-                here[many] = row
-                many += 1
-        stop[unit] = many
-    return stop, here[:many]
-
-
-@inlined
-def leave_here(rows: Rows, ground: Ground) -> None:
-    """Let those of some tasks leave that run here."""
-    leave(_here(np.array([0, len(rows)]), rows, ground)[1], ground)
+def here(rows: Rows, ground: Ground) -> Rows:
+    """Those of some tasks that run in the slice."""
+    inside, many = np.empty(len(rows), np.int64), 0
+    for row in rows:
+        if 0 <= ground.node[row] - ground.first < len(ground.room):
+            inside[many] = row
+            many += 1
+    return inside[:many]
 
 
 @kernel
@@ -94,8 +86,13 @@ def leading(ground: Ground, start: Longs, rows: Rows) -> int:
 
     Unit ``u`` is ``rows[start[u]:start[u + 1]]``.
     """
-    stop, here = _here(start, rows, ground)
-    return int(lead(stop, here, copied(ground)))
+    ground = copied(ground)
+    for unit in range(len(start)):
+        if enough(ground):
+            return unit
+        if unit + 1 < len(start):
+            leave(here(rows[start[unit] : start[unit + 1]], ground), ground)
+    return NONE
 
 
 @kernel
@@ -104,13 +101,12 @@ def suffices(ground: Ground, asked: Longs, leaving: Rows) -> bool:
 
     ``asked`` int64[R] is the whole need.
     """
-    then = copied(ground)
-    _, here = _here(np.array([0, len(leaving)]), leaving, ground)
-    for row in here:
+    then, gone = copied(ground), here(leaving, ground)
+    for row in gone:
         shift(ground.node[row] - ground.first, row, 1, then)
     if not within(asked, free_of(then, len(asked))):  # sooner known than slots
         return False
-    for row in here:
+    for row in gone:
         recount(ground.node[row] - ground.first, 1, then)
     return bool(enough(then))
 
@@ -147,23 +143,22 @@ def returned(
         before; units that stay count as returned.
     """
     ground, before = copied(ground), np.empty((len(ground.wanted), len(rows)), np.int64)
-    stop, here = _here(start, rows, ground)
-    result, holds = np.ones(orders.shape, np.bool_), np.zeros((len(stop), len(quota)), np.int64)
+    result, holds = np.ones(orders.shape, np.bool_), np.zeros((len(start) - 1, len(quota)), np.int64)
     left, may, gone = quota.copy(), np.empty(len(quota), np.int64), 0
     for unit in range(len(holds)):
         _add(rows[start[unit] : start[unit + 1]], ground, holds[unit])
     for number in range(len(orders)):
-        leave_here(leaving[gone : upto[number]], ground)
+        leave(here(leaving[gone : upto[number]], ground), ground)
         _add(leaving[gone : upto[number]], ground, left)
         may[:], gone = left, upto[number]
         result[number, : many[number]] = False
         for unit in orders[number]:
             if unit >= many[number] or not (within(holds[unit], may) and enough(ground)):
                 continue
-            if try_return(here[stop[unit - 1] if unit > 0 else 0 : stop[unit]], before, ground):
+            if try_return(here(rows[start[unit] : start[unit + 1]], ground), before, ground):
                 result[number, unit] = True
                 for r in range(len(may)):
                     may[r] -= holds[unit, r]
         for back in np.flatnonzero(result[number, : many[number]]):
-            leave(here[stop[back - 1] if back > 0 else 0 : stop[back]], ground)
+            leave(here(rows[start[back] : start[back + 1]], ground), ground)
     return result
