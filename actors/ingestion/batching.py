@@ -13,7 +13,7 @@ what is held is folded if
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from actors.ingestion.known.state import LiveState
 from actors.protocol.envelopes import Message
@@ -48,35 +48,35 @@ class NewsBatch:
     def take(self, message: Message, state: LiveState) -> bool:
         """Hold a message; False, and not held, if held messages must be folded first."""
         stage = STAGES[message.kind]
-        if self._held and stage not in self._held and not (stage in _TOGETHER and _TOGETHER[0] in self._held):
+        if self._held and stage not in self._held:
             return False
         if stage in _TOGETHER:
-            if not self._take_in_turn(_about(message), _TOGETHER.index(stage), state):
+            if not self._take_in_turn(message, _TOGETHER.index(stage), state):
                 return False
+            if not self._held:
+                self._held = {one: [] for one in _TOGETHER}
         elif stage == "nodes" and not self._describe((message.body.name,)):  # type: ignore[attr-defined]
             return False
-        if stage in _TOGETHER and not self._held:
-            self._held = {one: [] for one in _TOGETHER}
         self._held.setdefault(stage, []).append(message)
         return True
 
-    def _take_in_turn(self, about: _About, stage: int, state: LiveState) -> bool:
-        touched = [*about.podgroups, *about.tasks]
-        for task in about.tasks:
-            row = state.names.row("tasks", task)
+    def _take_in_turn(self, message: Message, stage: int, state: LiveState) -> bool:
+        podgroups, tasks, described = _about(message)
+        reached, names, touched = self._reached, state.names, [*podgroups, *tasks]
+        for task in tasks:
+            row = names.row("tasks", task)
             if row != NONE:
-                touched.append(state.names.podgroups[state.snapshot.tasks.podgroup[row]])
+                touched.append(names.podgroups[state.snapshot.tasks.podgroup[row]])
             if task in self._owner:
                 touched.append(self._owner[task])
-        reached = self._reached
         for name in touched:
             if reached.get(name, 0) > stage:
                 return False
         if stage == 0:
-            if not self._describe(about.described):
+            if not self._describe(described):
                 return False
-            self._described.add(about.podgroups[0])
-            self._owner.update(dict.fromkeys(about.tasks, about.podgroups[0]))
+            self._described.add(podgroups[0])
+            self._owner.update(dict.fromkeys(tasks, podgroups[0]))
         for name in touched:
             reached[name] = stage
         return True
@@ -95,23 +95,16 @@ class NewsBatch:
         return [(stage, messages) for stage, messages in held.items() if messages]
 
 
-class _About(NamedTuple):
+def _about(message: Message) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
     """Podgroups and tasks that a message names, and which of them it describes."""
-
-    podgroups: Sequence[str] = ()
-    tasks: Sequence[str] = ()
-    described: Sequence[str] = ()
-
-
-def _about(message: Message) -> _About:
     body: Any = message.body
     if message.kind == "podgroup_removed":
-        return _About(podgroups=(body.podgroup,))
+        return (body.podgroup,), (), ()
     if message.kind == "task_upserted":
         namespace = body.podgroup.split("/", 1)[0]
         tasks = [f"{namespace}/{name}" for name, _ in body.task.expanded()]
-        return _About((body.podgroup,), tasks, tasks)
+        return (body.podgroup,), tasks, tasks
     if message.kind == "podgroup_upserted":
         tasks = [f"{body.namespace}/{name}" for task in body.tasks for name, _ in task.expanded()]
-        return _About((body.full_name, *body.gang_group), tasks, (body.full_name, *tasks))
-    return _About(tasks=(body.task,))
+        return (body.full_name, *body.gang_group), tasks, (body.full_name, *tasks)
+    return (), (body.task,), ()
