@@ -11,12 +11,10 @@ import io
 import os
 import signal
 import sys
-from contextlib import suppress
 from typing import NoReturn
 
 from actors.cli.commands import app
-from actors.documents.messages import on_one_line
-from actors.documents.results import ReaderLeft
+from actors.documents.results import ReaderLeft, complain, drop_unwritten
 
 #: Exit code if standard output has no reader any more, which is no error: the code that a shell reports for SIGPIPE.
 _READER_LEFT = 128 + signal.SIGPIPE
@@ -26,21 +24,9 @@ _REFUSED = 2
 
 
 def _refuse(sentence: str) -> NoReturn:
-    if sys.stderr is not None:
-        with suppress(OSError):  # it is full: the exit code has to do
-            sys.stderr.write(f"clearway: {on_one_line(' '.join(sentence.split()))}\n")
-    _drop_unwritten()
+    complain([" ".join(sentence.split())])
+    drop_unwritten()
     sys.exit(_REFUSED)
-
-
-def _drop_unwritten() -> None:
-    """Let go of what our outputs do not take: Python would try again, and complain, when the process ends."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            if stream is not None:
-                stream.flush()
-        except OSError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _writes_any_text() -> None:
@@ -88,7 +74,7 @@ def main() -> None:
     try:
         app()
     except ReaderLeft:
-        _drop_unwritten()
+        drop_unwritten()
         sys.exit(_READER_LEFT)
     except Exception as error:
         if _interrupted(error):

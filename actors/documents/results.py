@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -73,8 +74,25 @@ def say_lines(lines: Iterable[str]) -> None:
 
 
 def complain(sentences: Iterable[str]) -> None:
-    """Write sentences to standard error, each a line that begins with the name of the program."""
-    sys.stderr.writelines(f"clearway: {on_one_line(sentence)}\n" for sentence in sentences)
+    """Write sentences to standard error, each a line that begins with the name of the program.
+
+    Where it is closed or full, the exit code has to do.
+    """
+    try:
+        if sys.stderr is not None:
+            sys.stderr.writelines(f"clearway: {on_one_line(sentence)}\n" for sentence in sentences)
+    except OSError:
+        drop_unwritten()
+
+
+def drop_unwritten() -> None:
+    """Let go of what our outputs do not take: Python would try again, and complain, when the process ends."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def say(text: str) -> None:

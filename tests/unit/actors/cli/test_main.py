@@ -31,9 +31,16 @@ def test_output_that_cannot_be_written_ends_with_two_and_one_sentence(command: s
     assert (ended.returncode, ended.stderr.decode()) == (2, f"{UNWRITTEN}{found}\n")
 
 
-@pytest.mark.parametrize("to", ["2>/dev/full", "2>&-"])
-def test_a_refusal_that_cannot_be_written_ends_with_two(to: str) -> None:
-    ended = shell(f"clearway simulate nowhere.yaml {to}")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "clearway simulate nowhere.yaml 2>/dev/full",
+        "clearway simulate nowhere.yaml 2>&-",
+        "echo 'actions: none' | clearway import volcano-config - 2>&-",
+    ],
+)
+def test_a_refusal_that_cannot_be_written_ends_with_two(line: str) -> None:
+    ended = shell(line)
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, b"", b"")
 
 
