@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import msgpack
-from pydantic import BaseModel
 
 from actors.broker.bus import DECISIONS, EVENTS
 from actors.cluster_file.bounds import Size, size_of
@@ -28,7 +27,7 @@ from actors.ingestion.by_kind.task_events import take_tasks
 from actors.ingestion.known.in_doubt import DOUBT, InDoubt
 from actors.ingestion.known.measured_words import MeasuredWords
 from actors.ingestion.known.state import LiveState
-from actors.protocol.bodies import DECISION_KINDS, VERSION, FleetListed, TaskUpserted, TopologyChanged
+from actors.protocol.bodies import DECISION_KINDS, VERSION, FleetListed
 from actors.protocol.envelopes import Message, RefusedMessage
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
@@ -48,8 +47,8 @@ _FOLDS: dict[str, Callable[[LiveState, Sequence[Message]], None]] = {
     "classes": take_classes,
     "decisions": take_decisions,
 }
-
-
+#: By kind: the key of the document in a body that is none itself.
+_INSIDE = {"task_upserted": "task", "topology_changed": "topology"}
 _NOTHING = Size()
 
 
@@ -170,7 +169,8 @@ class Interpreter:
         What is held counts as all new until that seems to be too much; then it is folded and counted, so that it does
         not matter how messages were cut into batches.
         """
-        described = _described(message.body)
+        inside = _INSIDE.get(message.kind)
+        described = message.body if inside is None else getattr(message.body, inside)
         if not isinstance(described, Document):
             return None
         added = size_of(described)
@@ -222,16 +222,6 @@ class Interpreter:
         for one in since:
             self.take(one, again=True)
         self.flush()
-
-
-def _described(body: BaseModel) -> BaseModel | None:
-    """The document in a body, or the body itself."""
-    match body:
-        case TaskUpserted():
-            return body.task
-        case TopologyChanged():
-            return body.topology
-    return body
 
 
 def _refusal(message: Message, reason: str) -> RefusedMessage:
