@@ -12,13 +12,14 @@ from pipeline.decision.statement import Statement, statement
 from pipeline.placement.domains import required_domains
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.layout.by_score import gang_allocation
+from pipeline.placement.layout.other_ways import other_ways
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.records import replace
 from pipeline.solvers.gather.bounds import gathers
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, first_of, gathered, most, numbers_of, of_some
 from pipeline.solvers.gather.multiples import steps_of
-from pipeline.solvers.gather.needs import of_each_subgroup, other_ways, served, within_reach
+from pipeline.solvers.gather.needs import of_each_subgroup, served, within_reach
 from pipeline.solvers.gather.offers import existing_of
 from pipeline.solvers.gather.tree import tree_of
 

@@ -24,6 +24,7 @@ from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of
 from pipeline.decision.price import Price, lost_work
 from pipeline.decision.statement import Statement, taking_back
 from pipeline.placement.domains import required_domains
+from pipeline.placement.layout.other_ways import other_ways
 from pipeline.placement.need import Need
 from pipeline.placement.outranked import made_anew, or_breaking, outranked, unpromised, withdrawing
 from pipeline.placement.refusal import refusal_of
@@ -36,7 +37,7 @@ from pipeline.solvers.gather.leaving.elsewhere import with_elsewhere
 from pipeline.solvers.gather.leaving.out_of_order import differs_by_order
 from pipeline.solvers.gather.leaving.search import GatherSearch, area_of
 from pipeline.solvers.gather.multiples import steps_of
-from pipeline.solvers.gather.needs import in_multiples, other_ways
+from pipeline.solvers.gather.needs import in_multiples
 from pipeline.solvers.gather.offers import existing_of
 from pipeline.solvers.gather.prospects import Prospect, hopeful, raised
 from pipeline.solvers.gather.victims import ANY_PRIORITY, MadeRoom, cheapest_in, harm_of, may_gather

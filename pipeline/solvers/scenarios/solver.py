@@ -5,11 +5,12 @@ not needed return, and those that can be placed elsewhere move. A plan is judged
 If those may not be taken, longer scenarios are tried one after the other; their victims may find other places.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Rows, all_true
+from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows, all_true
 from pipeline.cluster.orders import first_of
 from pipeline.cluster.resources import fits
 from pipeline.cluster.rules.minimum import whole_without
@@ -21,7 +22,9 @@ from pipeline.decision.law import lawful, passes, victim_point, why_not_taken
 from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.decision.statement import Statement, taking_back
-from pipeline.placement.need import Need
+from pipeline.placement.domains import domains_of
+from pipeline.placement.layout.other_ways import other_ways
+from pipeline.placement.need import Need, need_of
 from pipeline.placement.outranked import made_anew, or_breaking, outranked, spares_work, unpromised, withdrawing
 from pipeline.placement.promises import moving_alone
 from pipeline.placement.refusal import refusal_of
@@ -48,6 +51,8 @@ __all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point", "whole
 _MOVING = 8
 #: Wider gangs are searched for one by one: for each it is weighed whether one wide podgroup goes in place of several.
 _WIDEST = 16
+#: At most this many other ways to make up a minimum are searched for.
+_WAYS = 8
 
 
 def widest_dealt(_policy: Policy) -> int:
@@ -93,7 +98,35 @@ def _lasting(attempt: Attempt, host: Host, found: Plan | NoPlan) -> Plan | NoPla
 
 
 def _proposed(attempt: Attempt, host: Host, *, withdraws: bool = False) -> Plan | NoPlan:
+    """Room for what comes first; where nothing makes room for that, for other tasks that make up the minimum."""
     need = asked_for(host, attempt.podgroups)
+    found = _for_need(attempt, host, need, withdraws=withdraws)
+    if isinstance(found, Plan) or found.explanation.reason is not Reason.UNPLACEABLE:
+        return found
+    ways = islice(_others(attempt, host, need), _WAYS)
+    made = (_for_need(attempt, host, one, withdraws=withdraws) for one in ways)
+    return next((one for one in made if isinstance(one, Plan)), found)
+
+
+def _others(attempt: Attempt, host: Host, need: Need) -> Iterator[Need]:
+    """Other ways to make up the minimum of a need; none for one that only grows."""
+    snapshot = attempt.snapshot
+    if not need_of(snapshot, attempt.podgroups, surplus=False).minimum:
+        return iter(())
+
+    def room() -> Longs:
+        left = snapshot.room.future.copy()
+        rows = units_of(host, Preemptor(attempt.podgroups, need.total, attempt.purpose)).rows
+        snapshot.add_requests(rows, left, snapshot.tasks.node[rows])
+        return left
+
+    offered = domains_of(host, attempt.podgroups, attempt.purpose) if attempt.domains is None else attempt.domains
+    others = other_ways(host, snapshot, need, offered, room)
+    return (one for one in others if set(one.tasks.tolist()) != set(need.tasks.tolist()))
+
+
+def _for_need(attempt: Attempt, host: Host, need: Need, *, withdraws: bool) -> Plan | NoPlan:
+    """Room for one way to make up the minimum."""
     preemptor = Preemptor(attempt.podgroups, need.total, attempt.purpose)
     law = Law(host, preemptor)
     refused = _refused(attempt, host, need, law)

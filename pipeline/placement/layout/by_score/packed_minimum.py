@@ -22,7 +22,7 @@ from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import Need, all_of, need_of
 from pipeline.plugins.host import Host
 
-#: At most so often a gang is packed, all ways to make up its minimum and all domains together.
+#: At most this often a gang is packed, all ways to make up its minimum and all domains together.
 _TRIED = 16
 
 

@@ -68,6 +68,15 @@ def test_a_gang_goes_whole() -> None:
     assert done(asked(state))[0] == [0, 1]
 
 
+@pytest.mark.parametrize("first", [2, 9])
+def test_other_tasks_make_up_the_minimum_where_nothing_makes_room_for_the_first(first: int) -> None:
+    """A more important task on each node stays: one device of each can be had, and two of three tasks are enough."""
+    work = [gang(1, at, gpu=1, priority=which) for which in (0, 2) for at in (0, 1)]
+    state = cluster([{"gpu": 2}] * 2, [*work, Gang([Task(gpu=many) for many in (first, 1, 1)], 2, priority=1)])
+    victims, nodes = done(asked(state))
+    assert (victims, nodes.keys()) == ([0, 1], {5, 6})
+
+
 def test_who_is_not_needed_returns() -> None:
     """The first victim in order lies on the wrong node for two: only the second, which is big enough, goes."""
     state = cluster([{"gpu": 1}, {"gpu": 3}], [gang(1, 1, gpu=3), gang(1, 0, gpu=1), gang(1, gpu=3, priority=1)])

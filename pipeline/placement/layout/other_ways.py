@@ -1,0 +1,38 @@
+"""Other tasks that make up a minimum, where tasks of several kinds wait and those that come first find no room."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import numpy as np
+
+from pipeline.cluster.arrays import Longs, Rows
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.placement.compositions import compositions, has_choice
+from pipeline.placement.layout.packing import node_slots
+from pipeline.placement.need import Need, all_of, need_of
+from pipeline.plugins.host import Host
+
+
+def other_ways(host: Host, snapshot: Snapshot, need: Need, outer: Rows, room: Callable[[], Longs]) -> Iterator[Need]:
+    """Other tasks than those of ``need`` that make up the minimum, where tasks of several kinds wait.
+
+    Parameters
+    ----------
+    outer: int64[D]
+        Domains: of each kind no more tasks are taken than one of these has slots for.
+    room
+        What the nodes have for them, int64[N, R].
+    """
+    if need.minimum == 0 or not has_choice(snapshot, need):
+        return
+    every, topology = all_of(need_of(snapshot, need.podgroups)), snapshot.topology
+    slots, _ = node_slots(every.request, every.count, host.allowed(every.shapes), 0, room())
+    upto = np.concatenate([np.zeros((len(slots), 1), np.int64), slots.cumsum(axis=1)], axis=1)
+    most = np.zeros(len(snapshot.shapes), np.int64)
+    most[every.shapes] = (upto[:, topology.stop[outer]] - upto[:, topology.start[outer]]).max(axis=1, initial=0)
+    limited = need_of(snapshot, need.podgroups, surplus=len(need.tasks) > need.minimum, most=most)
+    if limited.short:  # the first way lacks a place; the minimum is made up of others
+        limited = need_of(snapshot, need.podgroups, surplus=False)
+        yield from islice(compositions(snapshot, limited, most), 1, None)
+    else:
+        yield from compositions(snapshot, limited, most)
