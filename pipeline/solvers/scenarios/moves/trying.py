@@ -23,6 +23,8 @@ _ONE_BY_ONE = 16
 _GROWTH = 1.25
 #: At most this many tasks of the newest unit are tried as the one that must go.
 _NEWEST = 8
+#: Of at most this many tasks that move each is tried as one that stays.
+_MOVES = 16
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,8 @@ class WorkingScenario:
 def tried(scenario: Scenario, budget: Budget) -> tuple[int, WorkingScenario] | None:
     """The first scenario, by its number of leading units, whose outcome is lawful, and the turn of its newest unit.
 
-    For each, three sets of victims are tried: those needed beside the newest unit, with the highest priority returned
-    first; the same with the lowest priority returned first; and all, so that victims can change places.
-    Each set is paid from the budget.
+    For each, some sets of victims are tried (see ``_sets``); if none of any is lawful, all victims of each once more in
+    case they can change places. Each set is paid from the budget.
     """
     known = set[bytes]()
     for units in _scenarios(scenario):
@@ -48,24 +49,25 @@ def tried(scenario: Scenario, budget: Budget) -> tuple[int, WorkingScenario] | N
             if not budget.spend():
                 return None
             known.add(victims.tobytes())
-            found = outcome(scenario, victims, emptiest=(False, True))
+            found = _fewest_moves(scenario, victims, anew=False)
             if found is not None:
                 return int(units.turn.max(initial=NONE)), found
-        if scenario.law.moves_are_free and scenario.ground.fits(units.rows) and budget.spend():
-            found = _changing_places(scenario, np.sort(units.rows))
+    for units in _scenarios(scenario) if scenario.law.moves_are_free else ():
+        if scenario.ground.fits(units.rows) and budget.spend():
+            found = _fewest_moves(scenario, np.sort(units.rows), anew=True)
             if found is not None:
                 return int(units.turn.max(initial=NONE)), found
     return None
 
 
-def _changing_places(scenario: Scenario, victims: Rows) -> WorkingScenario | None:
-    """The outcome if victims make room for each other, without those that need not move after all."""
-    found = outcome(scenario, victims, emptiest=(False, True), anew=True)
+def _fewest_moves(scenario: Scenario, victims: Rows, *, anew: bool) -> WorkingScenario | None:
+    """The outcome, less each of the first moves without which no other victim is lost; or None if it is not lawful."""
+    found = outcome(scenario, victims, emptiest=(False, True), anew=anew)
     if found is None:
         return None
-    for one in found.victims.moved.tolist():
+    for one in found.victims.moved[:_MOVES].tolist():
         others = found.victims.evicted[found.victims.evicted != one]
-        fewer = outcome(scenario, others, emptiest=(False, True), anew=True)
+        fewer = outcome(scenario, others, emptiest=(False, True), anew=anew)
         if fewer is not None and np.array_equal(fewer.victims.lost, found.victims.lost):
             found = fewer
     return found
