@@ -9,7 +9,6 @@ from pipeline.solvers.bundles.bundling.records import Outcome
 from pipeline.solvers.bundles.covering.chosen import Selection, price_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import saves, selected_of
-from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.local_search.cheaper_sets import cheaper_sets
 from pipeline.solvers.bundles.covering.proof import is_least
@@ -30,7 +29,7 @@ def of_local_search(here: DomainBundles, best: Selection) -> Selection:
     budget = budget_of(len(search.snapshot.nodes), search.need.minimum, reclaims=not search.rules.by_priority)
     if search.rules.asks_in_order:  # what queues can lose is not known there, and sets of few queues would be refused
         budget = budget._replace(fairer=0)
-    if len(best.victims) == 0 or budget.steps == 0 or here.many_candidates <= MOST or is_least(here, best):
+    if len(best.victims) == 0 or budget.steps == 0 or is_least(here, best):
         return best
     # Surplus of any priority is cheaper than a podgroup that breaks; beside other surplus, a higher priority is dearer.
     some = _improved(here, best, ANY if search.rules.by_priority and best.price.broken else highest, budget)

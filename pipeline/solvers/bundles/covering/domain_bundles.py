@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Ids, distinct
+from pipeline.cluster.arrays import Ids, Longs, distinct
 from pipeline.cluster.orders import kinds_of
 from pipeline.decision.explanation import LowerBound
 from pipeline.decision.price import NO_PRIORITY
@@ -52,8 +52,13 @@ class DomainBundles:
         return len(self._owners)
 
     @cached_property
+    def priorities(self) -> Longs:
+        """The priorities of podgroups that have such tasks there, the highest first."""
+        return -distinct(-self.search.snapshot.podgroups.priority[self._owners].astype(np.int64))
+
+    @cached_property
     def highest_priority(self) -> int:
-        """The highest priority of a podgroup that has such tasks there."""
+        """The highest of them."""
         return int(self.search.snapshot.podgroups.priority[self._owners].max(initial=NO_PRIORITY))
 
     @cached_property

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Floats, Rows, is_among
 from pipeline.decision.price import Price
 from pipeline.placement.room.ground import lead
 from pipeline.records import replace
@@ -28,26 +28,35 @@ _SETS, _STEPS = 256, 8_000
 _FEWEST, _MOST, _ALL = 4, 64, 16_000
 
 
-def of_all_sets(here: DomainBundles, best: Selection | None) -> Selection | None:
-    """The cheapest of all lawful sets with which the gang places, if it is cheaper than the best so far."""
+def of_all_sets(here: DomainBundles, best: Selection | None) -> tuple[Selection | None, bool]:
+    """The cheapest of all lawful sets with which the gang places, or ``best``; and whether all sets were tried."""
     search, domain, nodes, terms = here.search, here.domain, here.nodes, here.search.terms
     if here.many_candidates > MOST:
-        return None
+        return best, False
     seats, free = search.seats(), FreeRoom(search, domain)
-    sets = cheapest_sets(search.site, nodes, free.ground, terms, search.alike, seats, _SETS, _STEPS)
+    known = np.empty(0) if best is None else _by_field(here, best.price)
+    sets, every = cheapest_sets(search.site, nodes, free.ground, terms, search.alike, seats, known, _SETS, _STEPS)
     for at in range(len(sets.gone)):
         found = outcome_of_set(sets, at, terms, seats)
         price = price_of(search, domain, found.cost)
-        if best is not None and price >= best.price:
-            return None
-        if best is not None and not saves(price, best.price, terms.rules.tolerance):
+        if best is not None and (price >= best.price or not saves(price, best.price, terms.rules.tolerance)):
             continue
         selected = selected_of(here, found, NO_ROWS)
         if selected is not None:
             bundles = here.first_permitted
             leading = first(bundles, max(lead(bundles.stop, bundles.entry, FreeRoom(search, domain).ground), 0)).entry
-            return replace(selected, given_back=int((~is_among(leading, selected.entry)).sum()))
-    return None
+            return replace(selected, given_back=int((~is_among(leading, selected.entry)).sum())), every
+    return best, every
+
+
+def _by_field(here: DomainBundles, price: Price) -> Floats:
+    """float64[F]: a price as ``cheapest_sets`` compares it."""
+    level = here.priorities if here.search.rules.by_priority else np.zeros(1, np.int64)
+    works = np.full((2, len(level)), -1.0)
+    for row, lines in enumerate((price.broken, price.surplus)):
+        for one, work in lines:
+            works[row, np.searchsorted(-level, -one)] = work
+    return np.concatenate(([price.queue_rank], works.ravel(), (price.highest_priority, price.victims)))
 
 
 def selected_of(here: DomainBundles, found: Outcome, leaving: Rows) -> Selection | None:

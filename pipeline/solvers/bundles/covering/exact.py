@@ -159,9 +159,10 @@ def _kept(costs: Floats, gone: Bools, breaks: Bools, many: int, cost: Floats, no
 
 @writing("ground", "seats")
 def cheapest_sets(
-    site: Site, nodes: tuple[int, int], ground: Ground, terms: Terms, alike: Bools, seats: Ids, wanted: int, steps: int
-) -> Sets:
-    """The ``wanted`` cheapest sets of victims with slots enough.
+    site: Site, nodes: tuple[int, int], ground: Ground, terms: Terms, alike: Bools, seats: Ids, known: Floats,
+    wanted: int, steps: int,
+) -> tuple[Sets, bool]:  # fmt: skip
+    """The ``wanted`` cheapest sets of victims with slots enough, and whether no other costs less.
 
     Parameters
     ----------
@@ -169,12 +170,14 @@ def cheapest_sets(
         Of the nodes, without evictions; changed.
     alike: bool[M]
         Entries that only node, shape, role and subgroup tell apart from others of their podgroup.
+    known: float64[F]
+        What a set must cost less than, by field as in ``_Walk.cost``; no rows: any set will do.
     """
     begin, end = site.start[nodes[0]], site.start[nodes[1]]
     owner, start, local, shut = by_podgroup(begin, end, terms.entries, seats)
     none = Sets(owner, start, local, np.zeros((0, len(local)), np.bool_), np.zeros((0, len(owner)), np.bool_))
     if len(local) > MOST or len(local) == 0:
-        return none
+        return none, len(local) == 0
     may = np.zeros(len(owner), np.bool_)
     for g in range(len(owner)):
         may[g] = terms.surplus.gang[owner[g]] >= 0 and may_go_whole(owner[g], shut[g], terms)
@@ -194,7 +197,7 @@ def cheapest_sets(
             move(local[start[g] : start[g + 1]], 1, ground)
             walk.now[start[g] : start[g + 1]] = True
     if not enough(ground):
-        return none
+        return none, True
     costs, found = np.empty((wanted, fields)), 0
     gone, breaks = np.zeros((wanted, len(local)), np.bool_), np.zeros((wanted, len(owner)), np.bool_)
     while depth >= 0 and steps > 0:
@@ -212,10 +215,10 @@ def cheapest_sets(
             walk.state[depth] = 0
             depth -= 1
             continue
-        hopeful = forward and enough(ground)
+        hopeful = forward and enough(ground) and not (len(known) > 0 and _dearer(walk.cost[depth + 1], known))
         if hopeful and (found < wanted or not _dearer(walk.cost[depth + 1], costs[wanted - 1])):
             depth += 1
-    return Sets(owner, start, local, gone[:found], breaks[:found])
+    return Sets(owner, start, local, gone[:found], breaks[:found]), depth < 0
 
 
 @linked

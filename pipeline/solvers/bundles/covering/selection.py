@@ -64,8 +64,8 @@ def select(search: BundleSearch, domain: int, known: Outcome | None = None) -> S
         kept = Reason.NO_ARRANGEMENT if free.enough else Reason.NO_CANDIDATES
         return Shortfall(Reason.ILLEGAL if places else kept, room, room)
     if not search.rules.keep_order and (search.effort > 0 or found is None):
-        every = of_all_sets(here, found)
-        found = every or (found and of_local_search(here, found))
+        found, every = of_all_sets(here, found)
+        found = found if every else found and of_local_search(here, found)
     if found is None:
         return _shortfall(here, room)
     return _ranked(here, found)

@@ -35,6 +35,22 @@ def test_surplus_is_taken_where_it_makes_whole_nodes_free():
     assert len(set(found.node.tolist())) == 5
 
 
+@pytest.mark.parametrize("seed", [25, 38])
+def test_surplus_is_sought_as_well_where_a_small_domain_has_too_many_sets_to_try_each(seed):
+    rng, sparing = np.random.default_rng(seed), []
+    for _ in range(10):
+        size = int(rng.integers(2, 6))
+        on, least = rng.permutation(8)[:size].tolist(), int(rng.integers(1, size + 1))
+        sparing.append(gang(size, on, gpu=1, minimum=least, priority=1))
+    lost = frozen(np.append(rng.integers(1, 9, 10) + rng.random(10), 1.0), np.float64)
+    snapshot = cluster([{"gpu": 4}] * 8, [*sparing, gang(3, gpu=4, priority=9)])
+    search = searching(snapshot, 10, by_priority=True, lost_work=lost)
+    found = select(search, 0)
+    assert np.count_nonzero(search.candidate) <= MOST
+    assert isinstance(found, Selection)
+    assert found.price.gangs_broken == 0
+
+
 def test_fewer_gangs_break_where_the_work_is_the_same():
     small = [gang(2, [2 * at, 2 * at + 1], gpu=4, priority=1) for at in range(8)]
     wide = gang(16, range(16, 32), gpu=4, priority=1)
