@@ -7,16 +7,18 @@
 
 import sys
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE
+from pipeline.cluster.arrays import NONE, Rows
 from pipeline.decision.plan import Plan
 from pipeline.placement.feasibility import feasible
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
 from pipeline.solvers.scenarios.asking import asked_for
+from pipeline.solvers.scenarios.law import Law
 from tests.support.brute_force import attempt_of
 from tests.support.depth import sampled
 from tests.support.every_scenario import contended, sets_of_victims, working
@@ -52,6 +54,26 @@ def defect_of(seed: int) -> str | None:
     if any(feasible(attempt.snapshot, replace(made, evictions=one)) for one in stay):
         return f"takes {lost}, though some could stay beside what is promised"
     return None
+
+
+def refused_parts(seed: int) -> list[tuple[Rows, Rows]]:
+    """Lawful victims and a part that is refused, though no queue of those left out is nearer than one of the part."""
+    attempt = attempt_of(contended(seed), Purpose.RECLAIM)
+    host, tasks = host_of(attempt), attempt.snapshot.tasks
+    preemptor = Preemptor(attempt.podgroups, asked_for(host, attempt.podgroups).total, attempt.purpose)
+    near = Law(host, preemptor).nearness(tasks.podgroup.astype(np.int64))
+    sets = list(sets_of_victims(attempt.snapshot, np.flatnonzero(host.candidates(preemptor))))
+    lawful = host.validate_each(preemptor, sets)
+    pairs = product((sets[at] for at in np.flatnonzero(lawful)), [sets[at] for at in np.flatnonzero(~lawful)])
+    return [
+        (whole, part) for whole, part in pairs
+        if np.isin(part, whole).all() and near[np.setdiff1d(whole, part)].max() <= near[part].min(initial=9)
+    ]  # fmt: skip
+
+
+def test_of_lawful_victims_every_part_is_lawful_that_keeps_those_of_the_nearest_queues() -> None:
+    """Of those of 53 and 119 other parts are refused."""
+    assert not any(refused_parts(seed) for seed in (*range(sampled(40)), 53, 119))
 
 
 def test_reclaim_finds_room_wherever_there_is_any_and_takes_no_more_than_it_may_and_needs() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NONE, Rows, is_among
 from pipeline.records import replace
 from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.law import Law
@@ -54,7 +54,12 @@ class Reached:
 
 
 def accumulated(
-    scenario: Scenario, before: int, budget: Budget, spares: Callable[[Scenario, int], bool] | None = None
+    scenario: Scenario,
+    before: int,
+    budget: Budget,
+    spares: Callable[[Scenario, int], bool] | None = None,
+    *,
+    strict: bool = False,
 ) -> Reached | None:
     """The fewest leading units, lawful together, after which the preemptor fits; None if there are none.
 
@@ -69,14 +74,15 @@ def accumulated(
             return None
         many = lawful(scenario, count)
         if many == count:
-            if scenario.ground.plain and scenario.law.takes(scenario.tasks(count)):
-                return Reached(scenario, count)
-            least = _least(scenario.fits_without, count, len(scenario.units))
+            exact = scenario.ground.plain and scenario.law.takes(scenario.tasks(count))
+            least = count if exact else _least(scenario.fits_without, count, len(scenario.units))
             if least == NONE:
                 return None
-            many = lawful(scenario, least)
+            many = count if exact else lawful(scenario, least)
             if many == least:
-                return Reached(scenario, least)
+                if not strict or spares is None or spares(scenario, least):
+                    return Reached(scenario, least)
+                many -= 1
         elif spares is not None and scenario.fits_without(count) and budget.spend(_SPARING) and spares(scenario, count):
             return Reached(scenario, count, lawful=False)
         budget.spend()
@@ -85,7 +91,7 @@ def accumulated(
 
 
 def lawful(scenario: Scenario, count: int) -> int:
-    """How many of the first ``count`` units are lawful together; if some are, fewer are too."""
+    """How many of the first ``count`` units are lawful together, though one more is not."""
 
     def wrong(many: int) -> bool:
         return not scenario.law.allows(scenario.tasks(many))
@@ -114,7 +120,8 @@ def _least(holds: Callable[[int], bool], first: int, last: int) -> int:
 def _without(scenario: Scenario, refused: int) -> VictimUnits:
     """The units without the refused one, and without later ones that take at least as much from the same queue.
 
-    A unit that is refused by itself (a protected podgroup) says nothing about others.
+    A unit that is refused by itself (a protected podgroup) says nothing about others. What is left of a podgroup goes
+    only with all its surplus.
     """
     units, snapshot = scenario.units, scenario.ground.snapshot
     kept = np.arange(len(units)) != refused
@@ -124,4 +131,4 @@ def _without(scenario: Scenario, refused: int) -> VictimUnits:
         queue = snapshot.podgroups.queue[units.podgroup]
         behind = np.arange(len(units)) > refused
         kept &= ~(behind & (queue == queue[refused]) & (held >= held[refused]).all(axis=1))
-    return units.only(kept)
+    return units.only(kept & ~(units.whole & is_among(units.podgroup, units.podgroup[~kept])))

@@ -1,6 +1,7 @@
 """The choice among several orders of return: the one after which least breaks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,25 +56,31 @@ def cheapest(reached: Reached) -> Rows:
     if count == 0:
         return NO_ROWS
     ways = _ways(scenario, count)
-    if not reached.lawful:  # only some of them may be taken
-        return min((way for way in ways if scenario.law.allows(way[1])), key=lambda way: way[0])[1]
-    best = min(ways, key=lambda way: way[0])
+    best = _best(scenario, ways)
+    if not reached.lawful:  # longer ones are not lawful either
+        return best[1]
     preempts = scenario.law.preemptor.purpose is Purpose.PREEMPT
     provable = preempts or best[0].broken < _RATE
     if best[0].broken > _FEW and not (provable and breaks_least(scenario, best[0].by_priority)):
         scenario = _without_higher_priority(scenario, count)
         ways += _with_losses(scenario, _of_longer(scenario, count))
-        best = min(ways, key=lambda way: way[0])
+        best = _best(scenario, ways)
         if best[0].broken > _FEW:
             ways += _exchanged(scenario, count, best)
-            best = min(ways, key=lambda way: way[0])
+            best = _best(scenario, ways)
     if preempts or best[0].broken < _RATE:
         return best[1]
     ways += _biggest(reached.scenario)
-    fewest = min(ways, key=lambda way: (way[0].broken, way[0]))
+    fewest = _best(scenario, ways, key=lambda way: (way[0].broken, way[0]))
     if _RATE * fewest[0].broken > best[0].broken or _work(scenario, fewest[1]) > _MORE * _work(scenario, best[1]):
         return best[1]
     return fewest[1]
+
+
+def _best(scenario: Scenario, ways: Sequence[_Way], key: Callable[[_Way], Any] = itemgetter(0)) -> _Way:
+    """The first lawful way by a key, or just the first: what is left of lawful units can be unlawful."""
+    ways = sorted(ways, key=key)
+    return next((way for way in ways if scenario.law.allows(way[1])), ways[0])
 
 
 def _work(scenario: Scenario, victims: Rows) -> float:
@@ -92,7 +99,7 @@ def _of_longer(scenario: Scenario, count: int) -> list[Rows]:
 
 
 def _exchanged(scenario: Scenario, count: int, best: _Way) -> list[_Way]:
-    """Lawful ways that lose less than the best: a podgroup that stays is the last of its priority to return.
+    """Ways that lose less than the best: a podgroup that stays is the last of its priority to return.
 
     Where the smallest return first, one that goes may save several that do not: it takes their place. Podgroups are
     tried in turn if others of their priority go.
@@ -108,7 +115,7 @@ def _exchanged(scenario: Scenario, count: int, best: _Way) -> list[_Way]:
         return []
     last = np.where(np.arange(len(groups)) == stays[:, None], np.inf, _held(scenario, groups))
     ways = _with_losses(scenario, needed(scenario, groups, _in_turn(scenario, groups, last)))
-    return [way for way in ways if way[0] < best[0] and scenario.law.allows(way[1])]
+    return [way for way in ways if way[0] < best[0]]
 
 
 def spares_lawfully(scenario: Scenario, count: int) -> bool:

@@ -9,30 +9,34 @@ from itertools import chain, combinations, product
 
 import numpy as np
 
-from pipeline.cluster.arrays import Rows, distinct
+from pipeline.cluster.arrays import distinct, is_among
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.solvers.scenarios.accumulating import Scenario
 from pipeline.solvers.scenarios.moves.settling import all_lost
 from pipeline.solvers.scenarios.moves.trying import WorkingScenario, placed_on
+from pipeline.solvers.scenarios.units import VictimUnits
 
-#: Sets of at most this many tasks are looked at.
-_TASKS = 10
+#: All sets of at most this many tasks are looked at, if there are no more than so many choices: whether one podgroup
+#: goes, or one task of a podgroup with surplus.
+_TASKS, _CHOICES = 64, 10
 
 
 def first_of_all(scenario: Scenario) -> WorkingScenario | None:
     """The smallest set that makes room, is needed for it as a whole, and is lawful; the first of those in order.
 
-    None if there is none, or if there are more than a few candidates. No victim moves: it is lawful beside all others.
+    None if there is none, or if there are more than a few choices. No victim moves: it is lawful beside all others.
     """
     units, law, ground = scenario.units, scenario.law, scenario.ground
-    if len(units.rows) > _TASKS or not scenario.fits_without(len(units)):
+    elastic = is_among(units.podgroup, units.podgroup[~units.whole])
+    choices = np.where(elastic, np.diff(units.start), 1).sum()
+    if len(units.rows) > _TASKS or choices > _CHOICES or not scenario.fits_without(len(units)):
         return None
     roomy = list[set[int]]()
-    for some in _sets(ground.snapshot, units.rows):
+    for some in _sets(ground.snapshot, units):
         rows = np.array(some, np.int64)
-        if any(one.issubset(some) for one in roomy) or not law.takes(rows):
+        if any(one.issubset(some) for one in roomy) or not law.takes(rows) or not ground.fits(rows):
             continue
         nodes = ground.place(rows)
         if nodes is not None and law.allows(rows):
@@ -42,17 +46,17 @@ def first_of_all(scenario: Scenario) -> WorkingScenario | None:
     return None
 
 
-def _sets(snapshot: Snapshot, candidates: Rows) -> list[tuple[int, ...]]:
+def _sets(snapshot: Snapshot, units: VictimUnits) -> list[tuple[int, ...]]:
     """Sets of candidates after which each podgroup has its minimum, or nothing left; the smallest first."""
-    owner = snapshot.tasks.podgroup[candidates]
-    each = [_parts(snapshot, group, candidates[owner == group]) for group in distinct(owner).tolist()]
+    each = [_parts(snapshot, group, units.only(units.podgroup == group)) for group in distinct(units.podgroup).tolist()]
     return sorted((tuple(chain.from_iterable(some)) for some in product(*each)), key=lambda some: (len(some), some))
 
 
-def _parts(snapshot: Snapshot, group: int, rows: Rows) -> list[tuple[int, ...]]:
+def _parts(snapshot: Snapshot, group: int, units: VictimUnits) -> list[tuple[int, ...]]:
     """The sets of tasks of one podgroup that may go."""
-    found: list[tuple[int, ...]] = [()]
-    for some in chain.from_iterable(combinations(rows.tolist(), many) for many in range(1, len(rows) + 1)):
+    found, rows = list[tuple[int, ...]]([()]), units.rows.tolist()
+    fewest = 1 if len(units) > 1 or not units.whole[0] else len(rows)
+    for some in chain.from_iterable(combinations(rows, many) for many in range(fewest, len(rows) + 1)):
         whole = len(some) == snapshot.counts.running[group]
         if whole or has_minimum(WhatIf.of(snapshot).evicting(np.array(some, np.int64)), group):
             found.append(some)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import UNLIMITED, Longs, Rows, without
+from pipeline.cluster.queue_tree import in_common
 from pipeline.cluster.resources import fits
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.headroom import LineLimits, limits_of
@@ -44,8 +45,18 @@ class Law:
         return self.settles or moves_are_free(self.host.context.policy, self.preemptor.purpose)
 
     def allows(self, victims: Rows) -> bool:
-        """Whether the plugins accept the victims as a set; then they accept every part of it too."""
+        """Whether the plugins accept the victims as a set.
+
+        Then they accept none as well, and every part that keeps the victims of the queues nearest to the preemptor's.
+        Other parts may be refused: what goes in a department of its own lets it take more from another one.
+        """
         return self.host.validate_set(self.preemptor, victims)
+
+    def nearness(self, podgroups: Rows) -> Longs:
+        """int64[G]: how many ancestors the queues of podgroups share with the preemptor's, its own queue included."""
+        groups, queues = self.host.context.snapshot.podgroups, self.host.context.snapshot.queues
+        shared: Longs = in_common(queues.parent, int(groups.queue[self.preemptor.podgroups[0]]))
+        return shared[groups.queue[podgroups]]
 
     def takes(self, victims: Rows) -> bool:
         """Whether the queue may take the request once the victims have gone."""

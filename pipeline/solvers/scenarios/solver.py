@@ -5,7 +5,7 @@ not needed return, and those that can be placed elsewhere move. A plan is judged
 If those may not be taken, longer scenarios are tried one after the other; their victims may find other places.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
@@ -43,7 +43,7 @@ from pipeline.solvers.scenarios.law import Law, taken
 from pipeline.solvers.scenarios.moves.trying import WorkingScenario, outcome, tried
 from pipeline.solvers.scenarios.signatures import failed, signature_of
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
-from pipeline.solvers.scenarios.units import units_of
+from pipeline.solvers.scenarios.units import VictimUnits, units_of
 
 __all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point", "whole_or_none", "widest_dealt"]
 
@@ -154,15 +154,15 @@ def _searched(
     units = units_of(host, law.preemptor)
     if len(units) == 0 and not withdraws:
         return Reason.NO_CANDIDATES  # room that is there already is for `allocate`
-    if not _ever(law.takes, units.rows) or not _ever(law.allows, units.rows):
+    if not law.allows(NO_ROWS) or not (law.takes(NO_ROWS) or law.takes(units.rows)):
         return Reason.QUOTA
     grounds, budget = grounds_of(attempt, law, need, units), Budget(attempt.policy.search_budget)
-    found = _least(grounds, budget) if not law.settles else None
-    if found is None and (law.settles or attempt.purpose is Purpose.RECLAIM):
+    found = first = None if law.settles else _least(grounds, budget)
+    if first is None and (law.settles or attempt.purpose is Purpose.RECLAIM):
         budget = Budget(attempt.policy.search_budget // _MOVING)
         found = _moving(grounds, budget)
-    if found is None and not law.settles:
-        found = _of_all(grounds)
+    if first is None and not law.settles and (found is None or len(found[1].victims.moved) == 0):
+        found = _of_all(grounds) or _nearest_first(attempt, law, need, units) or found
     if found is not None:
         return found
     if budget.left < 0:
@@ -190,11 +190,6 @@ def _refused(attempt: Attempt, host: Host, need: Need, law: Law) -> Reason | Non
     return None
 
 
-def _ever(holds: Callable[[Rows], bool], rows: Rows) -> bool:
-    """Whether ``holds`` is true for no victims or for all."""
-    return holds(NO_ROWS) or holds(rows)
-
-
 def _would_be_taken(host: Host, podgroups: tuple[int, ...], need: Need) -> bool:
     """Whether another queue may reclaim the room while this one may not: then moves would be of no use."""
     snapshot = host.context.snapshot
@@ -211,13 +206,24 @@ def _would_be_taken(host: Host, podgroups: tuple[int, ...], need: Need) -> bool:
     return False
 
 
-def _least(grounds: Grounds, budget: Budget) -> tuple[NodeSlice, WorkingScenario] | None:
+def _nearest_first(
+    attempt: Attempt, law: Law, need: Need, units: VictimUnits
+) -> tuple[NodeSlice, WorkingScenario] | None:
+    """The same as ``_least`` where the units of the nearest queues go first: others can be lawful only beside them."""
+    near = law.nearness(units.podgroup)
+    if all_true(near == near[:1]):
+        return None
+    units = replace(units.arranged((-near).argsort(kind="stable")), turn=units.turn)
+    return _least(grounds_of(attempt, law, need, units), Budget(attempt.policy.search_budget), strict=True)
+
+
+def _least(grounds: Grounds, budget: Budget, *, strict: bool = False) -> tuple[NodeSlice, WorkingScenario] | None:
     """The slice of nodes for which the queue of victims is followed least far, and its scenario."""
     best, before = list[Reached](), len(grounds.units)
     for domain, lead in grounds.offered():
         if lead >= before:
             continue
-        found = accumulated(grounds.scenario(domain, keeps=True), before, budget, spares_lawfully)
+        found = accumulated(grounds.scenario(domain, keeps=True), before, budget, spares_lawfully, strict=strict)
         if found is not None:
             best, before = [found], found.turn
     return _settled(best[0]) if best else None

@@ -36,6 +36,31 @@ def test_a_podgroup_that_the_law_refuses_beside_the_others_takes_no_place() -> N
     assert sorted(victims) == ["g0-0", "g1-0", "g1-1"]
 
 
+@pytest.mark.parametrize(("most", "other"), [(0, "b2-1"), (64, "b2-0")])
+def test_what_is_lawful_only_beside_victims_of_the_same_department_goes_with_them(
+    most: int, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``a`` is above its share and takes from ``b`` only beside its own, whether all sets are tried or not.
+
+    ``b1`` makes room without ``kin0`` and ``kin1``, so it is lawful with no set of which all is needed.
+    """
+    monkeypatch.setattr("pipeline.solvers.scenarios.every_set._TASKS", most)
+    above = {"mine": "a", "kin0": "a", "kin1": "a", "over": "b"}
+    due = {"a": 2, "b": 5, "mine": 7, "kin0": 1, "kin1": 0, "over": 3}
+    queues = {name: {"deserved": {GPU: many}, "parent": above.get(name)} for name, many in due.items()}
+    groups = [
+        group("b0", "over", (2, "n2"), priority=1),
+        group("b1", "over", (1, "n2"), (1, "n1"), (1, "n0"), (1, "n1"), priority=0),
+        group("a0", "kin0", (1, "n2"), (1, "n2"), priority=1) | {"created": 3.0},
+        group("a1", "kin1", (1, "n0"), priority=1) | {"created": 2.0},
+        group("b2", "over", (1, "n2"), (1, "n2"), priority=1) | {"created": 3.0, "min_available": 1},
+        group("p", "mine", (1, None), (1, None), (2, None), (1, None), priority=0),
+    ]
+    nodes = {"n0": {GPU: 2}, "n1": {GPU: 3}, "n2": {GPU: 7}}
+    found = played(world(nodes, queues, groups, now=1e5, profile="kai", actions=["reclaim"]))[0]
+    assert sorted(named(found["evictions"])) == ["a0-0", "a0-1", "a1-0", other]
+
+
 @pytest.mark.parametrize(("hours", "expected"), [(0, ["big-0"]), (1, [f"s{at}-0" for at in range(8)])])
 def test_in_reclaim_one_podgroup_goes_in_place_of_many_less_important_ones(hours: int, expected: list[str]) -> None:
     """No set breaks less priority by priority than the eight; one more important one is enough, if it ran no longer."""

@@ -16,13 +16,14 @@ from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
-from pipeline.solvers.scenarios.accumulating import Scenario, accumulated
+from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
 from pipeline.solvers.scenarios.asking import asked_for
 from pipeline.solvers.scenarios.budget import Budget
+from pipeline.solvers.scenarios.cheapest import cheapest
 from pipeline.solvers.scenarios.law import Law
 from pipeline.solvers.scenarios.moves.trying import WorkingScenario, outcome
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
-from pipeline.solvers.scenarios.units import units_of
+from pipeline.solvers.scenarios.units import VictimUnits
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.editing import with_tasks
 from tests.support.scenarios import SCENARIOS
@@ -218,22 +219,50 @@ class ProtectsTheFirst(Law):
         return not (victims == 0).any()
 
 
+@dataclass(frozen=True)
+class SparesTheFirstAlone(Law):
+    """A law under which the task of row 0 may go only beside others."""
+
+    def allows(self, victims: Rows) -> bool:
+        """Whether it does not go alone."""
+        return victims.tolist() != [0]
+
+
+def under(law: type[Law], state: Snapshot, *units: list[int]) -> Scenario:
+    """The last podgroup in preempt under a law, with units of these rows; the last of each podgroup breaks it."""
+    preemptor = (len(state.podgroups) - 1,)
+    attempt = Attempt(state, SCENARIOS, Purpose.PREEMPT, preemptor, None, 1e6)
+    host = host_of(attempt)
+    need, rows = asked_for(host, preemptor), np.concatenate(units)
+    owner = state.tasks.podgroup[[unit[-1] for unit in units]].astype(np.int64)
+    ends, each = np.cumsum([len(unit) for unit in units]), np.arange(len(units))
+    last = np.array([not (owner[at + 1 :] == owner[at]).any() for at in each])
+    ground = NodeSlice(CountedNeed(state, need, host.allowed(need.shapes), rows), NONE, 0, len(state.nodes))
+    queue = VictimUnits(rows, np.append(0, ends), owner, last, each)
+    return Scenario(ground, law(host, Preemptor(preemptor, need.total, Purpose.PREEMPT)), queue)
+
+
 def test_each_refusal_is_paid_from_the_budget() -> None:
     """The protected task is the second in the queue of victims."""
     state = cluster([{"gpu": 3}], [*[gang(1, 0, gpu=1)] * 3, gang(1, gpu=2, priority=1)])
-    attempt = Attempt(state, SCENARIOS, Purpose.PREEMPT, (3,), None, 1e6)
-    host = host_of(attempt)
-    need = asked_for(host, (3,))
-    law = ProtectsTheFirst(host, Preemptor((3,), need.total, Purpose.PREEMPT))
-    units = units_of(host, law.preemptor).arranged(np.array([2, 0, 1]))
-    units = replace(units, rows=np.array([1, 0, 2]), podgroup=np.array([1, 0, 2]), turn=np.arange(3))
-    scenario = Scenario(
-        NodeSlice(CountedNeed(state, need, host.allowed(need.shapes), units.rows), NONE, 0, 1), law, units
-    )
+    scenario = under(ProtectsTheFirst, state, [1], [0], [2])
     found = accumulated(scenario, 3, Budget(1))
     assert found is not None
     assert found.scenario.units.first(found.count).rows.tolist() == [1, 2]
     assert accumulated(scenario, 3, Budget(0)) is None
+
+
+def test_what_is_left_of_a_podgroup_stays_where_its_surplus_may_not_go() -> None:
+    state = cluster([{"gpu": 5}], [gang(3, 0, gpu=1, minimum=2), gang(2, 0, gpu=1), gang(1, gpu=2, priority=1)])
+    found = accumulated(under(ProtectsTheFirst, state, [0], [1, 2], [3, 4]), 3, Budget(9))
+    assert found is not None
+    assert found.scenario.units.first(found.count).rows.tolist() == [3, 4]
+
+
+def test_victims_that_stay_are_those_without_which_the_others_are_lawful() -> None:
+    """The first one is enough and holds less, but it may not go alone."""
+    state = cluster([{"gpu": 5}], [gang(1, 0, gpu=2), gang(1, 0, gpu=3), gang(1, gpu=2, priority=1)])
+    assert cheapest(Reached(under(SparesTheFirstAlone, state, [0], [1]), 2)).tolist() == [1]
 
 
 def test_a_gang_that_only_fits_where_its_tasks_were_kept_is_laid_out_anew(monkeypatch: pytest.MonkeyPatch) -> None:
