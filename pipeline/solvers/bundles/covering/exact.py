@@ -2,9 +2,9 @@
 
 For every podgroup it is decided whether it breaks; if not, which of its tasks go as surplus. This covers every set,
 unlike bundles, which fix what is surplus. A branch is abandoned when the tasks that may still go free too few slots,
-when what is decided is more than queues can lose, or costs more than the sets that are kept. Slots decide; where they
-leave a doubt (several shapes, anti-affinity, cards, topology inside, the law) the sets are tried in their order by the
-caller.
+when what is decided is more than queues can lose, or costs no less than what is known already, or more than the sets
+that are kept. Slots decide; where they leave a doubt (several shapes, anti-affinity, cards, topology inside, the law)
+the sets are tried in their order by the caller.
 
 The work is counted in steps, never by the clock; where they run out, the result is the best sets that were seen.
 """
