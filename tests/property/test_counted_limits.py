@@ -81,13 +81,14 @@ def of_several_queues(seed: int) -> dict[str, Any]:
     return made
 
 
-def test_the_same_units_return_by_a_quota_of_the_limits_as_where_each_return_is_asked_about(
+def test_the_same_units_return_where_limits_are_counted_at_once_or_by_halves_as_where_each_return_is_asked_about(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cases = [open_case(of_several_queues(seed)) for seed in SEEDS]
     counted = [cycle(case.snapshot, case.policy, case.now).plans for case in cases]
-    monkeypatch.setattr(Law, "quota", None)
-    assert [repr(cycle(case.snapshot, case.policy, case.now).plans) for case in cases] == [*map(repr, counted)]
+    for name, nothing in (("quota", None), ("spare", lambda *_: None)):
+        monkeypatch.setattr(Law, name, nothing)
+        assert [repr(cycle(case.snapshot, case.policy, case.now).plans) for case in cases] == [*map(repr, counted)]
     assert any(len(plan.statement.evictions) for plans in counted for plan in plans)
 
 

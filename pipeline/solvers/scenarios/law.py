@@ -14,6 +14,7 @@ from pipeline.keeping import cached_property
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Policy, Purpose
+from pipeline.solvers.scenarios.slices.halves import NO_LIMITS, Spare
 from pipeline.solvers.scenarios.units import VictimUnits
 
 
@@ -72,6 +73,19 @@ class Law:
             return lasting and self._limits.take(request, snapshot, victims)
         after = self.host.on(WhatIf.of(snapshot).evicting(victims), victims)
         return bool(fits(request, after.headroom_of(first)))
+
+    def spare(self, units: VictimUnits, leaving: Rows) -> Spare | None:
+        """What units may take back of the queue's limits once ``leaving`` have gone; None if only ``takes`` knows."""
+        if self.within_limits:
+            return NO_LIMITS
+        if not self._limits.counted:
+            return None
+        request, snapshot, common = self.preemptor.request, self.host.context.snapshot, self._limits.common
+        left = self._limits.left_by(snapshot, leaving) - request
+        limit, asked = np.nonzero(np.broadcast_to(request > 0, left.shape))
+        held = np.add.reduceat(snapshot.request_of(units.rows), units.start[:-1])[:, asked].T
+        reach = len(left) - common[snapshot.podgroups.queue[units.podgroup]]
+        return Spare(left[limit, asked], np.ascontiguousarray(np.where(reach <= limit[:, None], held, 0)))
 
     @cached_property
     def _limits(self) -> LineLimits:

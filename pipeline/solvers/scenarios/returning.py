@@ -193,8 +193,8 @@ def _back_by_halves(scenario: Scenario, groups: VictimUnits, leaving: Rows, orde
     """The same where slots do not decide: the units of the first half return, or of half of those, and so on."""
     ground, law = scenario.ground, scenario.law
     walk, kept, most = ground.by_halves(groups, leaving, order), True, len(order) if most is None else most
-    unit, asks = NO_ROWS, not law.within_limits
-    while ground.some_return(groups, order, walk, most, kept=kept, asks=asks):
+    unit, spare = NO_ROWS, law.spare(groups, leaving)
+    while ground.some_return(groups, spare, order, walk, most, kept=kept):
         unit = unit if len(unit) else _unit_of(leaving, groups)
         rest = leaving[~np.append(walk.back, False)[unit]]
         kept = law.takes(rest) and ground.fits_in(walk.ground.room, rest)

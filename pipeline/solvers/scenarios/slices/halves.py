@@ -42,6 +42,17 @@ class Asked(NamedTuple):
     keeps: bool
 
 
+class Spare(NamedTuple):
+    """How much of each limit the need leaves once all have gone (int64[K]), and what units take back (int64[K, U])."""
+
+    left: Longs
+    taken: Longs
+
+
+#: No limit is tight.
+NO_LIMITS = Spare(np.zeros(0, np.int64), np.zeros((0, 0), np.int64))
+
+
 class Halves(NamedTuple):
     """Where the return of units is.
 
@@ -109,8 +120,9 @@ def _begin(ground: Ground, asked: Asked, leaving: Rows) -> tuple[Longs, KeptPlac
 
 @writing("walk")
 def some_return(
-    asked: Asked, start: Longs, rows: Rows, order: Rows, walk: Halves, most: int, kept: bool, asks: bool
-) -> bool:
+    asked: Asked, spare: Spare, start: Longs, rows: Rows, order: Rows, walk: Halves, most: int, kept: bool,
+    asks: bool,
+) -> bool:  # fmt: skip
     """Try the next units that may return; they are ``back`` in ``walk``. False if nothing is left to try.
 
     Units that do not return all together are tried by halves, the first half first. Not all tasks that are gone return.
@@ -148,6 +160,7 @@ def some_return(
         first, last = todo[many[0] - 1]
         there = _all_back(asked, start, rows, order, max(there, first), last, walk)
         kept = there == last and many[2] > 0 and _has_places(asked, start, rows, order[first:last], walk)
+        kept = kept and _leaves_room(spare, order[:last], walk.back)
         if kept and asks:
             return True
 
@@ -214,6 +227,18 @@ def _has_places(asked: Asked, start: Longs, rows: Rows, units: Rows, walk: Halve
             mine[many] = row
             many += 1
     return find_again(_nodes_of(mine[:many], walk), asked.places, walk.places, walk.ground.room)
+
+
+@inlined
+def _leaves_room(spare: Spare, units: Rows, back: Bools) -> bool:
+    """Whether those of the units that are back take no more of any limit than is left."""
+    for limit in range(len(spare.left)):
+        left = spare.left[limit]
+        for unit in units:
+            left -= back[unit] * spare.taken[limit, unit]
+        if left < 0:
+            return False
+    return True
 
 
 @inlined

@@ -13,7 +13,17 @@ from pipeline.placement.layout.topology_packing import Packing
 from pipeline.placement.need import Need
 from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.placement.room.ground import Ground, ground_on
-from pipeline.solvers.scenarios.slices.halves import Asked, Begun, Halves, begun, halves, some_return, too_few_return
+from pipeline.solvers.scenarios.slices.halves import (
+    NO_LIMITS,
+    Asked,
+    Begun,
+    Halves,
+    Spare,
+    begun,
+    halves,
+    some_return,
+    too_few_return,
+)
 from pipeline.solvers.scenarios.slices.part_slots import part_slots
 from pipeline.solvers.scenarios.slices.slots_kernels import fullest, leading, returned, suffices
 from pipeline.solvers.scenarios.units import VictimUnits
@@ -123,10 +133,12 @@ class NodeSlice:
         walk = self.by_halves(units, leaving, np.arange(len(units)))
         return bool(too_few_return(self._asked, units.start, units.rows, walk, int(most)))
 
-    def some_return(self, units: VictimUnits, order: Rows, walk: Halves, most: int, *, kept: bool, asks: bool) -> bool:
-        """Whether other units may return, see `halves.some_return`; ``asks``: whether the law is asked about it."""
-        asks = asks or not self._decides
-        return bool(some_return(self._asked, units.start, units.rows, order, walk, most, kept, asks))
+    def some_return(
+        self, units: VictimUnits, spare: Spare | None, order: Rows, walk: Halves, most: int, *, kept: bool
+    ) -> bool:
+        """Whether other units may return, see `halves.some_return`; without ``spare`` the law is asked about it."""
+        asks, spare = spare is None or not self._decides, spare or NO_LIMITS
+        return bool(some_return(self._asked, spare, units.start, units.rows, order, walk, most, kept, asks))
 
     @property
     def _decides(self) -> bool:
