@@ -18,8 +18,8 @@ from pipeline.solvers.scenarios.moves.settling import all_lost
 from pipeline.solvers.scenarios.moves.trying import WorkingScenario, placed_on
 from pipeline.solvers.scenarios.units import VictimUnits
 
-#: All sets of at most this many tasks are looked at, if there are no more than so many choices: whether one podgroup
-#: goes, or one task of a podgroup with surplus.
+#: All sets are looked at of at most this many tasks with at most this many choices: whether one podgroup goes, or one
+#: task of a podgroup with surplus.
 _TASKS, _CHOICES = 64, 10
 
 
