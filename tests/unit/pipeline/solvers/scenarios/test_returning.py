@@ -15,6 +15,7 @@ from pipeline.placement.need import need_of
 from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.records import replace
 from pipeline.solvers.scenarios.returning import _back_by_halves
+from pipeline.solvers.scenarios.slices.halves import Spare
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import VictimUnits
 from tests.support.grouped_gangs import crowded
@@ -63,7 +64,8 @@ def test_units_return_as_if_every_return_were_asked_about(
     leaving = np.concatenate([rows[:apart], own[: start[some]]])
     order = np.array(data.draw(st.permutations(range(some))), np.int64)
     least, most = data.draw(st.integers(0, 3)), data.draw(st.integers(0, len(runs)))
-    law = SimpleNamespace(takes=lambda rest: len(rest) >= least, within_limits=least == 0)
+    spare = Spare(np.array([len(leaving) - least]), np.diff(units.start)[None]) if data.draw(st.booleans()) else None
+    law = SimpleNamespace(takes=lambda rest: len(rest) >= least, spare=lambda *_: spare)
     asked: Any = SimpleNamespace(law=law, ground=slices)
     expected = by_halves(asked, units, leaving, order, most)
     with uncompiled():
