@@ -65,8 +65,8 @@ def test_units_return_as_if_every_return_were_asked_about(
     order = np.array(data.draw(st.permutations(range(some))), np.int64)
     least, most = data.draw(st.integers(0, 3)), data.draw(st.integers(0, len(runs)))
     spare = Spare(np.array([len(leaving) - least]), np.diff(units.start)[None]) if data.draw(st.booleans()) else None
-    law = SimpleNamespace(takes=lambda rest: len(rest) >= least, spare=lambda *_: spare)
-    asked: Any = SimpleNamespace(law=law, ground=slices)
+    asked: Any = SimpleNamespace(law=SimpleNamespace(takes=lambda rest: len(rest) >= least), ground=slices)
+    law = SimpleNamespace(takes=lambda rest: spare is not None or len(rest) >= least, spare=lambda *_: spare)
     expected = by_halves(asked, units, leaving, order, most)
     with uncompiled():
         anew: Any = SimpleNamespace(law=law, ground=replace(slices))
