@@ -17,7 +17,6 @@ from actors.benchmarks.optimality import compare
         (313, "elastic"),  # reclaim: a higher priority would save 2 % of the work, less than a step of efficiency
         (545, "one GPU"),  # reclaim: one podgroup can spare few tasks, and they went where they saved little
         (434, "roles"),  # reclaim: fewer podgroups, and surplus that only fits on other nodes
-        (672, "two shapes"),  # reclaim: a podgroup that its queue cannot lose beside a smaller one that broke first
     ],
 )
 def test_what_is_chosen_costs_the_least(seed: int, kind: str) -> None:
