@@ -19,7 +19,7 @@ import actors
 import pipeline
 from actors.configuration.profiles import load_profile
 from actors.documents.collector import collect_seldom, collector_paused
-from actors.documents.results import say
+from actors.documents.results import complain, say
 from actors.fleets.generated import NOW, GangSpec, generate
 from actors.fleets.mixed import with_subgroups
 from actors.fleets.rehearsal import Rehearsal
@@ -117,7 +117,7 @@ def _warm_share(share: tuple[bool, tuple[str, ...]]) -> int:
     searches, profiles = share
 
     def say(told: str) -> None:
-        sys.stderr.write(f"{', '.join(profiles)}: {told}\n")
+        complain([f"{', '.join(profiles)}: {told}"])
 
     gc.freeze()
     collect_seldom()
