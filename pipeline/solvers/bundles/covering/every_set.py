@@ -46,7 +46,7 @@ def of_all_sets(here: DomainBundles, best: Selection | None) -> tuple[Selection 
             bundles = here.first_permitted
             leading = first(bundles, max(lead(bundles.stop, bundles.entry, FreeRoom(search, domain).ground), 0)).entry
             return replace(selected, given_back=int((~is_among(leading, selected.entry)).sum())), every
-    return best, every
+    return best, every and len(sets.gone) < _SETS  # no more are kept
 
 
 def _by_field(here: DomainBundles, price: Price) -> Floats:
