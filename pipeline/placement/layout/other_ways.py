@@ -30,9 +30,13 @@ def other_ways(host: Host, snapshot: Snapshot, need: Need, outer: Rows, room: Ca
     upto = np.concatenate([np.zeros((len(slots), 1), np.int64), slots.cumsum(axis=1)], axis=1)
     most = np.zeros(len(snapshot.shapes), np.int64)
     most[every.shapes] = (upto[:, topology.stop[outer]] - upto[:, topology.start[outer]]).max(axis=1, initial=0)
-    limited = need_of(snapshot, need.podgroups, surplus=len(need.tasks) > need.minimum, most=most)
-    if limited.short:  # the first way lacks a place; the minimum is made up of others
-        limited = need_of(snapshot, need.podgroups, surplus=False)
-        yield from islice(compositions(snapshot, limited, most), 1, None)
-    else:
-        yield from compositions(snapshot, limited, most)
+    yield from ways_within(snapshot, need, most, surplus=len(need.tasks) > need.minimum)
+
+
+def ways_within(snapshot: Snapshot, need: Need, most: Longs, *, surplus: bool) -> Iterator[Need]:
+    """The ways to make up the minimum of a need with no more tasks of each shape than ``most`` int64[shapes]."""
+    limited = need_of(snapshot, need.podgroups, surplus=surplus, most=most)
+    if not limited.short:
+        return compositions(snapshot, limited, most)
+    # What comes first in order lacks a place; the minimum is made up of others.
+    return islice(compositions(snapshot, need_of(snapshot, need.podgroups, surplus=False), most), 1, None)

@@ -65,7 +65,8 @@ def accumulated(
 
     A unit that is not lawful beside those before it is skipped. ``before``: only units with an earlier turn count.
     Each refusal is paid from the budget. ``spares``: whether units that are not lawful together are so once those that
-    are not needed have returned; then they are enough as well.
+    are not needed have returned; then they are enough as well. ``strict``: those that are lawful together must be so
+    once others have returned, too, or the last of them is skipped.
     """
     scenario = scenario.up_to(before)
     while budget.left >= 0:

@@ -157,11 +157,13 @@ def _searched(
     if not law.allows(NO_ROWS) or not (law.takes(NO_ROWS) or law.takes(units.rows)):
         return Reason.QUOTA
     grounds, budget = grounds_of(attempt, law, need, units), Budget(attempt.policy.search_budget)
-    found = first = None if law.settles else _least(grounds, budget)
-    if first is None and (law.settles or attempt.purpose is Purpose.RECLAIM):
+    found = None if law.settles else _least(grounds, budget)
+    if found is not None:
+        return found
+    if law.settles or attempt.purpose is Purpose.RECLAIM:
         budget = Budget(attempt.policy.search_budget // _MOVING)
         found = _moving(grounds, budget)
-    if first is None and not law.settles and (found is None or len(found[1].victims.moved) == 0):
+    if not law.settles and (found is None or len(found[1].victims.moved) == 0):
         found = _of_all(grounds) or _nearest_first(attempt, law, need, units) or found
     if found is not None:
         return found

@@ -81,7 +81,10 @@ def _packed(host: Host, need: Need, action: str) -> Statement | None:
     if not host.binding or not _in_reach(snapshot, need, fewest) or not order_matters(snapshot, need):
         return None
     found = packed(host, need, _tiers(host, podgroups), fewest)
-    return None if found is None else _commit(host, podgroups, found[0], found[1].laid(), action)
+    if found is None:
+        return None
+    way, placement = found
+    return _commit(host, podgroups, way, placement.laid(), action)
 
 
 def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> Statement | None:
@@ -121,6 +124,7 @@ def _in_reach(snapshot: Snapshot, need: Need, least: int) -> bool:
 
 
 def _tightest(host: Host, podgroups: tuple[int, ...]) -> bool:
+    """Whether the tightest domain is sought; see ``Policy.tightest_domain_first``."""
     return host.context.policy.tightest_domain_first and len(podgroups) == 1
 
 

@@ -14,12 +14,12 @@ from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows, is_among
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.headroom import takes
-from pipeline.placement.compositions import compositions
 from pipeline.placement.layout.by_score.scored import ScoredPlacement
+from pipeline.placement.layout.other_ways import ways_within
 from pipeline.placement.layout.packing import node_slots
 from pipeline.placement.layout.regions_of_parts import asked_of_regions
 from pipeline.placement.layout.topology_packing import Packings
-from pipeline.placement.need import Need, all_of, need_of
+from pipeline.placement.need import Need, all_of
 from pipeline.plugins.host import Host
 
 #: At most this often a gang is packed, all ways to make up its minimum and all domains together.
@@ -103,14 +103,11 @@ def _room_of(host: Host, need: Need, tiers: Sequence[Sequence[int]], fewest: int
 
 def _ways(snapshot: Snapshot, need: Need, room: _DomainRoom) -> Iterator[Need]:
     """The ways to make up the minimum, of each shape no more tasks than one domain has slots for."""
-    if len(room.domain) == 0:
+    if len(room.domain) == 0 or need.minimum == 0 or need.short:
         return iter(())
     most = np.zeros(len(snapshot.shapes), np.int64)
     most[room.shape] = room.slots.max(axis=0)
-    first = need_of(snapshot, need.podgroups, surplus=False, most=most)
-    if first.short:
-        first = need_of(snapshot, need.podgroups, surplus=False)
-    return compositions(snapshot, first, most) if first.minimum and not first.short else iter(())
+    return ways_within(snapshot, need, most, surplus=False)
 
 
 def _placed_on(host: Host, need: Need, node: Rows) -> ScoredPlacement | None:
