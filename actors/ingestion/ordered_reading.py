@@ -98,11 +98,21 @@ class OrderedReading:
 
     def gaps(self) -> Iterator[str]:
         """Streams with entries that were trimmed before they were read."""
-        return (stream for stream, at in self.at.items() if has_gap(self._bus.bounds(stream), at))
+        return (stream for stream in self.at if self._gap(stream))
 
     def missed(self) -> bool:
         """Whether entries were trimmed before they were read; False if none was read yet."""
-        return any(self.at[stream] != START for stream in self.gaps())
+        return any(at != START and self._gap(stream) for stream, at in self.at.items())
+
+    def _gap(self, stream: str) -> bool:
+        """Whether entries of the stream were trimmed before they were read.
+
+        None were where the entry that was read last is still there. The broker sends that one whole; for the bounds it
+        would send the first as well, which is part of a list after a start.
+        """
+        ms, sequence = id_order(self.at[stream])
+        newest = self._bus.newest(stream, before=f"{ms}-{sequence + 1}")
+        return not (newest and newest[0].id == self.at[stream]) and has_gap(self._bus.bounds(stream), self.at[stream])
 
     def lost(self) -> bool:
         """Whether a stream ends before what was read of it: the broker has lost entries."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from actors.broker.bus import DECISIONS, EVENTS, SNAPSHOTS, START
+from actors.broker.bus import DECISIONS, EVENTS, SNAPSHOTS, START, Bounds
 from actors.ingestion.group_notes import GROUP, NOTE_EVERY_S
 from actors.ingestion.loop import REPEAT_S, IngestLoop
 from pipeline.cluster.tables import RUNNING
@@ -114,6 +114,24 @@ def test_who_is_overtaken_by_the_leaders_trimming_folds_nothing_behind_the_hole(
     assert not standby.poll()
     assert (standby.overtaken, standby.snapshot is before) == (True, True)
     assert world.asked() == []
+
+
+def test_who_stands_by_does_not_ask_for_the_first_entry_of_a_stream_while_the_one_it_read_last_is_there(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    standby = world.ingestor("second")
+    standby.leads = False
+    drained(standby)
+    asked, bounds = list[str](), world.bus.bounds
+
+    def noted(stream: str) -> Bounds:
+        asked.append(stream)
+        return bounds(stream)
+
+    monkeypatch.setattr(world.bus, "bounds", noted)
+    world.tell("task_started", task="default/train-0", node="n0")
+    drained(standby)
+    assert (task(standby, "train-0")["status"], asked) == (RUNNING, [])
 
 
 def test_one_that_is_overtaken_begins_anew_with_the_leaders_checkpoint(world: World) -> None:
