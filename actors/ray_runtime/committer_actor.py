@@ -64,8 +64,12 @@ class CommitterActor(RoleProcess):
         self._asked: Any = None
         self.begin("tend", self._tend)
 
-    def hear(self, told: Told, more: Additions) -> Ack:
-        """Take a newer state with its names; if earlier news or names are missing, the answer says so instead."""
+    def hear(self, news: tuple[Told, Additions]) -> Ack:
+        """Take a newer state with its names; if earlier news or names are missing, the answer says so instead.
+
+        One argument takes Ray less time than two.
+        """
+        told, more = news
         with self._lock:
             self._heard_at = time.monotonic()
             named, known = self._directory.take(more), self._reader.hear(told)

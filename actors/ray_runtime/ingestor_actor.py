@@ -99,7 +99,7 @@ class IngestorActor(RoleProcess):
             timed = replace(news, publish_ms=(time.perf_counter() - begun) * 1e3)
             self._told = told, self._dispatcher.hear.remote((told, timed))
         told = self._feed.told("committer", newest)
-        heard = self._committer.hear.remote(told, self._loop.additions(since=self._said))
+        heard = self._committer.hear.remote((told, self._loop.additions(since=self._said)))
         try:
             answer: Ack = ray.get(heard, timeout=CALL_LIMIT_S)
         except (RayActorError, GetTimeoutError) as lost:
