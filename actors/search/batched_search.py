@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
 
 from actors.contracts import Batch, Searched, Searchers
 from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_SEARCH_SPACE
+from actors.search.searcher import Searcher
 from pipeline.actions.searching import Outcome
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt, Survey
@@ -40,24 +40,16 @@ class Spread:
     in_place_cells: int = 262_144
 
 
-class SearcherHere(Protocol):
-    """A searcher in this process, which can use what is known here of the snapshot."""
-
-    def search(self, snapshot: Snapshot, batches: Sequence[Batch], host: Host | None = None) -> list[Searched]:
-        """See `contracts.Searchers`; ``host`` has the plugins on the snapshot."""
-        ...
-
-
 class BatchedSearch:
     """Implements `pipeline.actions.searching.Search`.
 
     Parameters
     ----------
     here, elsewhere
-        Searchers in this process, and all of them.
+        The searcher in this process, which can use what is known here of the snapshot, and all of them.
     """
 
-    def __init__(self, here: SearcherHere, elsewhere: Searchers, spread: Spread, telemetry: Telemetry) -> None:
+    def __init__(self, here: Searcher, elsewhere: Searchers, spread: Spread, telemetry: Telemetry) -> None:
         self._here, self._elsewhere, self._spread, self._telemetry = here, elsewhere, spread, telemetry
 
     def ahead(self, attempts: Sequence[Attempt], host: Host) -> Sequence[Outcome]:

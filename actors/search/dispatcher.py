@@ -23,8 +23,9 @@ from actors.contracts import (
 )
 from actors.observability.telemetry import Telemetry
 from actors.observability.traces import SPAN_CYCLE, SPAN_INGEST, Work
-from actors.search.batched_search import BatchedSearch, SearcherHere, Spread
+from actors.search.batched_search import BatchedSearch, Spread
 from actors.search.held_back import HeldBack, held_back_of
+from actors.search.searcher import Searcher
 from pipeline.actions.backoff import Backoff
 from pipeline.actions.observing import Noted
 from pipeline.actions.progress import Setup
@@ -85,7 +86,7 @@ class Dispatcher:
     def __init__(
         self,
         policy: Policy,
-        here: SearcherHere,
+        here: Searcher,
         elsewhere: Searchers,
         commit: CommitOffers,
         telemetry: Telemetry,

@@ -11,7 +11,7 @@ from actors.broker.bus import DECISIONS, EVENTS, Bounds, BrokerUnreachable, Dead
 from actors.broker.ledger import Busy, Lease, Record, RecordOutcome
 from actors.broker.memory_bus import MemoryBus
 from actors.contracts import Batch, Searched
-from actors.search.batched_search import SearcherHere
+from actors.search.searcher import Searcher
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.host import Host
 from tests.chaos.schedule import Fault, Kind
@@ -261,7 +261,7 @@ class FaultyLedger:
 class FaultySearch:
     """Searches here and elsewhere; for ``losing`` more batches the searcher is lost, and the one after it."""
 
-    def __init__(self, search: SearcherHere, injector: Injector) -> None:
+    def __init__(self, search: Searcher, injector: Injector) -> None:
         self._search, self._injector = search, injector
         self.losing = 0
 
