@@ -8,7 +8,8 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from actors.documents.quantities import card_units
@@ -28,18 +29,6 @@ class Tally:
     nodes_failed: int = 0
     misfits: int = 0
     """Tasks that a decision bound to a node without room for them; should be 0."""
-
-
-@dataclass(slots=True)
-class _Due:
-    """Future happenings, in order of time, then of addition."""
-
-    heap: list[tuple[float, int, Callable[[], Iterator[Outgoing]]]] = field(default_factory=list)
-    entered: int = 0
-
-    def add(self, at: float, happen: Callable[[], Iterator[Outgoing]]) -> None:
-        heapq.heappush(self.heap, (at, self.entered, happen))
-        self.entered += 1
 
 
 class SimulatedFleet:
@@ -78,7 +67,10 @@ class SimulatedFleet:
         self._held: dict[str, dict[str, int]] = {name: {} for name in self._nodes}
         self._tasks: dict[str, Task] = {}
         self._podgroups: dict[str, LivePodgroup] = {}
-        self._due, self._revision = _Due(), revision
+        self._revision = revision
+        #: What happens later, in order of time, then of addition.
+        self._due: list[tuple[float, int, Callable[[], Iterator[Outgoing]]]] = []
+        self._entered = count()
         self.tally = Tally()
         for document in cluster.get("podgroups", ()):
             self._take_in(document, None)
@@ -135,9 +127,9 @@ class SimulatedFleet:
         def happen(now: float) -> Iterator[Outgoing]:
             for name in self._draw.sample(names, tasks):
                 yield from self._restart(name, now)
-            self._due.add(now + every_s, lambda: happen(now + every_s))
+            self._later(now + every_s, lambda: happen(now + every_s))
 
-        self._due.add(at, lambda: happen(at))
+        self._later(at, lambda: happen(at))
 
     def obey(self, message: Message, now: float) -> list[Outgoing]:
         """Carry out a decision: victims begin to end, bound tasks start. A withdrawal changes nothing here."""
@@ -154,14 +146,17 @@ class SimulatedFleet:
     def step(self, now: float) -> list[Outgoing]:
         """Let everything happen that is due at ``now`` (seconds of the caller); the events."""
         said: list[Outgoing] = []
-        while self._due.heap and self._due.heap[0][0] <= now:
-            _, _, happen = heapq.heappop(self._due.heap)
+        while self._due and self._due[0][0] <= now:
+            _, _, happen = heapq.heappop(self._due)
             said += happen()
         return said
 
+    def _later(self, at: float, happen: Callable[[], Iterator[Outgoing]]) -> None:
+        heapq.heappush(self._due, (at, next(self._entered), happen))
+
     def next_at(self) -> float | None:
         """When `step` has something to do next, in seconds of the caller; None for never."""
-        return self._due.heap[0][0] if self._due.heap else None
+        return self._due[0][0] if self._due else None
 
     @property
     def revision(self) -> int:
@@ -203,7 +198,7 @@ class SimulatedFleet:
                 yield self._end(task, "Evicted", replaced=not task.gone_when_evicted)
                 yield from self._gone(task.podgroup)
 
-        self._due.add(now + takes_s, end)
+        self._later(now + takes_s, end)
 
     def _start(self, name: str, node: str, card: str | None, now: float) -> list[Outgoing]:
         task = self._tasks.get(name)
@@ -235,7 +230,7 @@ class SimulatedFleet:
             return
         if all(self._tasks[name].status == RUNNING for name in podgroup.tasks):
             podgroup.finishes = True
-            self._due.add(now + podgroup.runs_s / self._speed, lambda: self._finish(podgroup))
+            self._later(now + podgroup.runs_s / self._speed, lambda: self._finish(podgroup))
 
     def _finish(self, podgroup: LivePodgroup) -> Iterator[Outgoing]:
         if podgroup.name not in self._podgroups:
