@@ -152,24 +152,17 @@ class Cluster:
     def _object(self, manifest: Manifest, read: Reader, on: str) -> Rest:
         """Read one object; once more with corrected keys if some of its keys differ from known ones in case alone."""
         about = Fields(manifest, manifest.body, (), self.findings)
-        state = self._count()
+        pods, budgets = len(self.pods), len(self.budgets)
         read(about)
         rest = Rest(about, on)
         corrected = rest.respelled()
         if corrected is None:
             return rest
-        self._forget(state)
+        del self.pods[pods:], self.budgets[budgets:]
         again = replace(manifest, body=corrected)
         about = Fields(again, corrected, (), self.findings)
         read(about)
         return Rest(about, on)
-
-    def _count(self) -> tuple[int, int]:
-        return len(self.pods), len(self.budgets)
-
-    def _forget(self, state: tuple[int, int]) -> None:
-        del self.pods[state[0] :]
-        del self.budgets[state[1] :]
 
     def document(self, *, now: float | None = None, schedulers: Sequence[str] = ()) -> dict[str, Any]:
         """The cluster file of what was read.
