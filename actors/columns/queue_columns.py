@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from actors.cluster_file.cross_references import ROOT_QUEUE
 from actors.cluster_file.documents import QueueDocument, RecentEvictionsDocument
 from actors.columns.node_columns import vector
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Floats, Longs, frozen
 from pipeline.cluster.counted.recent_evictions import HORIZON_S, RecentEvictions, in_order, whole_second
 from pipeline.cluster.tables import QUEUE_STATE_NAMES, Queues
-
-#: Name of the queue that is the root of the tree.
-ROOT = "root"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +29,8 @@ def queue_columns(documents: Sequence[QueueDocument], resources: Sequence[str]) 
     As in Volcano, a queue without a parent is a child of the queue ``root`` if there is one that has no parent either.
     """
     parent = {document.name: document.parent for document in documents}
-    if parent.get(ROOT, ROOT) is None:
-        parent = {name: above or (ROOT if name != ROOT else None) for name, above in parent.items()}
+    if parent.get(ROOT_QUEUE, ROOT_QUEUE) is None:
+        parent = {name: above or (ROOT_QUEUE if name != ROOT_QUEUE else None) for name, above in parent.items()}
     ordered = sorted(documents, key=lambda queue: (_depth(queue.name, parent), queue.created, queue.name))
     row = {queue.name: at for at, queue in enumerate(ordered)}
     age = sorted(range(len(ordered)), key=lambda at: (ordered[at].created, ordered[at].name))

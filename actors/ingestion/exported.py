@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from actors.cluster_file.task_documents import NEVER
 from actors.columns.card_names import card_names
-from actors.documents.quantities import in_bytes
 from actors.ingestion.by_kind.descriptions import Described
 from actors.ingestion.known.kept_documents import plain
 from actors.ingestion.known.state import LiveState
@@ -19,8 +19,6 @@ from pipeline.cluster.resources import CPU, PODS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, PENDING, PHASE_NAMES, STATUS_NAMES, TERMINATING
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint, Requirement
-
-_NEVER = "Never"
 
 
 def cluster_document(state: LiveState, now: float) -> dict[str, Any]:
@@ -84,7 +82,7 @@ class _Podgroups:
             "created": float(tasks.created[row]),
         }  # fmt: skip
         if not tasks.may_preempt[row]:
-            told["preemption_policy"] = _NEVER
+            told["preemption_policy"] = NEVER
         told |= {key: True for key in ("gone_when_evicted",) if tasks.gone_when_evicted[row]}
         told |= {"scheduling_gated": True} if tasks.gated[row] else {}
         told |= {"index": int(tasks.index[row])} if tasks.index[row] != NONE else {}
@@ -129,7 +127,7 @@ def _quantities(snapshot: Snapshot, shape: int) -> dict[str, int | str]:
     for at, amount in enumerate(snapshot.shapes.request[shape].tolist()):
         name = snapshot.vocabulary.resources[at]
         if amount not in (0, UNSET) and not (at == PODS and amount == 1):
-            told[name] = f"{amount}m" if at == CPU else amount if not in_bytes(name) else int(amount)
+            told[name] = f"{amount}m" if at == CPU else amount
     return told
 
 
