@@ -200,19 +200,14 @@ def told(message: Message) -> tuple[str, ...] | None:
         if count
     ]  # fmt: skip
     gang = (made.preemptor or "").removeprefix("arrivals/")
-    return made.action, gang, made.domain or "anywhere", ", ".join(parts), price(made), short_price(made)
+    return made.action, gang, made.domain or "anywhere", ", ".join(parts), *prices(made)
 
 
-def price(made: PlanCommitted) -> str:
-    """The price of a decision."""
+def prices(made: PlanCommitted) -> tuple[str, str]:
+    """The price of a decision in words, and in numbers: gangs broken, gang-hours lost."""
     if not made.evictions:
-        return ""
+        return "", ""
     ratios = [value for name, value in made.cost.items() if name.endswith("gpu-milli")]
     evicted = f", evicted to requested {ratios[0]:g} of GPUs" if ratios else ""
     broken, lost = made.cost.get("gangs_broken", 0), made.cost.get("lost_work", 0.0)
-    return f"{broken} gangs broken, {lost:.1f} gang-hours lost{evicted}"
-
-
-def short_price(made: PlanCommitted) -> str:
-    """The price in numbers: gangs broken, gang-hours lost."""
-    return f"{made.cost.get('gangs_broken', 0)}, {made.cost.get('lost_work', 0.0):.1f}" if made.evictions else ""
+    return f"{broken} gangs broken, {lost:.1f} gang-hours lost{evicted}", f"{broken}, {lost:.1f}"

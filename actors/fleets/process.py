@@ -242,9 +242,7 @@ def _serve(
     link = address.connect("fleet", functions=False, say=counting_outages(telemetry), pause=until_stopped(stop))
     bus = RedisBus(link, settings.fleet)
     try:
-        loop = FleetLoop(
-            simulated(inventory, pace.seed, time.time()), inventory, bus, telemetry, pace,
-        )  # fmt: skip
+        loop = FleetLoop(simulated(inventory, pace.seed, time.time()), inventory, bus, telemetry, pace)
         loop.open()
         link.waits_for_rights = True  # what it is refused now was taken away since
         log.info("fleet %s: %d nodes listed", settings.fleet, len(loop.fleet.nodes))
