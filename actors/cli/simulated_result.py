@@ -10,7 +10,7 @@ from actors.columns.card_names import card_names
 from actors.columns.names import Names
 from pipeline.cluster.arrays import NONE, UNLIMITED, Longs
 from pipeline.cluster.resources import CPU
-from pipeline.cluster.rules.minima_met import is_ready
+from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, PENDING, PHASE_INQUEUE, PHASE_NAMES, PHASE_RUNNING, STATUS_NAMES, TERMINATING
 from pipeline.cycle import Cycle
@@ -70,7 +70,7 @@ def _on_card(key: str, snapshot: Snapshot, node: int, card: int) -> dict[str, st
 
 def phases(names: Names, snapshot: Snapshot) -> dict[str, str]:
     """Phases as a fleet would report them: Running while a podgroup is ready and has running tasks."""
-    whole = is_ready(snapshot) & (snapshot.counts.running > 0)
+    whole = minima_met(snapshot).ready & (snapshot.counts.running > 0)
     shown = np.where(whole, PHASE_RUNNING, np.minimum(snapshot.podgroups.phase, PHASE_INQUEUE))
     return {name: PHASE_NAMES[phase] for name, phase in zip(names.podgroups, shown.tolist(), strict=True)}
 

@@ -15,7 +15,7 @@ from pipeline.actions.backoff import GangGroup
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, any_true, mask_of
 from pipeline.cluster.rules.match_policy import start_after, to_start
-from pipeline.cluster.rules.minima_met import is_pipelined
+from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.rules.minimum import has_minimum, starts_with
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
@@ -179,7 +179,7 @@ def release(progress: Progress, begun: Snapshot, *, evicting: bool) -> Progress:
     promised = _holds_promise(snapshot)
     if not promised.any():
         return progress
-    whole = is_pipelined(to_start(snapshot, progress.policy))
+    whole = minima_met(to_start(snapshot, progress.policy)).pipelined
     holders = mask_of(snapshot.tasks.podgroup[promised], len(snapshot.podgroups))
     torn = holders & (~whole | (snapshot.podgroups.gang_group != NONE))
     if not torn.any():

@@ -14,7 +14,7 @@ import numpy as np
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NO_ROWS, Floats, Rows
 from pipeline.cluster.rules.match_policy import starts_freely
-from pipeline.cluster.rules.minima_met import is_pipelined
+from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.law import why_unlawful
 from pipeline.decision.statement import statement
@@ -71,7 +71,7 @@ def _overdue(snapshot: Snapshot, policy: Policy, now: float) -> Rows:
     over = (_ends(snapshot, policy) <= now) & groups.alive  # NaN is never less
     if not over.any():
         return NO_ROWS
-    rows = np.flatnonzero(over & ~is_pipelined(snapshot) & ~starts_freely(snapshot, policy.match_policy))
+    rows = np.flatnonzero(over & ~minima_met(snapshot).pipelined & ~starts_freely(snapshot, policy.match_policy))
     return np.asarray(rows[np.lexsort((groups.order[rows], groups.stale_since[rows]))], np.int64)
 
 

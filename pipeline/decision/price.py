@@ -14,7 +14,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows, i
 from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.counted.minima import Have, Minima, count_tasks, reaches, writable
 from pipeline.cluster.resources import PODS
-from pipeline.cluster.rules.minima_met import is_pipelined
+from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.rules.minimum import towards_all
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
@@ -124,7 +124,7 @@ def prices_of(
     groups, tasks, (victims, start) = snapshot.podgroups, snapshot.tasks, in_a_row(sets)
     lines, level, work, broke, rank, priority = _lost_by_sets(
         snapshot.once(towards_all), victims, start, (tasks.podgroup, tasks.role, tasks.subgroup, tasks.shape),
-        (groups.priority, is_pipelined(snapshot), lost, snapshot.podgroup_held), snapshot.shapes.request,
+        (groups.priority, minima_met(snapshot).pipelined, lost, snapshot.podgroup_held), snapshot.shapes.request,
         requested, NO_ROWS if queue_rank is None else queue_rank,
     )  # fmt: skip
     told = [(one, round(amount, 6)) for one, amount in zip(level.tolist(), work.tolist(), strict=True)]

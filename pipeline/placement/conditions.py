@@ -15,7 +15,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows
 from pipeline.cluster.rules.gang_groups import gang_groups, together
 from pipeline.cluster.rules.match_policy import has_run
-from pipeline.cluster.rules.minima_met import is_ready, is_valid, is_valid_without, parts_valid
+from pipeline.cluster.rules.minima_met import is_valid_without, minima_met
 from pipeline.cluster.rules.reaching import lacking_in_subgroups
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, PENDING, PHASE_PENDING, TERMINATING
@@ -119,7 +119,7 @@ class Conditions:
 def unscheduled_in(snapshot: Snapshot) -> Conditions:
     """The condition of every living podgroup that has tasks and is not scheduled, by row."""
     counts, groups, tasks = snapshot.counts, snapshot.podgroups, snapshot.tasks
-    ready = is_ready(snapshot)
+    ready = minima_met(snapshot).ready
     rows = np.flatnonzero(groups.alive & ~ready)
     theirs, first = snapshot.tasks_of_all(rows)
     status, owner = tasks.status[theirs], np.repeat(np.arange(len(rows)), np.diff(first))
@@ -145,10 +145,10 @@ def _reasons(snapshot: Snapshot, ready: Bools, gated: Rows) -> Longs:
 
     ``gated`` are tasks that may not start.
     """
-    valid = is_valid(snapshot)
+    valid = minima_met(snapshot).valid
     held = valid & ~is_valid_without(snapshot, gated) if len(gated) else np.zeros(len(valid), bool)
     said = {
-        ConditionReason.TOO_FEW_OF_A_PART: ~parts_valid(snapshot),
+        ConditionReason.TOO_FEW_OF_A_PART: ~minima_met(snapshot).exists,
         ConditionReason.TOO_FEW: ~valid,
         ConditionReason.NOT_ADMITTED: snapshot.podgroups.phase == PHASE_PENDING,
         ConditionReason.GATED: held,
@@ -189,7 +189,7 @@ def _reason_and_holds(snapshot: Snapshot) -> tuple[Longs, Bools]:
     """int64[G] and bool[G]: the reason of each podgroup, and whether others wait for it."""
     tasks = snapshot.tasks
     gated = np.flatnonzero(tasks.gated & (tasks.status == PENDING) & (tasks.nominated == NONE))
-    reason = _reasons(snapshot, is_ready(snapshot), gated)
+    reason = _reasons(snapshot, minima_met(snapshot).ready, gated)
     return reason, _holds(snapshot, reason)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Longs
-from pipeline.cluster.rules.minima_met import is_pipelined
+from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.plugins.extension_points import OrdersJobs
 from pipeline.plugins.plugin import Follows, Plugin
 
@@ -21,4 +21,4 @@ class Elastic(Plugin, OrdersJobs):
         if len(parts):
             of_parts = np.bincount(parts.podgroup, weights=parts.min_available, minlength=len(held))
             least = np.maximum(least, of_parts)
-        return np.where(is_pipelined(snapshot), 1 + (held > least), 0).astype(np.int64)
+        return np.where(minima_met(snapshot).pipelined, 1 + (held > least), 0).astype(np.int64)

@@ -7,7 +7,7 @@ from pipeline.cluster.counted.change_log import PODGROUP, READY_OFF, Plain, last
 from pipeline.cluster.counted.minima import Have, Minima, by_itself, parts_spare
 from pipeline.cluster.rules.gang_groups import gang_groups
 from pipeline.cluster.rules.match_policy import starts_freely, to_make_room, to_start
-from pipeline.cluster.rules.minima_met import is_pipelined, is_ready, is_starving, is_valid
+from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.rules.minimum import towards_start
 from pipeline.cluster.rules.sparing import TaskQuota, task_quota
 from pipeline.cluster.what_if import WhatIf
@@ -41,11 +41,11 @@ class Gang(
 
     def job_order(self) -> Longs:
         """Key[G]: not ready first, as in upstream's code, not as "Gang Plugin" says (notes on Volcano, 2.3)."""
-        return is_ready(self._snapshot).astype(np.int64)
+        return minima_met(self._snapshot).ready.astype(np.int64)
 
     def job_valid(self) -> Bools:
         """bool[G]: enough tasks exist for its minima, and every podgroup that it starts with is there."""
-        found = is_valid(to_start(self._snapshot, self._policy))
+        found = minima_met(to_start(self._snapshot, self._policy)).valid
         complete = self._snapshot.once(gang_groups).complete
         if not all_true(complete):
             complete = complete | starts_freely(self._snapshot, self._policy.match_policy)
@@ -53,15 +53,15 @@ class Gang(
 
     def job_ready(self) -> Bools:
         """bool[G]: it could run now."""
-        return is_ready(to_start(self._snapshot, self._policy))
+        return minima_met(to_start(self._snapshot, self._policy)).ready
 
     def job_pipelined(self) -> Bools:
         """bool[G]: it could run once its promised room is free."""
-        return is_pipelined(to_start(self._snapshot, self._policy))
+        return minima_met(to_start(self._snapshot, self._policy)).pipelined
 
     def job_starving(self) -> Bools:
         """bool[G]: it is below a minimum even with promised tasks."""
-        return is_starving(to_make_room(self._snapshot, self._policy))
+        return minima_met(to_make_room(self._snapshot, self._policy)).starving
 
     def evictable(self, preemptor: Preemptor) -> bool | None:
         """Permits every task on the gang path, where bundles decide what a gang can lose and whether it may break.

@@ -113,7 +113,7 @@ class Follows(Enum):
     NOTHING = "nothing"
     SHARE = "share"
     READINESS = "readiness"
-    """Of podgroups: the key is 1 for one that could run now (`rules.minima_met.is_ready`), else 0."""
+    """Of podgroups: the key is 1 for one that could run now (`rules.minima_met`), else 0."""
     SURPLUS = "surplus"
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from pipeline.cluster.arrays import NONE, Rows
-from pipeline.cluster.rules.minima_met import breaks_without, is_pipelined
+from pipeline.cluster.rules.minima_met import breaks_without, minima_met
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING
 from pipeline.decision.attempt import Attempt
@@ -56,7 +56,7 @@ def counted_one_by_one(snapshot: Snapshot, some: Rows, every: Rows, needed: Rows
     losing = np.unique(owner).tolist()
     falls = {one: bool(breaks_without(snapshot, np.array([one]), every)[0]) for one in losing}
     for one in losing:
-        held = unit[some[owner == one]].sum() if is_pipelined(snapshot)[one] else 0.0
+        held = unit[some[owner == one]].sum() if minima_met(snapshot).pipelined[one] else 0.0
         held = in_units(snapshot.podgroup_held[[one]], needed)[0] if falls[one] else held
         level = int(groups.priority[one]) if rank is None else 0
         work = broken if falls[one] else surplus

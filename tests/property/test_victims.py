@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.rules.minima_met import breaks_without, is_ready
+from pipeline.cluster.rules.minima_met import breaks_without, minima_met
 from pipeline.cluster.what_if import WhatIf
 from pipeline.solvers.bundles.bundling.bundle_search import EFFORT
 from pipeline.solvers.bundles.covering.chosen import Selection, told_bundles
@@ -96,7 +96,7 @@ def test_a_gang_that_loses_only_surplus_keeps_every_minimum(crowd):
     bundles = split_of(searching(snapshot, 3, **flags), domain)
     after = WhatIf.of(snapshot).evicting(snapshot.occupancy.task[bundles.entry[bundles.safe[bundles.owner]]]).whole
     below = snapshot.counts.ready < snapshot.podgroups.min_available
-    assert not (is_ready(snapshot) & ~below & ~is_ready(after)).any()
+    assert not (minima_met(snapshot).ready & ~below & ~minima_met(after).ready).any()
 
 
 @given(crowds())

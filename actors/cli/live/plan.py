@@ -26,7 +26,7 @@ from actors.ingestion.exported import cluster_document
 from actors.ingestion.spectating import Onlooker
 from actors.protocol.presence import present
 from pipeline.cluster.arrays import NONE, with_rows
-from pipeline.cluster.rules.minima_met import is_ready
+from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.cycle import Cycle, cycle
@@ -246,7 +246,7 @@ def planned(case: Case) -> dict[str, Any]:
 
 
 def _runs(snapshot: Snapshot, podgroup: int) -> bool:
-    return bool(is_ready(snapshot)[podgroup] and snapshot.counts.running[podgroup] > 0)
+    return bool(minima_met(snapshot).ready[podgroup] and snapshot.counts.running[podgroup] > 0)
 
 
 def _places(case: Case, snapshot: Snapshot, row: int) -> list[dict[str, str]]:

@@ -30,7 +30,8 @@ class MinimaMet(NamedTuple):
         There are enough tasks for the roles and the subgroups; enough of them are bound, running or succeeded. The
         minimum of the whole is left out.
     valid, ready, pipelined, starving
-        As the module says, with the minimum of the whole.
+        As the module says, with the minimum of the whole. Upstream calls a podgroup starving by its own minimum only,
+        so one that lacks tasks of a role or subgroup never preempts (notes on Volcano, 1.8, item 20).
     """
 
     exists: Bools
@@ -42,20 +43,14 @@ class MinimaMet(NamedTuple):
 
 
 def minima_met(snapshot: Snapshot) -> MinimaMet:
-    """Which of its podgroups reach their minima: all answers in one pass, since each search asks for most of them."""
+    """Which of its podgroups reach their minima; all is answered at once, since each search asks for most of it."""
+    return snapshot.once(_in_one_pass)
+
+
+def _in_one_pass(snapshot: Snapshot) -> MinimaMet:
     tables = snapshot.counts, snapshot.role_counts, snapshot.subgroup_counts
     answers = _minima_met(tuple(snapshot.once(minima_of)), snapshot.podgroups.alive, *map(_counted, tables))
     return MinimaMet(*map(sealed, answers))
-
-
-def is_valid(snapshot: Snapshot) -> Bools:
-    """bool[G]: enough tasks exist for the roles, the subgroups and the whole."""
-    return snapshot.once(minima_met).valid
-
-
-def parts_valid(snapshot: Snapshot) -> Bools:
-    """bool[G]: enough tasks exist for the roles and the subgroups."""
-    return snapshot.once(minima_met).exists
 
 
 def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
@@ -72,14 +67,9 @@ def is_valid_without(snapshot: Snapshot, rows: Rows) -> Bools:
     return MinimaMet(*_minima_met(tuple(snapshot.once(minima_of)), snapshot.podgroups.alive, *less)).valid
 
 
-def parts_run(snapshot: Snapshot) -> Bools:
-    """bool[G]: what is bound, running or succeeded is enough for the roles and the subgroups."""
-    return snapshot.once(minima_met).runs
-
-
 def is_whole(snapshot: Snapshot) -> Bools:
     """bool[G]: what is bound, running or succeeded is at least one task, and enough for all minima."""
-    return parts_run(snapshot) & (snapshot.counts.ready >= np.maximum(snapshot.podgroups.min_available, 1))
+    return minima_met(snapshot).runs & (snapshot.counts.ready >= np.maximum(snapshot.podgroups.min_available, 1))
 
 
 def begins_late(snapshot: Snapshot) -> bool:
@@ -88,31 +78,12 @@ def begins_late(snapshot: Snapshot) -> bool:
     return bool(unknown.any() and (unknown & is_whole(snapshot)).any())
 
 
-def is_ready(snapshot: Snapshot) -> Bools:
-    """bool[G]: could run now."""
-    return snapshot.once(minima_met).ready
-
-
-def is_pipelined(snapshot: Snapshot) -> Bools:
-    """bool[G]: could run once its promised room is free."""
-    return snapshot.once(minima_met).pipelined
-
-
-def is_starving(snapshot: Snapshot) -> Bools:
-    """bool[G]: there, and below the minimum even with promised tasks; best-effort tasks do not count.
-
-    Upstream looks at the podgroup's minimum only, so a podgroup that lacks tasks of a role or subgroup never preempts
-    (notes on Volcano, 1.8, item 20); here such a podgroup starves too.
-    """
-    return snapshot.once(minima_met).starving
-
-
 def breaks_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
     """bool[P]: which of ``podgroups`` have their minimum now and lose it once ``rows`` are evicted.
 
     See ``whole_without``. A task that moves is not lost; it does not belong to ``rows``.
     """
-    return np.asarray(is_pipelined(snapshot)[podgroups] & ~whole_without(snapshot, podgroups, rows))
+    return np.asarray(minima_met(snapshot).pipelined[podgroups] & ~whole_without(snapshot, podgroups, rows))
 
 
 class _Counted(NamedTuple):

@@ -5,7 +5,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows
 from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.counted.minima import Have, Minima, of_use, parts_spare, reaches, writable
-from pipeline.cluster.rules.minima_met import is_ready
+from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.rules.minimum import towards_all
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.kernels import kernel, linked
@@ -26,7 +26,7 @@ def surplus_first(snapshot: Snapshot, rows: Rows, owner: Rows) -> tuple[Rows, Bo
     """
     tasks = snapshot.tasks
     columns = tasks.podgroup, tasks.role, tasks.subgroup
-    ready = snapshot.counts.ready, is_ready(snapshot)
+    ready = snapshot.counts.ready, minima_met(snapshot).ready
     return _surplus_first(snapshot.once(towards_all), rows, owner, columns, ready)
 
 

@@ -8,7 +8,7 @@ above it that still has its ``min_subgroups`` keeps them. A role without a minim
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Ids, Rows, frozen, sealed
-from pipeline.cluster.rules.minima_met import parts_run
+from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import wholeness
 from pipeline.kernels import kernel, linked
@@ -26,7 +26,7 @@ def surplus_of(snapshot: Snapshot) -> Surplus:
     groups, roles, table = snapshot.podgroups, snapshot.roles, snapshot.subgroups
     parts = wholeness(table, groups, snapshot.subgroup_counts.ready)
     return Surplus(
-        gang=sealed(_of_groups(snapshot.counts.ready, groups.min_available, parts_run(snapshot))),
+        gang=sealed(_of_groups(snapshot.counts.ready, groups.min_available, minima_met(snapshot).runs)),
         role=sealed(_of_roles(snapshot.role_counts.ready, roles.min_available, roles.podgroup, snapshot.roles_bind)),
         role_start=frozen(snapshot.role_start, np.int64),
         leaf=frozen(np.where(parts.whole, snapshot.subgroup_counts.ready - table.min_available, NONE), np.int32),

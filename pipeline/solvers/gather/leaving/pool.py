@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.cluster.orders import dense_rank
-from pipeline.cluster.rules.minima_met import is_pipelined
+from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, needed_by
 from pipeline.plugins.plugin import Preemptor
@@ -119,7 +119,7 @@ def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:
     structured = (np.diff(snapshot.subgroup_start) > 0) | (snapshot.role_minimum > 0)
     spare = np.where(structured, 0, snapshot.counts.ready - groups.min_available)[owner]
     part = np.where(place < spare, _SURPLUS, _CORE)
-    part[~is_pipelined(snapshot)[owner]] = _BROKEN
+    part[~minima_met(snapshot).pipelined[owner]] = _BROKEN
     return part, np.where(part == _CORE, owner, NONE).astype(np.int64)
 
 

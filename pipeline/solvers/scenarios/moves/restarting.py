@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
 from pipeline.cluster.rules.gang_groups import gang_groups, together
 from pipeline.cluster.rules.match_policy import stated_policy
-from pipeline.cluster.rules.minima_met import is_ready
+from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import ONLY_WAITING
 from pipeline.cluster.what_if import WhatIf
@@ -38,7 +38,7 @@ def _held_up(snapshot: Snapshot, podgroups: Rows, otherwise: str) -> Rows:
     for at in np.flatnonzero((groups.gang_group[podgroups] != NONE) & ~waits).tolist():
         podgroup = int(podgroups[at])
         others = [one for one in together(snapshot, podgroup) if one != podgroup]
-        waits[at] = not known.complete[podgroup] or not is_ready(snapshot)[others].all()
+        waits[at] = not known.complete[podgroup] or not minima_met(snapshot).ready[others].all()
     result: Rows = podgroups[waits]
     return result
 

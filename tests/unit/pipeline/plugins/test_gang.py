@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.rules.minima_met import is_pipelined, is_ready, is_starving, is_valid
+from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.tables import BOUND, FAILED, SUCCEEDED, TERMINATING
 from tests.support.asking import host_on
 from tests.support.builders import Gang, Task, cluster, gang
@@ -19,7 +19,8 @@ def state(*said, **columns):
 
 def told(snapshot):
     """Valid, ready, pipelined and starving of the first podgroup."""
-    return tuple(bool(ask(snapshot)[0]) for ask in (is_valid, is_ready, is_pipelined, is_starving))
+    met = minima_met(snapshot)
+    return tuple(bool(one[0]) for one in (met.valid, met.ready, met.pipelined, met.starving))
 
 
 # -- the podgroup ------------------------------------------------------------------------------------------------------
@@ -116,4 +117,4 @@ def test_the_order_puts_gangs_that_are_not_ready_first():
 
 def test_a_removed_podgroup_does_not_starve():
     snapshot = with_groups(cluster([{}], [gang(2, cpu=1)]), 0, alive=False)
-    assert not is_starving(snapshot).any()
+    assert not minima_met(snapshot).starving.any()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from pipeline.cluster.rules.match_policy import needing_places
-from pipeline.cluster.rules.minima_met import is_pipelined, is_ready
+from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.rules.minimum import has_minimum, starts_with
 from pipeline.cluster.what_if import WhatIf
 from tests.support.builders import Gang, Task, cluster, gang
@@ -21,11 +21,15 @@ def three(*, best_effort: list[int]):
 def test_a_gang_has_no_minimum_until_its_task_without_requests_has_a_place() -> None:
     state = three(best_effort=[2])
     seen = needing_places(state)
-    assert (is_ready(state)[0], is_ready(seen)[0], is_pipelined(seen)[0]) == (True, False, False)
+    assert (minima_met(state).ready[0], minima_met(seen).ready[0], minima_met(seen).pipelined[0]) == (
+        True,
+        False,
+        False,
+    )
     assert not has_minimum(seen, 0)
     assert starts_with(seen, 0, np.array([2]))
     promised = WhatIf.of(state).nominating(np.array([2]), np.array([0])).whole
-    assert is_pipelined(needing_places(promised))[0]
+    assert minima_met(needing_places(promised)).pipelined[0]
 
 
 def test_counts_are_those_of_the_same_tasks_with_requests() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.rules.minima_met import is_pipelined, is_ready
+from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.rules.minimum import has_minimum, starts_with
 from tests.support.builders import Gang, Task, cluster
 from tests.support.editing import with_groups, with_tasks
@@ -78,5 +78,5 @@ def test_one_podgroup_and_all_of_them_are_answered_alike():
         Gang([Task(0, cpu=1), Task(cpu=1)], 2),
     ]
     state = nominated(cluster([{}], gangs), {3: 0})
-    assert is_pipelined(state).tolist() == [has_minimum(state, g) for g in range(3)] == [False, True, False]
-    assert is_ready(state).tolist() == [starts_with(state, g, NO_ROWS) for g in range(3)] == [False] * 3
+    assert minima_met(state).pipelined.tolist() == [has_minimum(state, g) for g in range(3)] == [False, True, False]
+    assert minima_met(state).ready.tolist() == [starts_with(state, g, NO_ROWS) for g in range(3)] == [False] * 3
