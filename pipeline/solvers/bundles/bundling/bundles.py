@@ -14,7 +14,7 @@ from pipeline.cluster.counted.counting import runs
 from pipeline.cluster.rules.sparing import charge, may_go
 from pipeline.kernels import inlined, kernel, linked, shared, writing
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
-from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Groups, Rules, Terms
+from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Groups, Rules, Terms, blank, cut
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.splitting import sort_victims
 
@@ -23,10 +23,7 @@ _RANK_BITS = 32
 _STEP_BITS = 29
 _MOST_STEPS = (1 << _STEP_BITS) - 1
 
-NO_BUNDLES = Bundles(
-    np.zeros(0, np.int64), np.zeros(0, np.bool_), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64),
-    np.zeros(0), np.zeros(0),
-)  # fmt: skip
+NO_BUNDLES = blank(0, 0)
 
 
 @shared
@@ -90,11 +87,7 @@ def arranged(bundles: Bundles, order: Rows) -> Bundles:
 @kernel
 def first(bundles: Bundles, count: int) -> Bundles:
     """The leading ``count`` bundles."""
-    end = bundles.stop[count - 1] if count else 0
-    return Bundles(
-        bundles.podgroup[:count], bundles.safe[:count], bundles.stop[:count], bundles.entry[:end],
-        bundles.elsewhere[:count], bundles.efficiency[:count], bundles.cost[:count],
-    )  # fmt: skip
+    return cut(bundles, count, bundles.stop[count - 1] if count else 0)
 
 
 def having(bundles: Bundles, kept: Bools) -> Bundles:

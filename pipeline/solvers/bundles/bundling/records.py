@@ -10,6 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs, Rows, sizes
 from pipeline.cluster.rules.sparing import Quota
+from pipeline.kernels import shared
 from pipeline.placement.layout.region_slots import PartsInRegions
 
 #: In preempt the leading level of a price is this and the highest level of podgroups that break; where none breaks, it
@@ -229,6 +230,23 @@ class Bundles(NamedTuple):
     def owner(self) -> Rows:
         """int64[C]: the bundle of each entry."""
         return np.repeat(np.arange(self.many), self.size)
+
+
+@shared
+def blank(bundles: int, entries: int) -> Bundles:
+    """Room for some bundles; none has members elsewhere or costs anything until that is written down."""
+    podgroup, stop, entry = np.empty(bundles, np.int64), np.empty(bundles, np.int64), np.empty(entries, np.int64)
+    elsewhere, efficiency = np.zeros(bundles, np.int64), np.full(bundles, np.inf)
+    return Bundles(podgroup, np.empty(bundles, np.bool_), stop, entry, elsewhere, efficiency, np.zeros(bundles))
+
+
+@shared
+def cut(bundles: Bundles, many: int, entries: int) -> Bundles:
+    """The first ``many`` bundles, which have that many entries."""
+    podgroup, safe, stop, entry, elsewhere, efficiency, cost = bundles
+    return Bundles(
+        podgroup[:many], safe[:many], stop[:many], entry[:entries], elsewhere[:many], efficiency[:many], cost[:many]
+    )
 
 
 class Favour(NamedTuple):

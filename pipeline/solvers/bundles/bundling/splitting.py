@@ -9,9 +9,9 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
 from pipeline.cluster.counted.counting import runs
 from pipeline.kernels import inlined, linked, writing
-from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Favour, Surplus, Terms, Worth
+from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Favour, Surplus, Terms, Worth, blank, cut
 from pipeline.solvers.bundles.bundling.sorting import first_by, sort_by
-from pipeline.solvers.bundles.bundling.surplus import mark_safe, unconditional
+from pipeline.solvers.bundles.bundling.surplus import mark_safe, to_use_up, unconditional
 from pipeline.solvers.bundles.bundling.worth import RANK_BITS, gain
 
 _PRIORITY_BITS = 32
@@ -136,7 +136,7 @@ def _add(freed: Longs, request: Longs, shape: int, tasks: int) -> None:
 
 
 @inlined
-def gain_of(some: Rows, shape: Ids, worth: Worth, freed: Longs) -> float:
+def _gain_of(some: Rows, shape: Ids, worth: Worth, freed: Longs) -> float:
     """How much of the need some entries free together; ``freed`` int64[R] is scratch."""
     for r in range(len(freed)):
         freed[r] = 0
@@ -148,6 +148,15 @@ def gain_of(some: Rows, shape: Ids, worth: Worth, freed: Longs) -> float:
         alike += 1  # most gangs are of one shape: their tasks are counted and multiplied
     _add(freed, worth.request, form, alike)
     return gain(freed, worth.needed)
+
+
+@inlined
+def set_figures(made: Bundles, at: int, some: Rows, elsewhere: int, terms: Terms, freed: Longs) -> None:
+    """Write down what a whole bundle of these entries is worth and costs; ``freed`` int64[R] is scratch."""
+    cost = terms.groups.cost[made.podgroup[at]]
+    made.elsewhere[at] = elsewhere if terms.rules.cluster_wide else 0
+    made.efficiency[at] = _gain_of(some, terms.entries.shape, terms.worth, freed) / cost if cost > 0 else 0.0
+    made.cost[at] = cost
 
 
 @writing("seats")
@@ -164,24 +173,9 @@ def split(begin: int, end: int, terms: Terms, favour: Favour, seats: Ids) -> Bun
     """
     entries, groups, surplus, rules = terms.entries, terms.groups, terms.surplus, terms.rules
     owner, start, local, shut = by_podgroup(begin, end, entries, seats)
-    parts = len(surplus.slack) if len(surplus.leaf) else 0  # without subgroups it is not read
-    left = Surplus(
-        surplus.gang,
-        surplus.role,
-        surplus.role_start,
-        surplus.leaf.copy(),
-        surplus.slack[:parts].copy(),
-        surplus.holder,
-    )
-    high, low, freed = (
-        np.empty(len(local), np.int64),
-        np.empty(len(local), np.int64),
-        np.empty(len(terms.worth.needed), np.int64),
-    )
-    most = 2 * len(owner)
-    podgroup, stop, safe = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.bool_)
-    elsewhere, efficiency, cost = np.zeros(most, np.int64), np.full(most, np.inf), np.zeros(most)
-    out, many, filled = np.empty(len(local), np.int64), 0, 0
+    high, low = np.empty(len(local), np.int64), np.empty(len(local), np.int64)
+    left, freed = to_use_up(surplus), np.empty(len(terms.worth.needed), np.int64)
+    made, many, filled = blank(2 * len(owner), len(local)), 0, 0
     for g in range(len(owner)):
         group, first, last = owner[g], start[g], start[g + 1]
         edge, spare = first, surplus.gang[group]
@@ -190,18 +184,13 @@ def split(begin: int, end: int, terms: Terms, favour: Favour, seats: Ids) -> Bun
         elif spare > 0 or rules.asks_in_order:
             edge += _surplus_first(local[first:last], terms, left, favour, high, low)
         if edge > first:
-            filled = _copy(local[first:edge], out, filled)
-            podgroup[many], safe[many], stop[many] = group, True, filled
+            filled = _copy(local[first:edge], made.entry, filled)
+            made.podgroup[many], made.safe[many], made.stop[many] = group, True, filled
             many += 1
         if edge == last or not may_go_whole(group, shut[g], terms):
             continue
-        filled = _copy(local[edge:last], out, filled)
-        podgroup[many], safe[many], stop[many] = group, False, filled
-        elsewhere[many] = groups.running[group] - (last - first) if rules.cluster_wide else 0
-        price = groups.cost[group]
-        efficiency[many] = gain_of(local[edge:last], entries.shape, terms.worth, freed) / price if price > 0 else 0.0
-        cost[many] = price
+        filled = _copy(local[edge:last], made.entry, filled)
+        made.podgroup[many], made.safe[many], made.stop[many] = group, False, filled
+        set_figures(made, many, local[edge:last], groups.running[group] - (last - first), terms, freed)
         many += 1
-    return Bundles(
-        podgroup[:many], safe[:many], stop[:many], out[:filled], elsewhere[:many], efficiency[:many], cost[:many]
-    )
+    return cut(made, many, filled)

@@ -73,6 +73,14 @@ def break_leaf(row: int, leaf: Counts, slack: Counts, holder: Ids) -> bool:
 
 
 @linked
+def to_use_up(surplus: Surplus) -> Surplus:
+    """The surplus with columns of its own where `mark_safe` uses them up."""
+    parts = len(surplus.slack) if len(surplus.leaf) else 0  # without subgroups it is not read
+    leaf, slack = surplus.leaf.copy(), surplus.slack[:parts].copy()
+    return Surplus(surplus.gang, surplus.role, surplus.role_start, leaf, slack, surplus.holder)
+
+
+@linked
 def unconditional(spare: int, count: int, role: Counts, subgroups: bool) -> bool:
     """Whether any ``spare`` of ``count`` tasks can go: the podgroup's surplus is used up before that of any role."""
     fewest = UNBOUND
@@ -137,8 +145,5 @@ def stays_whole(some: Rows, entries: Entries, surplus: Surplus) -> bool:
         return False
     if unconditional(spare, len(some), surplus.role[first:last], len(surplus.leaf) > 0):
         return True
-    left = Surplus(
-        surplus.gang, surplus.role, surplus.role_start, surplus.leaf.copy(), surplus.slack.copy(), surplus.holder
-    )
-    safe = mark_safe(some, spare, first, surplus.role[first:last].copy(), entries, left)
+    safe = mark_safe(some, spare, first, surplus.role[first:last].copy(), entries, to_use_up(surplus))
     return bool(safe.all())

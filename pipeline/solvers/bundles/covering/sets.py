@@ -7,8 +7,8 @@ import numpy as np
 from pipeline.cluster.arrays import Bools, Ids, Longs, Rows
 from pipeline.kernels import linked, writing
 from pipeline.solvers.bundles.bundling.cost import cost_of
-from pipeline.solvers.bundles.bundling.records import Bundles, Outcome, Terms
-from pipeline.solvers.bundles.bundling.splitting import gain_of
+from pipeline.solvers.bundles.bundling.records import Bundles, Outcome, Terms, blank, cut
+from pipeline.solvers.bundles.bundling.splitting import set_figures
 from pipeline.solvers.bundles.covering.cover import units_of
 
 
@@ -38,36 +38,32 @@ class Sets(NamedTuple):
 @linked
 def bundles_of_set(sets: Sets, at: int, terms: Terms) -> Bundles:
     """The victims of one set as bundles: what breaks, and what goes as surplus."""
-    groups, most = terms.groups, len(sets.owner)
-    podgroup, stop, safe = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.bool_)
-    elsewhere, efficiency, cost = np.zeros(most, np.int64), np.full(most, np.inf), np.zeros(most)
-    entry, many, end = np.empty(len(sets.entry), np.int64), 0, 0
+    made, many, end = blank(len(sets.owner), len(sets.entry)), 0, 0
     freed = np.empty(len(terms.worth.needed), np.int64)
-    for g in range(most):
+    for g in range(len(sets.owner)):
         begin, owner = end, sets.owner[g]
         for i in range(sets.start[g], sets.start[g + 1]):
             if sets.gone[at, i]:
-                entry[end] = sets.entry[i]
+                made.entry[end] = sets.entry[i]
                 end += 1
         if begin == end:
             continue
-        podgroup[many], safe[many], stop[many] = owner, not sets.breaks[at, g], end
+        made.podgroup[many], made.safe[many], made.stop[many] = owner, not sets.breaks[at, g], end
         if sets.breaks[at, g]:
-            cost[many] = groups.cost[owner]
-            gained = gain_of(entry[begin:end], terms.entries.shape, terms.worth, freed)
-            efficiency[many] = gained / cost[many] if cost[many] > 0 else 0.0
-            if terms.rules.cluster_wide:
-                elsewhere[many] = groups.running[owner] - (end - begin)
+            set_figures(made, many, made.entry[begin:end], terms.groups.running[owner] - (end - begin), terms, freed)
         many += 1
-    return Bundles(
-        podgroup[:many], safe[:many], stop[:many], entry[:end], elsewhere[:many], efficiency[:many], cost[:many]
-    )
+    return cut(made, many, end)
 
 
 @writing("seats")
 def outcome_of_set(sets: Sets, at: int, terms: Terms, seats: Ids) -> Outcome:
     """The same as an outcome."""
-    bundles = bundles_of_set(sets, at, terms)
+    return outcome_of(bundles_of_set(sets, at, terms), terms, seats)
+
+
+@writing("seats")
+def outcome_of(bundles: Bundles, terms: Terms, seats: Ids) -> Outcome:
+    """The outcome in which all of some bundles go."""
     units = units_of(bundles, terms.entries, terms.groups, terms.rules, seats)
     returned = np.zeros(len(units.stop), np.bool_)
     return Outcome(True, bundles, units, returned, cost_of(bundles, units, returned, terms, seats))

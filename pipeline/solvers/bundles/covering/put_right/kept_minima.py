@@ -12,16 +12,16 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Ids, Longs, Ro
 from pipeline.kernels import linked, writing
 from pipeline.placement.room.ground import Ground, move, try_return
 from pipeline.records import replace
-from pipeline.solvers.bundles.bundling.cost import cost_of
 from pipeline.solvers.bundles.bundling.records import Bundles, Entries, Groups, Outcome, Surplus, Worth
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.bundling.surplus import UNBOUND, stays_whole
 from pipeline.solvers.bundles.bundling.worth import RANK_BITS
 from pipeline.solvers.bundles.covering.chosen import Chosen, Selection
-from pipeline.solvers.bundles.covering.cover import each_alone, units_of
+from pipeline.solvers.bundles.covering.cover import each_alone
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import selected_of, tries
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
+from pipeline.solvers.bundles.covering.sets import outcome_of
 
 #: Bits of a rank by age and name in a sort key; and the lowest priority that one can hold.
 _AGE_BITS, _LOWEST = 32, 1 - (1 << 31)
@@ -192,7 +192,7 @@ def _selection_without(here: DomainBundles, found: Selection, back: Rows, kept: 
 
 def _outcome_without(here: DomainBundles, found: Outcome, back: Rows, kept: Rows) -> Outcome:
     """An outcome without the entries ``back``; what still goes of each podgroup ``kept`` is one safe bundle."""
-    terms, bundles, units, size = here.search.terms, found.bundles, found.units, sizes(found.units.stop)
+    bundles, units, size = found.bundles, found.units, sizes(found.units.stop)
     gone = np.repeat(~found.returned, size) & ~is_among(units.entry, back)
     spared = is_among(bundles.podgroup, kept)
     some = spared.nonzero()[0]
@@ -207,7 +207,4 @@ def _outcome_without(here: DomainBundles, found: Outcome, back: Rows, kept: Rows
         units.entry[gone][owner.argsort(kind="stable")], np.where(spared, 0, bundles.elsewhere)[left],
         np.where(spared, np.inf, bundles.efficiency)[left], np.where(spared, 0.0, bundles.cost)[left],
     )  # fmt: skip
-    seats = here.search.seats()
-    of = units_of(made, terms.entries, terms.groups, terms.rules, seats)
-    returned = np.zeros(len(of.stop), np.bool_)
-    return Outcome(True, made, of, returned, cost_of(made, of, returned, terms, seats))
+    return outcome_of(made, here.search.terms, here.search.seats())
