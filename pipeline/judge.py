@@ -82,8 +82,7 @@ def _stale(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> str | 
     waiting = np.concatenate([made.nominated[~is_among(made.nominated, made.evictions) & ~ending], made.bound])
     if (tasks.status[waiting] != PENDING).any() or tasks.gated[waiting].any():
         return "a task of the gang does not wait any more"
-    placed = np.concatenate([made.nominated_node[made.nominated_node >= 0], made.bound_node])
-    if not snapshot.nodes.schedulable[placed].all():
+    if not snapshot.nodes.schedulable[made.places[1]].all():
         return "a node takes no tasks any more"
     return None
 
@@ -109,10 +108,10 @@ def _starts(made: Statement, snapshot: Snapshot) -> bool:
 
 def _without_withdrawn(host: Host, made: Statement) -> Host:
     """The plugins as if nothing were promised to the tasks whose promises the statement withdraws."""
-    snapshot, withdrawn = host.context.snapshot, made.nominated[made.nominated_node == NONE]
-    if len(withdrawn) == 0:
+    snapshot = host.context.snapshot
+    if len(made.withdrawn) == 0:
         return host
-    without = carried_out(withdrawal(withdrawn), snapshot, host.context.now).at_revision(snapshot.revision)
+    without = carried_out(withdrawal(made.withdrawn), snapshot, host.context.now).at_revision(snapshot.revision)
     return Host(replace(host.context, snapshot=without))
 
 
@@ -149,7 +148,7 @@ def _unpaid(made: Statement, host: Host) -> str | None:
         return None
     if np.array_equal(tasks.nominated[made.bound], made.bound_node) and len(made.nominated) == 0:
         # It is redeemed, in the policy's order: other promises are asked again after it.
-        promised = np.flatnonzero((tasks.status == PENDING) & (tasks.nominated != NONE))
+        promised = np.flatnonzero(tasks.waits(slice(None), promised=True))
     # What one queue is promised may be a part of another's share: only a snapshot without it has the shares anew.
     without = carried_out(withdrawal(promised), snapshot, host.context.now)
     return None if takes(host.on(without), rows) else "the queue may not take more"

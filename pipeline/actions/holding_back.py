@@ -15,6 +15,7 @@ from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NONE, Bools, Ids, Rows, is_among
 from pipeline.cluster.orders import first_of
 from pipeline.cluster.rules.gang_groups import starting_with
+from pipeline.placement.taken_again import one_of_each_queue
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.records import replace
@@ -115,10 +116,8 @@ def _reclaimed(progress: Progress, rows: Rows, asking: Rows) -> Bools:
     snapshot, groups, host = progress.snapshot, progress.snapshot.podgroups, progress.host
     queue, parent = snapshot.queue_of(rows), snapshot.queues.parent
     some = first_of(queue)[0]
-    asking = asking[np.argsort(~groups.preemptible[asking], kind="stable")]
-    asking = asking[first_of(groups.queue[asking])[0]]
     nothing, wanted = np.zeros(len(snapshot.vocabulary.resources), np.int64), set[int]()
-    for podgroup, at in product(asking.tolist(), some.tolist()):
+    for podgroup, at in product(one_of_each_queue(groups, asking).tolist(), some.tolist()):
         own, other, row = int(groups.queue[podgroup]), int(queue[at]), rows[at : at + 1]
         if other == own or other in wanted:
             continue

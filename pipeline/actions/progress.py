@@ -195,7 +195,7 @@ class Progress:
     def without_turn(self) -> frozenset[int]:
         """Rows of podgroups that may starve and were not asked: they were held back, or lost a promise to a plan."""
         plans = [plan.statement for plan in self.plans if plan.statement.purpose is not Purpose.ALLOCATE]
-        withdrawn = _joined([made.nominated[made.nominated_node == NONE] for made in plans])
+        withdrawn = _joined([made.withdrawn for made in plans])
         losing = self.snapshot.tasks.podgroup[withdrawn].tolist() if len(withdrawn) else []
         return self.held.union(losing) - self.waiting
 

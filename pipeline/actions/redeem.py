@@ -18,7 +18,6 @@ from pipeline.cluster.rules.match_policy import start_after, to_start
 from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.rules.minimum import has_minimum, starts_with
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PENDING
 from pipeline.decision.explanation import Reason
 from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.filters import too_early
@@ -57,20 +56,14 @@ def _holds_promise(snapshot: Snapshot) -> Bools:
     """bool[T]: tasks that wait for a node that they were promised."""
     result = np.zeros(len(snapshot.tasks), bool)
     rows = snapshot.tasks_of_all(snapshot.counts.waiting.nonzero()[0])[0]
-    result[rows] = _promised_among(snapshot, rows)
+    result[rows] = snapshot.tasks.waits(rows, promised=True)
     return result
 
 
 def _promised_of(snapshot: Snapshot, gang_group: GangGroup) -> Rows:
     """int64[K]: the promised tasks of a gang group, those of each podgroup in the order in which they are placed."""
-    mine = [snapshot.tasks_of(podgroup) for podgroup in gang_group]
-    return np.concatenate([task_order(snapshot, rows[_promised_among(snapshot, rows)]) for rows in mine])
-
-
-def _promised_among(snapshot: Snapshot, rows: Rows) -> Bools:
-    """bool[K]: which of some tasks wait for a node that they were promised."""
-    tasks = snapshot.tasks
-    return np.asarray((tasks.status[rows] == PENDING) & (tasks.nominated[rows] != NONE))
+    mine, tasks = [snapshot.tasks_of(podgroup) for podgroup in gang_group], snapshot.tasks
+    return np.concatenate([task_order(snapshot, rows[tasks.waits(rows, promised=True)]) for rows in mine])
 
 
 def _startable(progress: Progress, gang_group: GangGroup, *, binding: bool) -> Rows:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Bytes, Counts, Floats, Ids, Longs, Rows, with_rows
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Floats, Ids, Longs, Rows, with_rows
 from pipeline.keeping import Keeping, begun_with, cached_property
 from pipeline.records import replace
 
@@ -169,6 +169,10 @@ class Tasks:
         """bool[K]: tasks that an eviction can take: Bound or Running."""
         status = self.status[rows]
         return np.asarray((status == BOUND) | (status == RUNNING))
+
+    def waits(self, rows: Rows | slice, *, promised: bool) -> Bools:
+        """bool[K]: tasks that are Pending and were promised a node, or were not."""
+        return np.asarray((self.status[rows] == PENDING) & ((self.nominated[rows] != NONE) == promised))
 
     def promised(self, rows: Rows) -> tuple[Rows, Rows]:
         """int64[K] each: the nodes that tasks are promised, and the cards there; NONE without."""

@@ -155,7 +155,7 @@ def explained(attempt: Attempt, minimum: int, reason: Reason, domain: int = NONE
 def upkeep(attempt: Attempt, made: Statement) -> Plan:
     """The plan of a statement that makes room for no podgroup: it places, or it clears broken gangs."""
     snapshot = attempt.snapshot
-    places = np.concatenate([made.bound_node, made.nominated_node[made.nominated_node != NONE]])
+    places = made.places[1]
     places = places if len(places) else snapshot.tasks.node[made.evictions].astype(np.int64)
     domain = snapshot.topology.lowest_common(places) if len(places) else ROOT
     minimum = int(snapshot.podgroups.min_available[made.preemptor]) if made.preemptor != NONE else 0

@@ -61,6 +61,11 @@ class Statement:
         """int64[M]: task rows that are evicted and promised another node."""
         return self.evictions[is_among(self.evictions, self.nominated)]
 
+    @property
+    def withdrawn(self) -> Rows:
+        """int64[W]: task rows whose nominations it withdraws."""
+        return np.asarray(self.nominated[self.nominated_node == NONE])
+
     @cached_property
     def placed(self) -> Rows:
         """int64[P]: task rows that are promised a node and hold none: those of the preemptor."""

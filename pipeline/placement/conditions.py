@@ -18,7 +18,7 @@ from pipeline.cluster.rules.match_policy import has_run
 from pipeline.cluster.rules.minima_met import is_valid_without, minima_met
 from pipeline.cluster.rules.reaching import lacking_in_subgroups
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import GONE, PENDING, PHASE_PENDING, TERMINATING
+from pipeline.cluster.tables import GONE, PHASE_PENDING, TERMINATING
 
 
 class ConditionReason(StrEnum):
@@ -123,7 +123,7 @@ def unscheduled_in(snapshot: Snapshot) -> Conditions:
     rows = np.flatnonzero(groups.alive & ~ready)
     theirs, first = snapshot.tasks_of_all(rows)
     status, owner = tasks.status[theirs], np.repeat(np.arange(len(rows)), np.diff(first))
-    gated = tasks.gated[theirs] & (status == PENDING) & (tasks.nominated[theirs] == NONE)
+    gated = tasks.gated[theirs] & tasks.waits(theirs, promised=False)
     count, held, ending = (
         np.bincount(owner[which], minlength=len(rows)) for which in (status != GONE, gated, status == TERMINATING)
     )
@@ -188,7 +188,7 @@ def holding(snapshot: Snapshot, podgroup: int) -> tuple[tuple[int, ConditionReas
 def _reason_and_holds(snapshot: Snapshot) -> tuple[Longs, Bools]:
     """int64[G] and bool[G]: the reason of each podgroup, and whether others wait for it."""
     tasks = snapshot.tasks
-    gated = np.flatnonzero(tasks.gated & (tasks.status == PENDING) & (tasks.nominated == NONE))
+    gated = np.flatnonzero(tasks.gated & tasks.waits(slice(None), promised=False))
     reason = _reasons(snapshot, minima_met(snapshot).ready, gated)
     return reason, _holds(snapshot, reason)
 

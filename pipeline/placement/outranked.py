@@ -117,8 +117,7 @@ def or_breaking(
 
 def _leaves_a_rest(snapshot: Snapshot, made: Statement) -> bool:
     """Whether something runs on of a podgroup that breaks since its tasks start nowhere again."""
-    given_up = made.nominated[made.nominated_node == NONE]
-    moving = given_up[snapshot.tasks.status[given_up] == TERMINATING]
+    moving = made.withdrawn[snapshot.tasks.status[made.withdrawn] == TERMINATING]
     members, _ = snapshot.tasks_of_all(_held_whole(snapshot, moving))
     runs = members[(snapshot.tasks.node[members] != NONE) & (snapshot.tasks.status[members] != TERMINATING)]
     return not is_among(runs, made.evictions).all()

@@ -12,7 +12,7 @@ from pipeline.cluster.arrays import NONE, Rows, distinct, is_among, with_rows
 from pipeline.cluster.orders import first_of
 from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PENDING, TERMINATING
+from pipeline.cluster.tables import PENDING, TERMINATING, Podgroups
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out, tried
 from pipeline.decision.plan import NoPlan, Plan
@@ -55,14 +55,18 @@ def _one_of_each_kind(snapshot: Snapshot, podgroups: Rows) -> Iterable[tuple[int
     return {kind_of(snapshot, one) or one: one for one in gang_groups}.values()
 
 
+def one_of_each_queue(groups: Podgroups, asking: Rows) -> Rows:
+    """int64[K]: of some podgroups one of each queue, which speaks for it: one that may be evicted, if there is any."""
+    asking = asking[np.argsort(~groups.preemptible[asking], kind="stable")]
+    return asking[first_of(groups.queue[asking])[0]]
+
+
 def _rivals(snapshot: Snapshot, host: Host, made: Statement) -> Iterator[int]:
     """Other queues with work that waits or is ending, which might reclaim the room if they asked for very little."""
     then, groups, tasks = host.on(tried(made, snapshot), made.evictions), snapshot.podgroups, snapshot.tasks
-    waits = (tasks.status == PENDING) & (tasks.nominated == NONE)
+    waits = tasks.waits(slice(None), promised=False)
     asking = distinct(tasks.podgroup[waits | ((tasks.status == TERMINATING) & ~tasks.gone_when_evicted)])
-    asking = asking[groups.queue[asking] != groups.queue[made.preemptor]]
-    asking = asking[np.argsort(~groups.preemptible[asking], kind="stable")]
-    asking = asking[first_of(groups.queue[asking])[0]]
+    asking = one_of_each_queue(groups, asking[groups.queue[asking] != groups.queue[made.preemptor]])
     nothing = np.zeros(len(snapshot.vocabulary.resources), np.int64)
     for queue, podgroup in zip(groups.queue[asking].tolist(), asking.tolist(), strict=True):
         if then.validate_set(Preemptor((podgroup,), nothing, Purpose.RECLAIM), made.placed[:1]):
@@ -73,7 +77,7 @@ def _once_it_runs(snapshot: Snapshot, made: Statement, now: float) -> Snapshot:
     """The snapshot in which all that was promised a node has started, and victims that start over wait."""
     promised = carried_out(made, snapshot, now)
     tasks = promised.tasks
-    rows = np.flatnonzero((tasks.status == PENDING) & (tasks.nominated != NONE))
+    rows = np.flatnonzero(tasks.waits(slice(None), promised=True))
     node, card = tasks.promised(rows)
     after = carried_out(statement(made.action, bound=rows, bound_node=node, bound_card=card), promised, now)
     tasks = after.tasks

@@ -27,8 +27,7 @@ def undone(snapshot: Snapshot, earlier: Sequence[Plan], plan: Plan) -> Rows:
         Plans that can still be left out: what ``may_be_undone`` does not foresee was told, and stays.
     """
     made, owner = plan.statement, snapshot.tasks.podgroup
-    withdrawn = made.nominated[made.nominated_node == NONE]
-    touched = distinct(owner[np.concatenate([made.evictions, withdrawn])])
+    touched = distinct(owner[np.concatenate([made.evictions, made.withdrawn])])
     touched = touched[snapshot.counts.waiting[touched] > 0]
     if len(touched) == 0:  # as it mostly is: no victim's podgroup is promised anything
         return NO_ROWS

@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows
+from pipeline.cluster.resources import PODS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import Kind
@@ -47,6 +48,13 @@ class Preemptor:
     request: Longs
     purpose: Purpose
     task: int = NONE
+
+    @property
+    def asked(self) -> Bools:
+        """bool[R]: resources that it asks for, pods left out."""
+        asked: Bools = self.request > 0
+        asked[PODS] = False
+        return asked
 
 
 class Opinion(IntEnum):

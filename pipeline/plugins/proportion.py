@@ -116,11 +116,9 @@ class Proportion(
 
     def _takes(self, preemptor: Preemptor, held: Longs) -> bool:
         """Whether the preemptor's queue is open and stays within its share where queues hold ``held`` (int64[Q, R])."""
-        queue = int(self._base.podgroups.queue[preemptor.podgroups[0]])
-        asked = preemptor.request > 0
-        asked[PODS] = False
+        queue = self._queue_of(preemptor)
         within = held[queue] + preemptor.request <= self._deserved[queue]
-        return bool(self._queues.state[queue] == OPEN and within[asked].all())
+        return bool(self._queues.state[queue] == OPEN and within[preemptor.asked].all())
 
     def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
         """Admit while admitted podgroups stay under the queue's ceiling."""

@@ -198,8 +198,7 @@ class Pass:
         Else what these evict for may go to them later, since they may take promises as well. Where the setup limits how
         many are searched for, they wait.
         """
-        made, limit = plan.statement, self.progress.setup.gang_groups
-        given_up = made.nominated[made.nominated_node == NONE]
+        given_up, limit = plan.statement.withdrawn, self.progress.setup.gang_groups
         if len(given_up) == 0:  # as it mostly is
             return
         snapshot, left = self.progress.snapshot, set(self.gang_groups[at + 1 :])

@@ -23,7 +23,6 @@ from pipeline.cluster.tables import (
     MATCH_POLICY_NAMES,
     ONCE_SATISFIED,
     ONLY_WAITING,
-    PENDING,
     PHASE_RUNNING,
     UNSTATED,
     Podgroups,
@@ -61,8 +60,7 @@ def needing_places(snapshot: Snapshot) -> Snapshot:
     if len(groups) == 0:
         return snapshot
     every, best_effort = snapshot.tasks_of_all(groups)[0], tasks.best_effort.copy()
-    waits = (tasks.status[every] == PENDING) & (tasks.nominated[every] == NONE)
-    rows = np.sort(every[waits & best_effort[every]])
+    rows = np.sort(every[tasks.waits(every, promised=False) & best_effort[every]])
     best_effort[rows] = False
     return replace(snapshot, tasks=replace(tasks, best_effort=sealed(best_effort))).following(snapshot, rows)
 
@@ -94,7 +92,7 @@ def keep_up(snapshot: Snapshot, otherwise: str, podgroups: Sequence[int], begun:
     if not promised:
         return True
     tasks, (rows, _) = snapshot.tasks, snapshot.tasks_of_all(np.array(promised))
-    rest = rows[(tasks.status[rows] == PENDING) & (tasks.nominated[rows] != NONE) & ~is_among(rows, begun)]
+    rest = rows[tasks.waits(rows, promised=True) & ~is_among(rows, begun)]
     return len(rest) == 0 or start_after(snapshot, otherwise, promised, begun, rest)
 
 

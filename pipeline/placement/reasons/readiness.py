@@ -8,7 +8,7 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.quota import least_of
 from pipeline.cluster.rules.reaching import lacking_in_subgroups
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PENDING, TERMINATING
+from pipeline.cluster.tables import TERMINATING
 from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.conditions import Condition, ConditionReason, holding
 from pipeline.placement.reasons.question import Question
@@ -45,7 +45,7 @@ def lacking_of(snapshot: Snapshot, podgroup: int) -> Iterator[Obstacle]:
     _, lacks, _ = lacking_in_subgroups(snapshot, np.array([podgroup]), valid)
     yield from _parts(snapshot, Cause.SUBGROUP, podgroup, [(u, int(least[u]), int(valid[u])) for u in lacks.tolist()])
     rows, tasks = snapshot.tasks_of(podgroup), snapshot.tasks
-    gated = rows[tasks.gated[rows] & (tasks.status[rows] == PENDING) & (tasks.nominated[rows] == NONE)]
+    gated = rows[tasks.gated[rows] & tasks.waits(rows, promised=False)]
     if len(gated):
         lifted = max(wanted - (found - len(gated)), 1)
         yield Obstacle(Cause.GATED, podgroup=podgroup, task=int(gated[0]), wanted=lifted, found=len(gated))

@@ -13,7 +13,6 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, in_a_row
 from pipeline.cluster.orders import dense_rank, total_rank
 from pipeline.cluster.queue_tree import chain, in_common, with_descendants
-from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits, committed, least_of
 from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, TaskQuota, quota_of, spared, task_quota
 from pipeline.cluster.tables import OPEN
@@ -137,7 +136,7 @@ class Capacity(
             return False
         if not shares.stated.any() and not self._queues.guarantee.any():
             return None
-        asked = _asked(preemptor)
+        asked = preemptor.asked
         if self._strict:
             within = self._within(queue, preemptor.request, asked & shares.stated[queue])
             return bool(within.all() and (asked & shares.stated[queue]).any())
@@ -204,7 +203,7 @@ class Capacity(
         asked = mine, gang, self._level, self._tree, self._strict
         if asked not in self._answers:
             self._answers[asked] = self._answering(mine, gang=gang)
-        return Asking(_asked(preemptor), self._answers[asked], self._related(mine, preemptor))
+        return Asking(preemptor.asked, self._answers[asked], self._related(mine, preemptor))
 
     def _answering(self, mine: int, *, gang: bool) -> Ids:
         parent = self._shares.parent
@@ -248,10 +247,3 @@ class Capacity(
         return sets_within_bounds(
             queue, preemptor.request, *in_a_row(sets), keeps_shares, columns, self._allocated, bounds
         )  # fmt: skip
-
-
-def _asked(preemptor: Preemptor) -> Bools:
-    """bool[R]: what the preemptor asks for, pods left out."""
-    asked: Bools = preemptor.request > 0
-    asked[PODS] = False
-    return asked

@@ -9,7 +9,6 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows, distinct
 from pipeline.cluster.counted.recent_evictions import HORIZON_S
-from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.tables import TERMINATING
 from pipeline.plugins.arguments import COUNT, NUMBER, WINDOW
@@ -85,10 +84,9 @@ class EvictionBudget(Plugin, ShieldsTasks, ShieldsAnew, FiltersTasks, ValidatesV
     def _in_proportion(self, preemptor: Preemptor, rows: Rows) -> bool:
         if self._ratio == NO_BOUND:
             return True
-        counted = preemptor.request > 0
-        counted[PODS] = False  # many small ones may go for a large one
         evicted = self._base.request_of(rows).sum(axis=0)
-        return bool((evicted <= np.floor(preemptor.request * self._ratio))[counted].all())
+        within = evicted <= np.floor(preemptor.request * self._ratio)
+        return bool(within[preemptor.asked].all())  # of pods many small ones may go for a large one
 
     def _breaks_few(self, rows: Rows) -> bool:
         if self._breaks == NO_BOUND:

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import Bools, Longs, Rows
 from pipeline.cluster.orders import comparable
-from pipeline.cluster.tables import PENDING
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
@@ -52,7 +51,7 @@ def releasable(host: Host, task: int, rule: Rule) -> Rows:
     groups, mine = snapshot.podgroups, tasks.podgroup[task]
     lower = (groups.queue == groups.queue[mine]) & (groups.priority < groups.priority[mine])
     may = rule.simulated & tasks.may_preempt[task]
-    return np.flatnonzero((tasks.status == PENDING) & (tasks.nominated != NONE) & lower[tasks.podgroup] & may)
+    return np.flatnonzero(tasks.waits(slice(None), promised=True) & lower[tasks.podgroup] & may)
 
 
 def order_of(host: Host) -> VictimOrder:
