@@ -3,11 +3,12 @@
 import numpy as np
 
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NONE, Bools, Rows, is_among, mask_of
+from pipeline.cluster.arrays import NONE, Rows, is_among, mask_of
 from pipeline.cluster.rules.gang_groups import gang_groups
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.statement import statement
+from pipeline.placement.domains import levelled
 from pipeline.placement.layout.by_score.scored import ScoredPlacement
 from pipeline.placement.layout.parts import tasks_of_part
 from pipeline.placement.serving_order import in_order
@@ -35,7 +36,7 @@ def backfill(progress: Progress) -> Progress:
         return progress
     rows = _in_turn(host, rows)
     placement = ScoredPlacement(host, rows)
-    bound = _bound_to_levels(snapshot)[tasks.podgroup[rows]]
+    bound = snapshot.once(levelled)[tasks.podgroup[rows]]  # where such a task may lie depends on the one before it
     for run in placement.runs(np.arange(len(rows))):
         apart = bound[run[1:]] | bound[run[:-1]]  # each such task by itself, others of the run together
         for some in np.split(run, np.flatnonzero(apart) + 1):
@@ -54,13 +55,6 @@ def _in_turn(host: Host, rows: Rows) -> Rows:
     for at, gang_group in enumerate(in_order(host, mask_of(podgroup, len(turn)))):
         turn[list(gang_group)] = at
     return rows[np.lexsort((host.task_ranks(rows), host.job_rank[podgroup], turn[podgroup]))]
-
-
-def _bound_to_levels(snapshot: Snapshot) -> Bools:
-    """bool[G]: podgroups in which a level is required, so that where a task may lie depends on the one before it."""
-    bound: Bools = snapshot.podgroups.required_level != NONE
-    bound[snapshot.subgroups.podgroup[snapshot.subgroups.required_level != NONE]] = True
-    return bound
 
 
 def _regions_of(snapshot: Snapshot, placement: ScoredPlacement, task: int) -> list[tuple[int, int]]:

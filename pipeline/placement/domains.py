@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, any_true
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, any_true
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.plugins.host import Host
@@ -24,6 +24,13 @@ def domains_of(host: Host, podgroups: tuple[int, ...], purpose: Purpose) -> Rows
     if any_true(snapshot.podgroups.required_level[list(podgroups)] != NONE):
         return NO_ROWS
     return np.array([ROOT], np.int64)
+
+
+def levelled(snapshot: Snapshot) -> Bools:
+    """bool[G]: podgroups with a required level, their own or a subgroup's; ask for them with ``Snapshot.once``."""
+    result = snapshot.podgroups.required_level != NONE
+    result[snapshot.subgroups.podgroup[snapshot.subgroups.required_level != NONE]] = True
+    return np.asarray(result)
 
 
 def required_domains(snapshot: Snapshot, podgroups: Sequence[int]) -> Rows:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Rows, distinct
+from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Rows, distinct, paired, unpaired
 from pipeline.cluster.rules.anti_affinity import (
     Exclusions,
     concerns,
@@ -58,10 +58,8 @@ def repulsion_of(snapshot: Snapshot, need: Need, candidate: Bools) -> Repulsion 
     """Anti-affinity for the minimum of a need; None if it does not concern it."""
     if not concerns(snapshot, need.tasks[: need.minimum]):
         return None
-    labels = len(snapshot.vocabulary.label_sets)
-    rows, of = need.tasks[: need.minimum], need.shape[: need.minimum].astype(np.int64)
-    kinds = distinct(of * labels + snapshot.tasks.label_set[rows])
-    shape, label = kinds // labels, (kinds % labels).astype(np.int32)
+    kinds = distinct(paired(need.shape[: need.minimum], snapshot.tasks.label_set[need.tasks[: need.minimum]]))
+    shape, label = (one.astype(np.int32) for one in unpaired(kinds))
     constraint = snapshot.shapes.constraint[need.shapes[shape]]
     leaving: Rows = np.flatnonzero(candidate)
     stays = exclusions(snapshot, constraint, label, leaving)

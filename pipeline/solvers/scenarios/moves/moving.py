@@ -15,6 +15,7 @@ from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusio
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
 from pipeline.kernels import linked, writing
+from pipeline.placement.domains import levelled
 from pipeline.plugins.host import Host
 from pipeline.solvers.scenarios.moves.restarting import may_restart
 
@@ -70,7 +71,7 @@ def new_places(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs, 
     if len(may) == 0:
         return result
     movers, owner = _movers(host, rows[may], rows, preemptor), snapshot.tasks.podgroup[rows[may]]
-    bound = snapshot.once(_levelled)[owner]
+    bound = snapshot.once(levelled)[owner]
     for podgroup in dict.fromkeys(owner[bound].tolist()):
         mine = np.flatnonzero(owner == podgroup)
         members = without(snapshot.tasks_of(podgroup), np.concatenate([rows, staying]))
@@ -135,13 +136,6 @@ class _MovingPart:
                 return None
             result[:, inside], left = found
         return None if (result[0] == NONE).any() else (result, left)
-
-
-def _levelled(snapshot: Snapshot) -> Bools:
-    """bool[G]: podgroups with a required level, their own or a subgroup's."""
-    result = snapshot.podgroups.required_level != NONE
-    result[snapshot.subgroups.podgroup[snapshot.subgroups.required_level != NONE]] = True
-    return np.asarray(result)
 
 
 def _movers(host: Host, rows: Rows, leaving: Rows, preemptor: tuple[Rows, Rows]) -> Movers:
