@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.orders import occurred_before
 from pipeline.cluster.rules.gang_groups import gang_groups, together
 from pipeline.placement.kinds import kinds_in_turn
 from pipeline.plugins.host import Host
@@ -43,10 +44,7 @@ def within_depth(host: Host, gang_groups: list[tuple[int, ...]], depth: int) -> 
     if depth == 0:
         return gang_groups
     queue = host.context.snapshot.podgroups.queue
-    owner = np.array([queue[one[0]] for one in gang_groups], np.int64)
-    at = np.argsort(owner, kind="stable")
-    place = np.empty(len(owner), np.int64)
-    place[at] = np.arange(len(owner)) - np.searchsorted(owner[at], owner[at])
+    place = occurred_before(np.array([queue[one[0]] for one in gang_groups], np.int64))
     return [one for one, before in zip(gang_groups, place.tolist(), strict=True) if before < depth]
 
 
