@@ -1,7 +1,6 @@
 """What the preemptor's own queue lacks: it is not open, may not hold so much, or deserves too little."""
 
 from collections.abc import Iterator
-from typing import Any  # the fields of a record by name
 
 import numpy as np
 
@@ -114,11 +113,10 @@ def entitlement(asked: Question) -> Iterator[Obstacle]:
         objecting = [""]
     over = _above_share(asked, queue)
     for plugin in dict.fromkeys(objecting):
-        for cause, one in over:
-            yield Obstacle(cause, plugin, queue, **one)
+        yield from (replace(one, plugin=plugin) for one in over)
 
 
-def _above_share(asked: Question, queue: int) -> list[tuple[Cause, dict[str, Any]]]:
+def _above_share(asked: Question, queue: int) -> list[Obstacle]:
     """What a queue would hold more of than it deserves; an entry without a resource if it deserves nothing.
 
     Resources that are not asked for count where it stays within its share of all that are: a plugin may look at them.
@@ -126,22 +124,20 @@ def _above_share(asked: Question, queue: int) -> list[tuple[Cause, dict[str, Any
     """
     snapshot, share = asked.snapshot, asked.host.fair_share()
     if share is None:
-        return [(Cause.QUEUE, {})]
+        return [Obstacle(Cause.QUEUE, queue=queue)]
     after, wanted = snapshot.allocated[queue] + asked.need.total, asked.need.total > 0
     above = (after > share[queue]) & (share[queue] < UNLIMITED)
     above[PODS] = False
     states = snapshot.queues.deserved[queue] != UNSET
     rows = np.flatnonzero(above & wanted & (states | (share[queue] > 0)))
     if len(rows) == 0 and ((above & wanted).any() or not (states & wanted).any()):
-        return [(Cause.QUEUE, {})]
+        return [Obstacle(Cause.QUEUE, queue=queue)]
     names, stated = snapshot.vocabulary.resources, snapshot.queues.deserved[queue]
     return [
-        (
-            Cause.CUT if stated[row] > share[queue, row] else Cause.QUEUE,
-            {
-                "what": names[row], "wanted": float(after[row]), "found": float(share[queue, row]),
-                "passes": bool(asked.need.total[row] <= share[queue, row]),
-            },
+        Obstacle(
+            Cause.CUT if stated[row] > share[queue, row] else Cause.QUEUE, queue=queue, what=names[row],
+            wanted=float(after[row]), found=float(share[queue, row]),
+            passes=bool(asked.need.total[row] <= share[queue, row]),
         )
         for row in (rows if len(rows) else np.flatnonzero(above)).tolist()
     ]  # fmt: skip
