@@ -49,17 +49,9 @@ def water_fill(weight: Floats, request: Floats, ceiling: Floats, guarantee: Floa
 
 
 class Proportion(
-    Plugin,
-    OrdersQueues,
-    LimitsQueues,
-    FindsOverused,
-    AllowsReclaim,
-    AdmitsJobs,
-    SharesFairly,
-    FiltersBundles,
-    FiltersTasks,
-    ValidatesVictims,
-):
+    Plugin, OrdersQueues, LimitsQueues, FindsOverused, AllowsReclaim, AdmitsJobs, SharesFairly, FiltersBundles,
+    FiltersTasks, ValidatesVictims,
+):  # fmt: skip
     """Deserved shares by weight: limits, order of queues, and which queue may take from which."""
 
     PROTECTS = Protects.SHARES

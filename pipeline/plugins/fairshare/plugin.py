@@ -43,17 +43,9 @@ from pipeline.policy import PluginSetting, Purpose
 
 
 class FairShare(
-    Plugin,
-    OrdersQueues,
-    InterleavesVictims,
-    LimitsQueues,
-    LimitsLastingWork,
-    AllowsReclaim,
-    SharesFairly,
-    ShieldsTasks,
-    ValidatesVictims,
-    ValidatesSets,
-):
+    Plugin, OrdersQueues, InterleavesVictims, LimitsQueues, LimitsLastingWork, AllowsReclaim, SharesFairly,
+    ShieldsTasks, ValidatesVictims, ValidatesSets,
+):  # fmt: skip
     """Fair shares of queues: the order of queues, how much each may hold, and which may take from which."""
 
     PROTECTS = Protects.BRANCHES
