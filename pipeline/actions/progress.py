@@ -9,7 +9,7 @@ from pipeline.actions.backoff import Backoff, GangGroup
 from pipeline.actions.claims import Closed
 from pipeline.actions.observing import Observer, Unobserved
 from pipeline.actions.searching import InPlace, Search
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, is_among, mask_of
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, is_among, joined, mask_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
@@ -169,7 +169,7 @@ class Progress:
     @property
     def starting(self) -> Rows:
         """int64[K]: task rows that this cycle binds."""
-        return _joined([made.bound for made in self.statements])
+        return joined(made.bound for made in self.statements)
 
     def shielded(self, purpose: Purpose) -> Rows:
         """int64[K]: task rows that this cycle binds and that no action of this purpose takes."""
@@ -195,7 +195,7 @@ class Progress:
     def without_turn(self) -> frozenset[int]:
         """Rows of podgroups that may starve and were not asked: they were held back, or lost a promise to a plan."""
         plans = [plan.statement for plan in self.plans if plan.statement.purpose is not Purpose.ALLOCATE]
-        withdrawn = _joined([made.withdrawn for made in plans])
+        withdrawn = joined(made.withdrawn for made in plans)
         losing = self.snapshot.tasks.podgroup[withdrawn].tolist() if len(withdrawn) else []
         return self.held.union(losing) - self.waiting
 
@@ -210,7 +210,7 @@ class Progress:
                 self.state.host = Host(Context(self.snapshot, self.policy, self.now, self.starting))
             else:
                 host, known = self.origin
-                evicted = _joined([made.evictions for made in self.statements[known:]])
+                evicted = joined(made.evictions for made in self.statements[known:])
                 self.state.host = host.on(self.snapshot, evicted, self.starting)
         return self.state.host
 
@@ -289,7 +289,3 @@ class Progress:
             statements=(*self.statements, *made),
             explanations=(*self.explanations, *whys),
         )
-
-
-def _joined(rows: list[Rows]) -> Rows:
-    return np.concatenate(rows) if rows else NO_ROWS

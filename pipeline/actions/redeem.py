@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, any_true, mask_of
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, any_true, joined, mask_of
 from pipeline.cluster.rules.match_policy import start_after, to_start
 from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.rules.minimum import has_minimum, starts_with
@@ -164,7 +164,7 @@ def release(progress: Progress, begun: Snapshot, *, evicting: bool) -> Progress:
     # A gang group that waits for the victims of an earlier decision only has to wait.
     waits = {one.gang_group for one in progress.unplaced if one.why.reason is Reason.ENDING}
     without_plan = {one.gang_group for one in progress.unplaced} - waits - {*progress.gang_groups}
-    evicted = np.concatenate([NO_ROWS, *(one.evictions for one in progress.statements)])
+    evicted = joined(one.evictions for one in progress.statements)
     victims = set(begun.tasks.podgroup[evicted].tolist())
     if evicting and not _may_wait(progress, begun, [*victims, *chain.from_iterable(without_plan)]):  # as it mostly is
         return progress
@@ -190,7 +190,7 @@ def _may_wait(progress: Progress, begun: Snapshot, podgroups: list[int]) -> bool
 
     It may if it had some when the cycle began, or was given some since.
     """
-    promised = np.concatenate([NO_ROWS, *(made.nominated for made in progress.statements)])
+    promised = joined(made.nominated for made in progress.statements)
     waiting = {*begun.counts.waiting.nonzero()[0].tolist(), *begun.tasks.podgroup[promised].tolist()}
     listed = begun.podgroups.gang_group[list(waiting)] != NONE
     return len(podgroups) > 0 and (not waiting.isdisjoint(podgroups) or any_true(listed))

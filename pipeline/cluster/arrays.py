@@ -1,6 +1,6 @@
 """Array types, sentinels, and what every table does with its arrays: to freeze, to change, sets of rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, TypeAlias, TypeVar
 
@@ -133,6 +133,11 @@ def is_among(values: NDArray[Any], some: Any) -> Bools:
 def without(rows: NDArray[Whole], some: NDArray[Any]) -> NDArray[Whole]:
     """The ``distinct`` rows (integers [K]) that are not among ``some``."""
     return distinct(rows[~is_among(rows, some)])
+
+
+def joined(several: Iterable[Rows]) -> Rows:
+    """int64[K]: rows one after the other; none of none."""
+    return np.concatenate([NO_ROWS, *several])
 
 
 def in_a_row(sets: Sequence[Rows]) -> tuple[Rows, Longs]:

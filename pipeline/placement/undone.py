@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, any_true, distinct, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, any_true, distinct, is_among, joined
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.decided import tried
@@ -31,7 +31,7 @@ def undone(snapshot: Snapshot, earlier: Sequence[Plan], plan: Plan) -> Rows:
     touched = touched[snapshot.counts.waiting[touched] > 0]
     if len(touched) == 0:  # as it mostly is: no victim's podgroup is promised anything
         return NO_ROWS
-    given = np.concatenate([NO_ROWS, *(one.statement.placed for one in earlier if len(one.statement.evictions))])
+    given = joined(one.statement.placed for one in earlier if len(one.statement.evictions))
     touched = touched[is_among(touched, owner[given])]
     after = tried(made, snapshot)
     broken = [podgroup for podgroup in touched.tolist() if not has_minimum(after, podgroup)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Longs
+from pipeline.cluster.arrays import NO_ROWS, Longs, joined
 from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
@@ -55,7 +55,7 @@ def leading_plans(snapshot: Snapshot, host: Host, plans: Sequence[Plan]) -> Sequ
 def _alike(snapshot: Snapshot, plans: Sequence[Plan]) -> bool:
     """Whether all victims are single tasks of one queue and shape, so that their order decides nothing."""
     tasks, groups = snapshot.tasks, snapshot.podgroups
-    gone = np.concatenate([NO_ROWS, *(plan.statement.evictions for plan in plans)])
+    gone = joined(plan.statement.evictions for plan in plans)
     owner = tasks.podgroup[gone]
     same = all(len(kinds_of(of)[0]) <= 1 for of in (tasks.shape[gone], groups.queue[owner]))
     return same and bool((snapshot.counts.running[owner] == 1).all())

@@ -12,7 +12,7 @@ from pipeline.actions.claims import closed_to
 from pipeline.actions.evicting.one_kind import MOST_TASKS, rigid_apart, rigid_of_one_kind, rigid_of_one_rank
 from pipeline.actions.progress import Progress, unheard
 from pipeline.actions.searching import Outcome
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, mask_of
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, joined, mask_of
 from pipeline.cluster.rules.gang_groups import together
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
@@ -166,7 +166,7 @@ class Pass:
         The plans may lie in any domain.
         """
         snapshot, host = self.progress.snapshot, self.host
-        gone = np.sort(np.concatenate([NO_ROWS, *(plan.statement.evictions for plan in plans)]))
+        gone = np.sort(joined(plan.statement.evictions for plan in plans))
         rank = host.price_rank(plans[0].statement.purpose, plans[0].statement.preemptor) if plans else None
         return price_of(snapshot, gone, requested, lost_work(snapshot, host.context.now), rank, 0)
 

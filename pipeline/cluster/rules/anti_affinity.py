@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Longs, Rows, distinct, is_among, mask_of, sealed
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows, distinct, is_among, joined, mask_of, sealed
 from pipeline.cluster.rules.requirements import reaches, selects
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
@@ -142,7 +142,7 @@ class Denials:
 
     @cached_property
     def _denying(self) -> Rows:
-        return distinct(np.concatenate([NO_ROWS, *(one.rows for one in self._terms)]))
+        return distinct(joined(one.rows for one in self._terms))
 
     @cached_property
     def _known(self) -> dict[bytes, Bools]:
@@ -268,8 +268,7 @@ def repulsion_of_kind(snapshot: Snapshot, task: int) -> KindRepulsion:
 
 def denying(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> Rows:
     """int64[K]: tasks that deny nodes to some kind as long as they stay on a node; kinds as in ``exclusions``."""
-    found = [rows for kind in _kinds(constraints, label_sets) for rows, _ in _repelling(snapshot, kind)]
-    return distinct(np.concatenate([NO_ROWS, *found]))
+    return distinct(joined(rows for kind in _kinds(constraints, label_sets) for rows, _ in _repelling(snapshot, kind)))
 
 
 def spares_other_nodes(snapshot: Snapshot, constraints: Ids, label_sets: Ids) -> bool:

@@ -9,7 +9,7 @@ else they are dropped. Only tasks of the minimum evict.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, joined
 from pipeline.cluster.resources import fits
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.reaching import minimum_of
@@ -148,15 +148,11 @@ def _spare(snapshot: Snapshot, made: Statement) -> Bools:
 
 def _statement(attempt: Attempt, places: list[Place]) -> Statement:
     """Evictions, nominations and withdrawn nominations of all places together."""
-    released = _joined([place.released for place in places])
+    released = joined(place.released for place in places)
     return making_room(
         attempt,
-        _joined([place.victims for place in places]),
+        joined(place.victims for place in places),
         np.concatenate([np.array([place.task for place in places], np.int64), released]),
         np.array([place.node for place in places] + [NONE] * len(released), np.int64),
         np.array([place.card for place in places] + [NONE] * len(released), np.int64),
     )
-
-
-def _joined(rows: list[Rows]) -> Rows:
-    return np.concatenate([NO_ROWS, *rows])
