@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows
-from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import run_end
 from pipeline.kernels import kernel, linked
 
@@ -18,11 +17,11 @@ class Held(NamedTuple):
     parent: int32[Q]
     used, runtime, base: int64[Q, R]
     bound: bool[Q, R]
-        Resources with a quota; pods alone are no quota.
+        Resources with a quota.
     own: bool[Q]
         The preemptor's queue and its ancestors, which hold as much after the reclaim as before.
     asked: bool[R]
-        What the preemptor asks for.
+        What the preemptor asks for, but for pods, which are no quota.
     """
 
     parent: Ids
@@ -35,24 +34,25 @@ class Held(NamedTuple):
 
 
 @linked
-def _over(queues: Held, left: Longs, queue: int, taken: Longs) -> bool:
-    """Whether a queue holds more than its runtime quota of a resource that is asked for and would be taken."""
+def _may_go(queues: Held, left: Longs, queue: int, taken: Longs) -> bool:
+    """Whether a queue is over its runtime quota of something asked for, and its base of that is kept without ``taken``.
+
+    What else it holds is not asked about: it may be less than its base already.
+    """
     for r in range(len(taken)):
-        counts = r != PODS and queues.asked[r] and taken[r] > 0 and queues.bound[queue, r]
-        if counts and left[queue, r] > queues.runtime[queue, r]:
+        counts = queues.asked[r] and taken[r] > 0 and queues.bound[queue, r]
+        if counts and left[queue, r] > queues.runtime[queue, r] and _keeps_base(queues, left, queue, r, taken[r]):
             return True
     return False
 
 
 @linked
-def _keeps_base(queues: Held, left: Longs, queue: int, taken: Longs) -> bool:
-    """Whether the queue and its ancestors that are not the preemptor's keep their base, resource by resource."""
+def _keeps_base(queues: Held, left: Longs, queue: int, r: int, taken: int) -> bool:
+    """Whether the queue and its ancestors that are not the preemptor's keep their base of one resource."""
     row = queue
     while row != NONE and not queues.own[row]:
-        for r in range(len(taken)):
-            counts = r != PODS and taken[r] > 0 and queues.bound[row, r]
-            if counts and left[row, r] - taken[r] < queues.base[row, r]:
-                return False
+        if left[row, r] - taken < queues.base[row, r]:
+            return False
         row = queues.parent[row]
     return True
 
@@ -61,7 +61,8 @@ def _keeps_base(queues: Held, left: Longs, queue: int, taken: Longs) -> bool:
 def overused(queue: Ids, held: Longs, unit: Rows, queues: Held) -> Bools:
     """bool[C]: candidates in order; each unit may go if its queue is over its runtime quota before it.
 
-    The last one may take the queue below its runtime quota, since a gang goes whole, but never below its base.
+    The last one may take the queue below its runtime quota, since a gang goes whole, but not below its base of the
+    resource that it is over.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def overused(queue: Ids, held: Longs, unit: Rows, queues: Held) -> Bools:
         for at in range(first + 1, stop):
             taken += held[at]
         mine = queue[first]
-        if _over(queues, left, mine, taken) and _keeps_base(queues, left, mine, taken):
+        if _may_go(queues, left, mine, taken):
             result[first:stop] = True
             row = mine
             while row != NONE:

@@ -121,19 +121,24 @@ class ElasticQuota(
         snapshot, terms = self._base, self._terms
         own = mask_of(chain(terms.parent, self._queue_of(preemptor)), len(self._queues))
         runtime, used = self._runtime, self._state.allocated
-        queues = Held(terms.parent, used, runtime, self._floor, terms.bound, own, preemptor.request > 0)
+        queues = Held(terms.parent, used, runtime, self._floor, terms.bound, own, _asked(preemptor))
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
         return overused(snapshot.queue_of(rows), snapshot.request_of(rows), unit, queues)
 
     def may_lose(self, preemptor: Preemptor) -> Bools:
         """bool[Q]: in reclaim, queues that hold more than their runtime quota of anything that is asked for."""
-        over = (self._state.allocated > self._runtime) & self._terms.bound & (preemptor.request > 0)
-        over[:, PODS] = False
-        return np.asarray(over.any(axis=1) | (preemptor.purpose is not Purpose.RECLAIM))
+        over = self._over(preemptor).any(axis=1)
+        return np.asarray(over | (preemptor.purpose is not Purpose.RECLAIM))
+
+    def _over(self, preemptor: Preemptor) -> Bools:
+        """bool[Q, R]: of what is asked for, where queues hold more than their runtime quota."""
+        return (self._state.allocated > self._runtime) & self._terms.bound & _asked(preemptor)
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
-        """Whether the preemptor's queue and ancestors stay within their quotas, and other queues keep their base.
+        """Whether the preemptor's queue and ancestors stay within their quotas, and others a base that is asked for.
 
+        Others are over their runtime quota of something that is asked for, and they and their ancestors keep their
+        base of it, or of something else that is asked for; of the rest they may hold less.
         Evictions do not change its runtime quota, since a victim waits again and asks for as much as before.
         """
         if not preemptor.podgroups:
@@ -150,5 +155,15 @@ class ElasticQuota(
             return False
         if preemptor.purpose is not Purpose.RECLAIM:
             return True
-        losing = (lost > 0) & (taken < lost) & terms.bound
-        return not (losing & (after < self._floor)).any()
+        loses = (lost > 0) & (taken < lost) & terms.bound
+        keeps = ((after >= self._floor) | (taken >= lost)) & (self._over(preemptor) | is_parent(terms.parent)[:, None])
+        spared = (lost > 0) & terms.bound & _asked(preemptor) & keeps
+        return not (loses.any(axis=1) & ~spared.any(axis=1)).any()
+
+
+def _asked(preemptor: Preemptor) -> Bools:
+    """bool[R]: what the preemptor asks for but for pods, which are no quota; all if it asks for nothing."""
+    asked = preemptor.request > 0
+    asked = asked if asked.any() else ~asked
+    asked[PODS] = False
+    return asked

@@ -2,11 +2,20 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from actors.cli.simulate import open_case
+from pipeline.cluster.resources import CPU
+from pipeline.cluster.tables import RUNNING
 from pipeline.plugins.elasticquota.runtime import by_largest_remainder
+from pipeline.plugins.host import Host
+from pipeline.plugins.plugin import Context, Preemptor
+from pipeline.policy import Purpose
+from pipeline.records import replace
 from tests.support.gathering import Outcome, cluster_file, running, waiting
 
+GPU = "nvidia.com/gpu"
 ONE, PAIR = {"s1": {"b1": ["n1"]}}, {"s1": {"b1": ["n1", "n2"]}}
 
 
@@ -175,6 +184,58 @@ def test_reclaim_takes_gangs_whole_and_leaves_the_minimum() -> None:
     found = Outcome(cluster_file(PAIR, 8, [*over, waiting("gang", [8], queue="b")], queues=queues))
     assert found.evicted == ["spare-0", "spare-1"]
     assert found.nominated == {"gang-0": "n2"}
+
+
+def lent(nodes: int = 2, **more: Any) -> dict[str, Any]:
+    """Queue ``b`` runs tasks of a core and a device on nodes with four devices each, and ``l`` wants four devices back.
+
+    ``b`` holds fewer cores than its minimum of twelve.
+    """
+    tasks = [running(f"b{at}", [f"n{at // 4 + 1}"], 1, queue="b") for at in range(4 * nodes)]
+    queues = [{"name": "l", "deserved": {"cpu": 4, GPU: 4}}, {"name": "b", "deserved": {"cpu": 12, GPU: 4}, **more}]
+    names = [f"n{at + 1}" for at in range(nodes)]
+    document = cluster_file({"s1": {"b1": names}}, 8, [*tasks, waiting("l", [1] * 4, queue="l")], queues=queues)
+    for one in document["nodes"]:
+        one["allocatable"][GPU] = 4
+    for podgroup in document["podgroups"]:
+        for task in podgroup["tasks"]:
+            task["request"][GPU] = 1
+    return document
+
+
+@pytest.mark.parametrize(("profile", "gone"), [("koordinator", 4), ("default", 0)])
+def test_devices_are_taken_back_though_their_tasks_hold_cores_of_a_minimum(profile: str, gone: int) -> None:
+    """As Koordinator's revoker, which takes what is over in any resource; ``default`` keeps each share."""
+    document = lent()
+    document["policy"]["profile"] = profile
+    assert len(Outcome(document).evicted) == gone
+
+
+def test_of_what_a_queue_is_over_it_keeps_its_minimum_whatever_else_its_tasks_hold() -> None:
+    assert Outcome(lent(deserved={"cpu": 12, GPU: 5})).evicted == []  # eight are not enough for both minima
+    assert len(Outcome(lent(3, deserved={"cpu": 12, GPU: 8})).evicted) == 4
+
+
+def test_the_parent_of_a_queue_keeps_its_minimum_of_what_is_taken_and_not_of_the_rest() -> None:
+    document = lent()
+    above, below = {"cpu": 12, GPU: 4}, {"name": "b", "parent": "p", "deserved": {GPU: 0}}
+    document["queues"][1:] = [{"name": "p", "deserved": above}, below]
+    assert len(Outcome(document).evicted) == 4
+    above[GPU] = 5
+    assert Outcome(document).evicted == []
+
+
+def test_victims_are_lawful_only_while_their_queue_is_over_its_quota_of_what_is_asked_for() -> None:
+    document = lent()
+    case = open_case(document)
+    waits = (len(case.snapshot.podgroups) - 1,)
+    request = case.snapshot.request_of(case.snapshot.pending(waits[0])).sum(axis=0)
+    host, preemptor = Host(Context(case.snapshot, case.policy, case.now)), Preemptor(waits, request, Purpose.RECLAIM)
+    rows = np.flatnonzero(case.snapshot.tasks.status == RUNNING)
+    assert host.validate_set(preemptor, rows[:4])
+    assert not host.validate_set(preemptor, rows[:5])
+    cores = replace(preemptor, request=np.where(np.arange(len(request)) == CPU, request, 0))
+    assert not host.validate_set(cores, rows[:1])
 
 
 def test_what_fits_the_minimum_is_not_taken_by_another_queue() -> None:
