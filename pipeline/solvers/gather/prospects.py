@@ -9,6 +9,9 @@ from pipeline.solvers.gather.leaving.search import GatherSearch
 from pipeline.solvers.gather.offers import offers_of
 from pipeline.solvers.gather.tree import tree_of
 
+#: Below and above every priority.
+_NOBODY, _NEVER = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
+
 
 class Prospect(NamedTuple):
     """A domain that could take a gang; they are searched in this order.
@@ -40,23 +43,42 @@ def hopeful(search: GatherSearch, domains: Rows, limit: int) -> list[Prospect]:
         snapshot.tasks.node[rows].astype(np.int64),
         snapshot.podgroups.priority[snapshot.tasks.podgroup[rows]],
     )
-    free = search.room
+    free, level, unsure = search.room, np.full(len(domains), _NEVER), np.ones(len(domains), bool)
     slots, enough = _slots(search, free)
     missing = np.maximum(need.minimum - slots[domains], 0)
-    level = np.where(enough[domains], np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+    _note(search, domains, free, unsure & enough[domains], _NOBODY, level, unsure)
     for value in search.priorities:
-        if (level < np.iinfo(np.int64).max).all():
+        if (level < _NEVER).all():
             break
         leaving = priority == value
         search.add_held(rows[leaving], free, node[leaving])
         slots, enough = _slots(search, free)
-        level = np.where((level == np.iinfo(np.int64).max) & enough[domains], value, level)
-    reachable = np.flatnonzero(level < np.iinfo(np.int64).max)
+        _note(search, domains, free, unsure & enough[domains], value, level, unsure)
+    reachable = np.flatnonzero(level < _NEVER)
     order = np.lexsort((domains[reachable], slots[domains[reachable]], missing[reachable], level[reachable]))
     chosen = reachable[order[: limit or len(order)]]
     chosen = chosen[np.lexsort((domains[chosen], slots[domains[chosen]], level[chosen]))]
     columns = level[chosen], slots[domains[chosen]], domains[chosen], search.lawful[domains[chosen]]
     return [Prospect(*one) for one in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def _note(
+    search: GatherSearch, domains: Rows, room: Longs, enough: Bools, value: int, level: Longs, unsure: Bools
+) -> None:
+    """Note that domains with slots ``enough`` (bool[D]) in the room (int64[N, R']) need a priority at least.
+
+    It is higher where their regions have too little, which stays ``unsure``. ``level``, ``unsure`` change in place.
+    """
+    level[enough] = value
+    unsure[enough] = [not _regions_suffice(search, domain, room) for domain in domains[enough].tolist()]
+
+
+def _regions_suffice(search: GatherSearch, domain: int, room: Longs) -> bool:
+    """Whether regions of a domain may have enough; not asked where slots decide, or priorities do not come first."""
+    if search.slots_decide or search.queue_rank is not None:
+        return True
+    start, stop = search.snapshot.topology.slice_of(domain)
+    return search.counted.packings.on(start, stop).may_fit(room[start:stop])
 
 
 def raised(search: GatherSearch, prospect: Prospect) -> Prospect | None:
