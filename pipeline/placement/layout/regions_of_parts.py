@@ -181,9 +181,9 @@ def _may_hold_together(have: Longs, part: Longs) -> bool:
     some steps may be. Of equal parts the later one goes into no earlier region.
     """
     many, at, steps = 0, 0, 0
-    while many < len(part) and part[many].any():
+    while many < len(part) and _asks(part, many):
         many += 1
-    if len(part[0, 1:]) == 1 and many > 0 and part[0, 0] == part[many - 1, 0]:
+    if part.shape[1] - 1 == 1 and many > 0 and part[0, 0] == part[many - 1, 0]:
         return True  # equal parts of one shape: ``hold`` has said all
     left = have[:, np.argsort(have[-1], kind="mergesort")]
     region = np.zeros(many + 1, np.int64)
@@ -195,7 +195,7 @@ def _may_hold_together(have: Longs, part: Longs) -> bool:
             _add(left, region[at], part[at], -1)
             at += 1
             if at < many:
-                region[at] = region[at - 1] if (part[at] == part[at - 1]).all() else 0
+                region[at] = region[at - 1] if _are_equal(part, at, at - 1) else 0
         elif at == 0:
             return False
         else:
@@ -203,6 +203,23 @@ def _may_hold_together(have: Longs, part: Longs) -> bool:
             _add(left, region[at], part[at], 1)
             region[at] += 1
     return True
+
+
+@inlined
+def _asks(part: Longs, at: int) -> bool:
+    """Whether a part asks for anything."""
+    asks = False
+    for row in range(part.shape[1]):
+        asks |= part[at, row] != 0
+    return asks
+
+
+@inlined
+def _are_equal(part: Longs, one: int, other: int) -> bool:
+    equal = True
+    for row in range(part.shape[1]):
+        equal &= part[one, row] == part[other, row]
+    return equal
 
 
 @inlined

@@ -111,8 +111,9 @@ def _together(kinds: Kinds, room: Longs) -> Longs:
         for n in range(len(room)):
             if kinds.allowed[kind, n]:
                 here = slots_at(kinds.request, kind, left, n, kinds.many[kind])
-                left[n] -= here * kinds.request[kind]
                 together[n] += here
+                for r in range(left.shape[1] if here > 0 else 0):
+                    left[n, r] -= here * kinds.request[kind, r]
     return together
 
 

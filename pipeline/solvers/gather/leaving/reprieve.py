@@ -155,6 +155,8 @@ def _all_in_order(
 ) -> Bools:
     """See ``reprieved``; ``over`` is changed in place."""
     leaves, arranged = np.ones(len(some.node), np.bool_), some.unit[order]
+    refused = np.full(len(ground.left), NONE, np.int64)  # of each node a candidate that may not return by itself
+    placed = len(wanted.places.tree.own) > 0
     for alone in range(2 if len(over) == 0 else 1):
         first = 0
         while first < len(order):
@@ -165,12 +167,32 @@ def _all_in_order(
                 asks = over[p] > 0 and covered[p, order[first:stop]].any()
                 if asks:
                     break
+            asks = asks and not _takes_as_much(some, order[first:stop], refused)
             if asks and _all_returned(wanted, ground, some, order[first:stop]):
                 leaves[order[first:stop]] = False
                 for p in range(len(over)):
                     over[p] -= covered[p, order[first:stop]].sum()
+            elif asks and stop == first + 1 and not placed:
+                refused[some.node[order[first]]] = order[first]
             first = stop
     return leaves
+
+
+@linked
+def _takes_as_much(some: LeavingCandidates, these: Rows, refused: Rows) -> bool:
+    """Whether any of some candidates takes as much of its node, and of the quota, as one that was ``refused`` there."""
+    for candidate in these:
+        other = refused[some.node[candidate]]
+        if other == NONE:
+            continue
+        as_much = True
+        for r in range(some.held.shape[1]):
+            as_much &= some.held[candidate, r] >= some.held[other, r]
+        for r in range(some.frees.shape[1]):
+            as_much &= some.frees[candidate, r] >= some.frees[other, r]
+        if as_much:
+            return True
+    return False
 
 
 @linked
@@ -202,15 +224,18 @@ def _all_returned(wanted: Wanted, ground: _Ground, some: LeavingCandidates, thes
     placed, regions = len(wanted.places.tree.own) > 0, len(wanted.places.regions.amount) > 0
     # Of one kind regions have less only where there are fewer slots.
     offers = fits and (placed or (regions and (len(ground.total) > 1 or ground.total[0] < before)))
+    if not offers:
+        for at in range(tried if not fits else 0):
+            _returned(wanted, ground, some, these[at], -1)
+        return fits
     nodes, room = some.node[these], _in_slice(wanted, ground.left)
-    if offers:
-        nodes = nodes[nodes < len(room)] if len(room) < len(ground.left) else nodes
-        fits = _keeps_places(wanted.places, ground, nodes, room)
-    for at in range(tried if not fits else 0):
+    nodes = nodes[nodes < len(room)] if len(room) < len(ground.left) else nodes
+    if _keeps_places(wanted.places, ground, nodes, room):
+        return True
+    for at in range(tried):
         _returned(wanted, ground, some, these[at], -1)
-    if offers and not fits:
-        offer_again(nodes, wanted.places, ground.places, room)
-    return fits
+    offer_again(nodes, wanted.places, ground.places, room)
+    return False
 
 
 @inlined
@@ -230,7 +255,8 @@ def _keeps_places(asked: AskedPlaces, ground: _Ground, nodes: Rows, room: Longs)
 @linked
 def _returned(wanted: Wanted, ground: _Ground, some: LeavingCandidates, candidate: int, sign: int) -> bool:
     """Let a candidate return (``sign`` 1) or go again (-1); returns whether there are enough slots and quota then."""
-    (left, slots, total, freed, _, _), n, enough = ground, some.node[candidate], True
+    left, slots, total, freed = ground.left, ground.slots, ground.total, ground.freed
+    n, enough = some.node[candidate], True
     for r in range(left.shape[1]):
         left[n, r] -= sign * some.held[candidate, r]
     for kind in range(len(total)):
