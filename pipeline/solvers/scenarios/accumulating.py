@@ -84,6 +84,8 @@ def accumulated(
                 if not strict or spares is None or spares(scenario, least):
                     return Reached(scenario, least)
                 many -= 1
+        elif not scenario.law.allows_any:
+            return None
         elif spares is not None and scenario.fits_without(count) and budget.spend(_SPARING) and spares(scenario, count):
             return Reached(scenario, count, lawful=False)
         budget.spend()

@@ -80,6 +80,8 @@ def cheapest(reached: Reached) -> Rows:
 def _best(scenario: Scenario, ways: Sequence[_Way], key: Callable[[_Way], Any] = itemgetter(0)) -> _Way:
     """The first lawful way by a key, or just the first: what is left of lawful units can be unlawful."""
     ways = sorted(ways, key=key)
+    if len(ways) == 1:
+        return ways[0]
     return next((way for way in ways if scenario.law.allows(way[1])), ways[0])
 
 

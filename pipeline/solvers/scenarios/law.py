@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import UNLIMITED, Longs, Rows, without
+from pipeline.cluster.arrays import NO_ROWS, UNLIMITED, Longs, Rows, without
 from pipeline.cluster.queue_tree import in_common
 from pipeline.cluster.resources import fits
 from pipeline.cluster.what_if import WhatIf
@@ -52,6 +52,11 @@ class Law:
         Other parts may be refused: what goes in a department of its own lets it take more from another one.
         """
         return self.host.validate_set(self.preemptor, victims)
+
+    @cached_property
+    def allows_any(self) -> bool:
+        """Whether the plugins accept any victims; asked where they have refused some."""
+        return self.allows(NO_ROWS)
 
     def nearness(self, podgroups: Rows) -> Longs:
         """int64[G]: how many ancestors the queues of podgroups share with the preemptor's, its own queue included."""

@@ -154,12 +154,14 @@ def _searched(
     units = units_of(host, law.preemptor)
     if len(units) == 0 and not withdraws:
         return Reason.NO_CANDIDATES  # room that is there already is for `allocate`
-    if not law.allows(NO_ROWS) or not (law.takes(NO_ROWS) or law.takes(units.rows)):
+    if not (law.takes(NO_ROWS) or law.takes(units.rows)):
         return Reason.QUOTA
     grounds, budget = grounds_of(attempt, law, need, units), Budget(attempt.policy.search_budget)
     found = None if law.settles else _least(grounds, budget)
     if found is not None:
         return found
+    if not law.allows_any:
+        return Reason.QUOTA
     if law.settles or attempt.purpose is Purpose.RECLAIM:
         budget = Budget(attempt.policy.search_budget // _MOVING)
         found = _moving(grounds, budget)
@@ -228,17 +230,19 @@ def _least(grounds: Grounds, budget: Budget, *, strict: bool = False) -> tuple[N
         found = accumulated(grounds.scenario(domain, keeps=True), before, budget, spares_lawfully, strict=strict)
         if found is not None:
             best, before = [found], found.turn
+        elif not grounds.law.allows_any:
+            break
     return _settled(best[0]) if best else None
 
 
 def _settled(found: Reached) -> tuple[NodeSlice, WorkingScenario] | None:
     """What remains of a scenario; if it holds only with places that were kept, all is laid out anew each time."""
-    for ground in (found.scenario.ground, replace(found.scenario.ground, keeps=False)):
-        scenario = replace(found.scenario, ground=ground)
+    scenario = found.scenario
+    made = outcome(scenario, cheapest(found))
+    if made is None and not scenario.ground.plain:
+        scenario = replace(scenario, ground=replace(scenario.ground, keeps=False))
         made = outcome(scenario, cheapest(replace(found, scenario=scenario)))
-        if made is not None or ground.plain:
-            return None if made is None else (ground, made)
-    return None
+    return None if made is None else (scenario.ground, made)
 
 
 def _moving(grounds: Grounds, budget: Budget) -> tuple[NodeSlice, WorkingScenario] | None:
@@ -266,8 +270,9 @@ def _of_all(grounds: Grounds) -> tuple[NodeSlice, WorkingScenario] | None:
 
 def _plan(attempt: Attempt, host: Host, need: Need, ground: NodeSlice, found: WorkingScenario) -> Plan:
     snapshot, victims = attempt.snapshot, found.victims
-    rows = np.concatenate([need.tasks[: need.minimum], victims.moved])
-    nodes, cards = map(np.concatenate, zip(found.places, (victims.node, victims.card), strict=True))
+    columns = need.tasks[: need.minimum], *found.places
+    moves = victims.moved, victims.node, victims.card
+    rows, nodes, cards = map(np.concatenate, zip(columns, moves, strict=True)) if len(victims.moved) else columns
     made = making_room(attempt, victims.evicted, rows, nodes, cards)
     alone = moving_alone(snapshot, victims.lost)
     made = taking_back(made, alone) if len(alone) else made

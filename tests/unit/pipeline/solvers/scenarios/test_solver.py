@@ -210,6 +210,24 @@ def test_slices_of_nodes_in_which_nothing_is_refused_cost_nothing_of_the_budget(
     assert done(asked(state, domains=np.array([3, 1, 2]), search_budget=1))[0] == [1]
 
 
+def test_where_no_victims_are_accepted_only_one_slice_of_nodes_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever room the racks would have, the reason is the law."""
+    running = [gang(1, node, gpu=2) for node in range(3)]
+    state = cluster([{"gpu": 2}] * 3, [*running, gang(1, gpu=2, priority=1, required_level=0)], racks=[1, 1, 1])
+    racks, tried = np.array([1, 2, 3]), list[Scenario]()
+
+    def looked_at(scenario: Scenario, *given: Any, **named: Any) -> Reached | None:
+        tried.append(scenario)
+        return accumulated(scenario, *given, **named)
+
+    monkeypatch.setattr("pipeline.solvers.scenarios.solver.accumulated", looked_at)
+    assert isinstance(asked(state, domains=racks), Plan)
+    monkeypatch.setattr(Law, "allows", lambda *_: False)
+    tried.clear()
+    refused = asked(replace(state), domains=racks)
+    assert (refused.explanation.reason, len(tried)) == (Reason.QUOTA, 1)
+
+
 @dataclass(frozen=True)
 class ProtectsTheFirst(Law):
     """A law under which the task of row 0 may not go."""
