@@ -28,7 +28,7 @@ MATCH_POLICY_NAMES = ("", "waiting-and-running", "once-satisfied", "only-waiting
 
 
 @dataclass(frozen=True)
-class Nodes:
+class Nodes(Keeping):
     """Nodes, ordered depth-first by topology so that a domain is a contiguous slice, then by name.
 
     Attributes

@@ -13,10 +13,12 @@ from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.orders import kinds_of
 from pipeline.cluster.rules.requirements import meaning
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.vocabulary import HARD_EFFECTS, Constraint, Requirement, Taint, Toleration
+from pipeline.cluster.vocabulary import HARD_EFFECTS, Constraint, Requirement, Taint, Toleration, Vocabulary
 
 #: The taint of a cordoned node; a task that tolerates it may use the node.
 CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+#: At most this many constraints are known with their nodes.
+_KEPT = 64
 
 
 def allowed(snapshot: Snapshot, shapes: Rows) -> Bools:
@@ -33,9 +35,19 @@ def allowed(snapshot: Snapshot, shapes: Rows) -> Bools:
     """
     wanted, which = kinds_of(snapshot.shapes.constraint[shapes])
     masks = np.empty((len(wanted), len(snapshot.nodes)), bool)
-    for row, constraint in enumerate(wanted):
-        masks[row] = _nodes_for(snapshot, snapshot.vocabulary.constraints[constraint])
+    for row, constraint in enumerate(wanted.tolist()):
+        masks[row] = _known(snapshot, constraint)[1]
     return masks[which]
+
+
+def _known(snapshot: Snapshot, constraint: int) -> tuple[Vocabulary, Bools]:
+    """The vocabulary with a constraint (by row), and the nodes for it; worked out once while nodes stay as they are."""
+    known = snapshot.nodes.answers(_known)
+    if constraint not in known or known[constraint][0] is not snapshot.vocabulary:
+        if len(known) >= _KEPT:
+            known.clear()
+        known[constraint] = snapshot.vocabulary, _nodes_for(snapshot, snapshot.vocabulary.constraints[constraint])
+    return known[constraint]
 
 
 def _nodes_for(snapshot: Snapshot, constraint: Constraint) -> Bools:

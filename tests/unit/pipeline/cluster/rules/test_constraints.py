@@ -231,3 +231,27 @@ def test_kinds_that_repel_each_other_conflict_in_both_directions():
     found = exclusions(snapshot, snapshot.shapes.constraint[snapshot.tasks.shape], snapshot.tasks.label_set, NOWHERE)
     assert found.conflict.tolist() == [[0, 1], [1, 0]]
     assert found.keys == (HOSTNAME,)
+
+
+def in_zone(name):
+    return Constraint(node_selector=(Requirement("zone", "In", (name,)),))
+
+
+def test_the_nodes_for_a_constraint_are_worked_out_once_while_nodes_stay_as_they_are(monkeypatch):
+    before = placed([4] * 4, [Work(0, constraint=in_zone("b"))], labels=ZONES)
+    shapes = before.tasks.shape[:1]
+    first = allowed(before, shapes)
+    monkeypatch.setattr("pipeline.cluster.rules.constraints.meaning", None)
+    assert np.array_equal(allowed(replace(before, revision=9), shapes), first)
+    cordoned = replace(before, nodes=replace(before.nodes, schedulable=np.zeros(4, bool)))
+    with pytest.raises(TypeError):
+        allowed(cordoned, shapes)
+
+
+def test_in_another_vocabulary_the_row_of_a_constraint_has_another_meaning():
+    before = placed([4] * 4, [Work(0, constraint=in_zone("b"))], labels=ZONES)
+    shapes, words = before.tasks.shape[:1], before.vocabulary
+    assert np.flatnonzero(allowed(before, shapes)[0]).tolist() == [1]
+    others = tuple(in_zone("c") if one == in_zone("b") else one for one in words.constraints)
+    after = replace(before, vocabulary=replace(words, constraints=others))
+    assert np.flatnonzero(allowed(after, shapes)[0]).tolist() == [2]
