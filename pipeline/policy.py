@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
-from pipeline.keeping import Keeping
+from pipeline.keeping import Keeping, cached_property
 
 #: The value of an argument of a plugin or an action; durations are seconds.
 Argument = bool | int | float | str | Mapping[str, float]
@@ -86,7 +86,12 @@ class PluginSetting:
 
     def argument(self, key: str, default: Value) -> Value:
         """One argument, ``default`` if it was not given; of its type, for arguments are checked with the policy."""
-        return cast("Value", dict(self.arguments).get(key, default)) if self.arguments else default
+        found: Value = self._given.get(key, default)
+        return found
+
+    @cached_property
+    def _given(self) -> dict[str, Any]:
+        return dict(self.arguments)
 
 
 #: The solver of an action for which a policy names none.

@@ -16,6 +16,7 @@ from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import Plan, upkeep
 from pipeline.decision.statement import Statement, together, withdrawal
+from pipeline.keeping import cached_property
 from pipeline.placement.undone import may_be_undone, undone
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
@@ -166,7 +167,7 @@ class Progress:
         """With ``statements`` carried out."""
         return self.state.snapshot
 
-    @property
+    @cached_property
     def starting(self) -> Rows:
         """int64[K]: task rows that this cycle binds."""
         return joined(made.bound for made in self.statements)

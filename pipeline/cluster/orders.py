@@ -40,7 +40,7 @@ def last_first(rows: Rows, owner: Rows, *keys: NDArray[Any]) -> Rows:
 
     The keys tell all apart. Mostly the rows lie so already, which is seen in one pass.
     """
-    columns = np.concatenate([comparable(_numbers(key)) for key in keys]).reshape(len(keys), len(rows))
+    columns = np.concatenate([comparable(key) for key in keys]).reshape(len(keys), len(rows))
     return np.asarray(_last_first(rows, owner, columns))
 
 
@@ -107,7 +107,7 @@ def kinds_of(values: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
     What ``numpy.unique`` says, several times as fast for a few hundred, and quickest where all are alike, as the tasks
     of a podgroup mostly are.
     """
-    if len(values) and not np.count_nonzero(values != values[0]):
+    if len(values) and not any_true(values != values[0]):
         return values[:1], np.zeros(len(values), np.int64)
     if values.ndim > 1:
         kinds, kind = np.unique(values, axis=0, return_inverse=True)
@@ -153,10 +153,10 @@ def none_last(rows: Ids) -> Codes:
 
 
 def comparable(key: NDArray[Any]) -> Longs:
-    """int64[M]: a key of an order as integers that compare alike; floats without NaN by their bits."""
+    """int64[M]: a key of an order as integers that compare alike; floats by their bits."""
     if key.dtype.kind != "f":
         return np.asarray(key, np.int64)
-    bits = (key.astype(np.float64) + 0.0).view(np.int64)  # there is one zero
+    bits = (_numbers(key).astype(np.float64) + 0.0).view(np.int64)  # there is one zero
     return np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
 
 
@@ -239,7 +239,7 @@ def _packed(keys: Iterable[NDArray[Any]], rows: int) -> tuple[NDArray[Any] | Non
             break
         key, low, high = stated, np.minimum.reduce(stated), np.maximum.reduce(stated)
         if key.dtype.kind == "f" and low != high:
-            key = comparable(_numbers(key))
+            key = comparable(key)
             low, high = key.min(), key.max()
         width = (int(high) - int(low)).bit_length() if low != high else 0
         if pack is not None and bits + width > _KEY_BITS:

@@ -1,12 +1,10 @@
 """A plan: a statement, its assumptions, its price and its explanation. ``propose`` answers Plan or NoPlan."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.cluster.arrays import NONE, Ids, Longs, Rows, sealed
 from pipeline.cluster.orders import counted_off
@@ -102,24 +100,19 @@ def assumptions(attempt: Attempt, made: Statement) -> Assumptions:
 def assumptions_of(attempt: Attempt, some: Sequence[Statement]) -> list[Assumptions]:
     """What each of several statements assumes of the attempt's snapshot."""
     snapshot, tasks, policy = attempt.snapshot, attempt.snapshot.tasks, attempt.policy.digest
-    gone, placed = np.concatenate([made.evictions for made in some]), np.concatenate([made.nominated for made in some])
-    promised, bound = [made.nominated_node for made in some], [made.bound_node for made in some]
-    evicts, promises = [len(made.evictions) for made in some], [len(made.nominated) for made in some]
-    sizes = np.array([*evicts, *promises, *map(len, bound)])
-    nodes, start = _touched(np.concatenate([tasks.node[gone], *promised, *bound]), sizes, len(some))
-    each = zip(
-        _cut(sealed(tasks.incarnation[gone]), accumulate(evicts, initial=0)),
-        _cut(sealed(tasks.nominated[placed]), accumulate(promises, initial=0)),
-        _cut(sealed(nodes), start.tolist()),
-        _cut(sealed(snapshot.nodes.revision[nodes]), start.tolist()),
-        strict=True,
-    )
-    return [Assumptions(snapshot.epoch, snapshot.revision, *columns, policy) for columns in each]
-
-
-def _cut(column: NDArray[Any], ends: Iterable[int]) -> list[NDArray[Any]]:
-    """The pieces of a column between neighbouring ``ends``."""
-    return [column[begin:end] for begin, end in pairwise(ends)]
+    columns = [(made.evictions, made.nominated, made.nominated_node, made.bound_node) for made in some]
+    evicted, nominated, promised, bound = zip(*columns, strict=True)
+    evicts, promises = [*map(len, evicted)], [*map(len, nominated)]
+    gone, placed = np.concatenate(evicted), np.concatenate(nominated)
+    size = np.array([*evicts, *promises, *map(len, bound)])
+    nodes, start = _touched(np.concatenate([tasks.node[gone], *promised, *bound]), size, len(some))
+    lost, before = sealed(tasks.incarnation[gone]), sealed(tasks.nominated[placed])
+    nodes, revision = sealed(nodes), sealed(snapshot.nodes.revision[nodes])
+    ends = accumulate(evicts, initial=0), accumulate(promises, initial=0), start.tolist()
+    return [
+        Assumptions(snapshot.epoch, snapshot.revision, lost[a:b], before[c:d], nodes[e:f], revision[e:f], policy)
+        for (a, b), (c, d), (e, f) in zip(*map(pairwise, ends), strict=True)
+    ]
 
 
 @kernel

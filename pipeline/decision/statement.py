@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, frozen, is_among, sealed, without
+from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, all_true, distinct, frozen, is_among, sealed, without
 from pipeline.keeping import cached_property
 from pipeline.policy import Purpose
 from pipeline.records import replace
@@ -75,6 +75,8 @@ class Statement:
     def places(self) -> tuple[Rows, Rows, Rows]:
         """int64[P] each: task rows that are promised a node, then those that start at once; their nodes and cards."""
         some = self.nominated_node >= 0
+        if len(self.bound) == 0 and all_true(some):
+            return self.nominated, self.nominated_node, self.nominated_card
         return (
             sealed(np.concatenate([self.nominated[some], self.bound])),
             sealed(np.concatenate([self.nominated_node[some], self.bound_node])),

@@ -104,11 +104,15 @@ def leftover(snapshot: Snapshot, made: Statement, places: tuple[Rows, Rows, Rows
     tasks = snapshot.tasks
     gone, promised = made.evictions, np.concatenate([made.nominated, made.bound])
     touched = distinct(places[1])
-    placed, bound, freed, withdrawn = _summed(
-        snapshot, touched, places, (made.bound, made.bound_node, made.bound_card),
-        (gone, tasks.node[gone], tasks.card[gone]),
-        (promised, *tasks.promised(promised)),  # their old promises end
-    )  # fmt: skip
+    placed, bound, freed, withdrawn = (
+        _summed(snapshot, touched, *some)
+        for some in (
+            places,
+            (made.bound, made.bound_node, made.bound_card),
+            (gone, tasks.node[gone], tasks.card[gone]),
+            (promised, *tasks.promised(promised)),  # their old promises end
+        )
+    )
     future = _with_cards(snapshot, lambda room: room.future_of(touched))
     return Leftover(touched, bound, placed, withdrawn, future + freed + withdrawn - placed)
 
@@ -119,22 +123,22 @@ def _with_cards(snapshot: Snapshot, of: Callable[[Room], Longs]) -> Longs:
     return np.concatenate([room, of(snapshot.card_room)], axis=1) if snapshot.nodes.cards.shape[1] else room
 
 
-def _summed(snapshot: Snapshot, touched: Rows, *some: tuple[Rows, Rows | Ids, Rows | Ids]) -> Longs:
-    """int64[L, M, R + D]: what tasks ask for, summed per touched node; other nodes do not count.
+def _summed(snapshot: Snapshot, touched: Rows, rows: Rows, nodes: Rows | Ids, on: Rows | Ids) -> Longs:
+    """int64[M, R + D]: what tasks ask for, summed per touched node; other nodes do not count.
 
-    Each of ``some`` are task rows, the node of each and its card, NONE for none.
+    ``nodes`` and ``on`` are the node of each task and its card, NONE for none.
     """
-    rows, nodes, on = map(np.concatenate, zip(*some, strict=True))
-    which = np.arange(len(some)).repeat([len(one) for one, _, _ in some])
+    many = snapshot.shapes.request.shape[1] + snapshot.nodes.cards.shape[1]
+    total = np.zeros((len(touched), many), np.int64)
+    if len(rows) == 0 or len(touched) == 0:
+        return total
     at = touched.searchsorted(nodes)
-    inside = (touched.take(at, mode="clip") == nodes if len(touched) else at > 0).nonzero()[0]
-    asks = asked(snapshot, rows[inside], on[inside])
-    row = which[inside] * len(touched) + at[inside]
-    many = asks.shape[1]
-    total = np.zeros(len(some) * len(touched) * many, np.int64)
-    # Flat, for NumPy adds rows of a table one by one, which takes three times as long.
-    np.add.at(total, (row[:, None] * many + np.arange(many)).ravel(), asks.ravel())
-    return total.reshape(len(some), len(touched), many)
+    inside = (touched.take(at, mode="clip") == nodes).nonzero()[0]
+    if len(inside):
+        asks = asked(snapshot, rows[inside], on[inside])
+        # Flat, for NumPy adds rows of a table one by one, which takes three times as long for many.
+        np.add.at(total.reshape(-1), (at[inside, None] * many + np.arange(many)).ravel(), asks.ravel())
+    return total
 
 
 def asked(snapshot: Snapshot, rows: Rows, on: Rows | Ids) -> Longs:

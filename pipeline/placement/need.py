@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen, is_among, sealed, sizes
+from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, any_true, frozen, is_among, sealed, sizes
 from pipeline.cluster.orders import kinds_of, none_last, occurred_before
 from pipeline.cluster.rules.reaching import reaching_minima
 from pipeline.cluster.snapshot import Snapshot
@@ -121,7 +121,7 @@ def _parts_of(snapshot: Snapshot, podgroups: Rows, tasks: Rows, owner: Rows) -> 
     groups, table, parts, top = snapshot.podgroups, snapshot.subgroups, list[Part](), list[int]()
     columns = groups.required_level, groups.preferred_level, snapshot.subgroup_start, snapshot.subgroup_start[1:]
     part_of = dict[int, int]()
-    for podgroup, *said in zip(podgroups.tolist(), *(one[podgroups].tolist() for one in columns), strict=True):
+    for podgroup, *said in zip(podgroups.tolist(), *[one[podgroups].tolist() for one in columns], strict=True):
         required, preferred, first, stop = said
         top.append(len(parts))
         parts.append(Part(NONE, required, preferred, NONE, podgroup))
@@ -130,8 +130,8 @@ def _parts_of(snapshot: Snapshot, podgroups: Rows, tasks: Rows, owner: Rows) -> 
             inside = top[-1] if parent == NONE else part_of[parent]
             part_of[row] = len(parts)
             parts.append(Part(inside, int(table.required_level[row]), int(table.preferred_level[row]), row, podgroup))
-    part, inside = np.array(top, np.int32)[owner], snapshot.tasks.subgroup[tasks] != NONE
-    if part_of and inside.any():
+    part = np.array(top, np.int32)[owner]
+    if part_of and any_true(inside := snapshot.tasks.subgroup[tasks] != NONE):
         subgroups, at = kinds_of(snapshot.tasks.subgroup[tasks[inside]])  # a subgroup is of one podgroup
         part[inside] = np.array([part_of[row] for row in subgroups.tolist()], np.int32)[at]
     return parts, part

@@ -4,6 +4,8 @@ Orders are compared plugin after plugin, in the order of the policy; ties in all
 What they say about victims is in `victim_host`.
 """
 
+from functools import reduce
+
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, sealed
@@ -188,11 +190,11 @@ class Host(VictimHost):
     @cached_property
     def headroom(self) -> Longs:
         """int64[Q, R]: what each queue may still take; UNLIMITED where no plugin sets a limit."""
+        rooms = [plugin.queue_limits().headroom for plugin in self._asked(LimitsQueues)]
+        if rooms:
+            return reduce(np.minimum, rooms)
         snapshot = self._given.snapshot
-        room = np.full((len(snapshot.queues), len(snapshot.vocabulary.resources)), UNLIMITED, np.int64)
-        for plugin in self._asked(LimitsQueues):
-            room = np.minimum(room, plugin.queue_limits().headroom)
-        return room
+        return np.full((len(snapshot.queues), len(snapshot.vocabulary.resources)), UNLIMITED, np.int64)
 
     def queue_limits(self) -> QueueLimits | None:
         """What ``headroom`` follows from, in columns; None where it has to be asked."""

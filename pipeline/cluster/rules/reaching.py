@@ -43,14 +43,21 @@ def reaching_minima(snapshot: Snapshot, podgroups: Rows, rows: Rows, owner: Rows
     counts, least = snapshot.counts, snapshot.podgroups.min_available
     chosen, lacking = np.zeros(len(rows), bool), np.zeros(len(podgroups), np.int64)
     is_open = np.ones(len(rows), bool)
-    after = podgroups + 1
-    roles = snapshot.roles_bind[podgroups] & (snapshot.role_start[after] > snapshot.role_start[podgroups])
-    inner = roles | (snapshot.subgroup_start[after] > snapshot.subgroup_start[podgroups])
-    for at in inner.nonzero()[0].tolist():
+    for at in _with_parts(snapshot, podgroups):
         mine = slice(*owner.searchsorted((at, at + 1)).tolist())
         chosen[mine], is_open[mine], lacking[at] = _leading_of_parts(snapshot, int(podgroups[at]), rows[mine])
     _fill_up(podgroups, owner, least, counts.ready, counts.waiting, is_open, chosen, lacking)
     return chosen, lacking
+
+
+def _with_parts(snapshot: Snapshot, podgroups: Rows) -> list[int]:
+    """The positions of podgroups with roles that bind or with subgroups."""
+    if len(snapshot.roles) == len(snapshot.subgroups) == 0:
+        return []
+    after = podgroups + 1
+    roles = snapshot.roles_bind[podgroups] & (snapshot.role_start[after] > snapshot.role_start[podgroups])
+    inner = roles | (snapshot.subgroup_start[after] > snapshot.subgroup_start[podgroups])
+    return list(inner.nonzero()[0].tolist())
 
 
 @writing("chosen", "lacking")

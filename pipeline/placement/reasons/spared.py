@@ -165,8 +165,8 @@ class _Others:
             for at, price in enumerate(prices)
         ]
         enough = self._enough(rows, start).tolist() if None in whys else [True] * len(sets)
-        lesser = (Reason.OUTRANKED if suffices else Reason.TOO_LITTLE for suffices in enough)
-        return [why or other for why, other in zip(whys, lesser, strict=True)]
+        lesser = Reason.TOO_LITTLE, Reason.OUTRANKED
+        return [why or lesser[suffices] for why, suffices in zip(whys, enough, strict=True)]
 
     def _refused(self, sets: list[Rows]) -> list[Reason | None]:
         """Why the tasks of each set do not go whatever room they leave; None if nothing speaks against it."""

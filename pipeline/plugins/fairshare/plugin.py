@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, all_true, in_a_row
+from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.fairness.gate import QueueShares, may_reclaim
 from pipeline.cluster.orders import none_last
 from pipeline.cluster.queue_tree import is_parent, least_above, with_descendants
@@ -59,7 +60,7 @@ class FairShare(
         self._stated = self._queues.once(stated)
         # As floats: for whole numbers the kernels would have to be compiled anew.
         self._k, self._multiplier = (float(setting.argument(one, 1.0)) for one in ("k", "saturation_multiplier"))
-        self._closed = self._queues.once(_closed)
+        self._closed, self._by_priority = self._queues.once(_closed), self._queues.once(by_priority)
 
     @cached_property
     def _asking(self) -> Snapshot:
@@ -143,14 +144,17 @@ class FairShare(
         if preemptor.purpose is not Purpose.RECLAIM or not preemptor.podgroups:
             return np.ones(len(sets), bool)
         request, (queue, preemptible) = preemptor.request.astype(np.float64), self._asker(preemptor)
-        columns = self._base.once(columns_of)
-        may = may_take_each(
-            tuple(self._queue_shares), queue, preemptible, request, *in_a_row(sets), columns, self._multiplier
-        )  # fmt: skip
-        if self._queues.once(by_priority):
+        shares, columns = self._in_columns
+        may = may_take_each(shares, queue, preemptible, request, *in_a_row(sets), columns, self._multiplier)
+        if self._by_priority:
             lawful = [at for at in may.nonzero()[0].tolist() if len(sets[at])]
             may[lawful] = [not self._outranked(queue, request, sets[at]) for at in lawful]
         return may
+
+    @cached_property
+    def _in_columns(self) -> tuple[Plain, Plain]:
+        """What ``may_take_each`` is given of queues, and of podgroups and tasks."""
+        return tuple(self._queue_shares), self._base.once(columns_of)
 
     def _outranked(self, queue: int, request: Floats, rows: Rows) -> bool:
         lost = returns = self._held_by(rows)
