@@ -18,6 +18,8 @@ from pipeline.placement.layout.settled_groups import AskedPlaces, settled
 
 #: Places were found; none were, though there may be some; there are none.
 FOUND, MISSED, THERE_ARE_NONE = range(3)
+#: No room of a node: what it has was never counted.
+_NEVER = -(1 << 62)
 
 
 class KeptPlaces(NamedTuple):
@@ -31,20 +33,24 @@ class KeptPlaces(NamedTuple):
         The region of each node among those of a level; NONE for a node in none. Does not change.
     have, offered: int64[L, S + 1, Q], int64[L, S + 1, n]
         What regions have for parts, and how much of it is on each node.
+    counted: int64[n, R]
+        The room of each node when that was counted.
     taken: int64[G, S, n]
         How many tasks of each group and shape go to each node.
     region: int64[G, 2]
         The region of each group: its first node, and the one after its last.
-    used: int64[n, R]
-        What these tasks take of each node.
+    held, used: int64[n, S], int64[n, R]
+        How many tasks of each shape go to each node, and what these take of it.
     """
 
     found: Longs
     column: Longs
     have: Longs
     offered: Longs
+    counted: Longs
     taken: Longs
     region: Longs
+    held: Longs
     used: Longs
 
 
@@ -72,8 +78,9 @@ def no_places(asked: AskedPlaces) -> KeptPlaces:
     return KeptPlaces(
         np.zeros(1, np.int64), column,
         np.zeros((levels, rows, widest), np.int64), np.zeros((levels, rows, nodes), np.int64),
+        np.full((nodes, asked.regions.request.shape[1]), _NEVER, np.int64),
         np.zeros((groups, shapes, nodes), np.int64), np.zeros((groups, 2), np.int64),
-        np.zeros((nodes, resources), np.int64),
+        np.zeros((nodes, shapes), np.int64), np.zeros((nodes, resources), np.int64),
     )  # fmt: skip
 
 
@@ -109,20 +116,20 @@ def find_places_without(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room:
         return FOUND
     if not may_be_held(asked, kept):
         return THERE_ARE_NONE
-    return FOUND if _moved_or_anew(nodes, asked, kept, room) else MISSED
+    return FOUND if moved_or_anew(nodes, asked, kept, room) else MISSED
 
 
 @linked
 def find_again(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
     """The same where regions may have enough: whether there are places."""
-    return stay(nodes, asked, kept, room) or _moved_or_anew(nodes, asked, kept, room)
+    return stay(nodes, asked, kept, room) or moved_or_anew(nodes, asked, kept, room)
 
 
 @linked
-def keep_places(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
-    """Whether all tasks have places, as many of them those that are kept as can be."""
-    every = np.arange(len(room))
-    return stay(every, asked, kept, room) or find_places_without(every, asked, kept, room) == FOUND
+def may_have_places(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
+    """Whether regions have enough for all parts in the ``room`` of the nodes; if not, some part finds none."""
+    count_offers(asked, kept, room)
+    return bool(may_be_held(asked, kept))
 
 
 @inlined
@@ -137,14 +144,13 @@ def stay(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool
 @linked
 def count_offers(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> None:
     """Count what regions have for parts in the room of all nodes."""
-    kept.have[:], kept.offered[:] = 0, 0
     if len(kept.have) > 0:
         offer_again(np.arange(len(room)), asked, kept, room)
 
 
 @linked
 def offer_again(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
-    """Count again what regions have on some nodes (int64[K]); whether any of it is less than before."""
+    """Count again what regions have on some nodes (int64[K]) if their room changed; whether any of it is less."""
     less = False
     if len(kept.have) == 0:
         return less
@@ -152,7 +158,7 @@ def offer_again(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) 
     there, left = np.zeros((levels, rows), np.int64), room[:, : asked.regions.request.shape[1]]  # without cards
     for i in range(len(nodes)):
         n = nodes[i]
-        if i > 0 and n == nodes[i - 1]:
+        if not _is_new(n, kept, left):
             continue
         offer(asked.regions, asked.usable, left, n, there)
         for level in range(levels):
@@ -163,6 +169,17 @@ def offer_again(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) 
                 kept.have[level, row, region] += more
                 kept.offered[level, row, n] += more
     return less
+
+
+@inlined
+def _is_new(n: int, kept: KeptPlaces, left: Longs) -> bool:
+    """Whether what a node has was last counted in other room; the caller counts it now."""
+    changed, counted = False, kept.counted
+    for r in range(counted.shape[1]):
+        changed |= counted[n, r] != left[n, r]
+    if changed:
+        counted[n] = left[n]
+    return changed
 
 
 @inlined
@@ -177,13 +194,14 @@ def may_be_held(asked: AskedPlaces, kept: KeptPlaces) -> bool:
 @inlined
 def _is_short(n: int, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
     """Whether a node has too little room for the tasks that go there."""
-    short, resources = False, kept.used.shape[1]
+    short, on_cards, resources = False, 0, kept.used.shape[1]
     for r in range(resources):
         short |= kept.used[n, r] > 0 and kept.used[n, r] > room[n, r]
-    if short or len(asked.room.carded) == 0:
+    for kind in asked.room.carded:
+        on_cards += kept.held[n, kind]
+    if short or on_cards == 0:
         return short
-    held = kept.taken[:, :, n].sum(axis=0)
-    return not go_on_cards(held, asked.room.on_card, asked.room.carded, room[n, resources + 1 :].copy())
+    return not go_on_cards(kept.held[n], asked.room.on_card, asked.room.carded, room[n, resources + 1 :].copy())
 
 
 @inlined
@@ -198,13 +216,14 @@ def _are_short(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -
 def _take(group: int, kind: int, n: int, many: int, asked: AskedPlaces, kept: KeptPlaces) -> None:
     """Let some more tasks of a group and kind go to a node, or fewer."""
     kept.taken[group, kind, n] += many
+    kept.held[n, kind] += many
     for r in range(kept.used.shape[1]):
         kept.used[n, r] += many * asked.room.request[kind, r]
 
 
-@inlined
-def _moved_or_anew(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
-    """Whether all tasks have places once those of some nodes moved, or all did."""
+@linked
+def moved_or_anew(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
+    """Whether all tasks have places once those of some nodes (int64[K]) moved, or all did."""
     return (kept.found[0] == 1 and _put_right(nodes, asked, kept, room)) or _laid_out(asked, kept, room)
 
 
@@ -214,7 +233,7 @@ def _put_right(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) -
     groups, kinds, _ = kept.taken.shape
     lifted, most = np.zeros((groups, kinds), np.int64), 0
     for n in nodes:
-        most += kept.taken[:, :, n].sum()
+        most += kept.held[n].sum()
     moved, many = np.empty((2 * most, 4), np.int64), 0
     for n in nodes:
         if not _is_short(n, asked, kept, room):
@@ -253,10 +272,9 @@ def _left_in(first: int, last: int, asked: AskedPlaces, kept: KeptPlaces, room: 
     left = room_left(asked.room, usable, free, cards, np.arange(len(usable)))
     left.left[:] -= kept.used[first:last]
     for n in range(last - first if carded else 0):
-        left.held[n] = kept.taken[:, :, first + n].sum(axis=0)
+        left.held[n] = kept.held[first + n]
         go_on_cards(left.held[n], left.on_card, left.carded, left.cards_left[n])
-    if carded:
-        count_slots(left)
+    count_slots(left)
     return left
 
 
@@ -272,4 +290,5 @@ def _laid_out(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
         return False
     kept.found[0] = 1
     kept.taken[:], kept.region[:], kept.used[:] = taken, region, room[:, :resources] - there.left
+    kept.held[:] = taken.sum(axis=0).T
     return True

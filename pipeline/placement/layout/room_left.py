@@ -13,7 +13,7 @@ from pipeline.cluster.cards import best_card
 from pipeline.cluster.counted.counting import free
 from pipeline.cluster.rules.anti_affinity import Exclusions
 from pipeline.kernels import kernel, linked, shared, writing
-from pipeline.placement.layout.packing import card_slots, placed_classes, slots_at
+from pipeline.placement.layout.packing import card_slots, placed_in_slots, slots_at
 
 #: More slots than any node has.
 _ANY = (1 << 31) - 1
@@ -225,14 +225,20 @@ def place(room: RoomLeft, count: Longs, first: int, last: int, taken: Longs) -> 
         rest[kind] = 0
     if rest.sum() == 0:
         return True
-    here = room.usable[:, first:last].copy()
-    placed = placed_classes(room.request, rest, here, room.left[first:last])
+    here, slots = room.usable[:, first:last].copy(), room.slots[:, first:last].copy()
+    for kind in range(len(slots)):
+        for n in range(last - first):
+            slots[kind, n] = min(slots[kind, n], rest[kind]) if here[kind, n] else 0
+    placed = placed_in_slots(room.request, rest, here, room.left[first:last], slots)
     if placed.sum() < rest.sum():
         return False
     for n in range(last - first):
-        if placed[:, n].any():
-            for kind in range(len(placed)):
+        some = 0
+        for kind in range(len(placed)):
+            if placed[kind, n] > 0:
                 _take(room, kind, first + n, placed[kind, n], taken)
+                some += placed[kind, n]
+        if some > 0:
             _count_slots(room, first + n)
     return True
 

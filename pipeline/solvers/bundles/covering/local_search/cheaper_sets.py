@@ -140,7 +140,7 @@ def cheaper_sets(
     scratch = scratch_of(pool, places_of(asked, ground), ground, levels)
     gone, broken = np.zeros((4, len(pool.entry)), np.bool_), np.zeros((4, len(pool.owner)), np.bool_)
     best, kept = BestVictims(np.empty(2 * levels + 4), state.gone.copy(), state.broken.copy()), 0
-    known = bool(fit(pool, ground, scratch.places))
+    known = bool(fit(np.arange(len(ground.room)), pool, ground, scratch.places))
     if not known and any_set(budget.first, (gone[0], broken[0]), best, pool, state, ground, scratch):
         gone[1], broken[1], kept = best.gone, best.broken, 2
     write_cost(pool, state, best.cost)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools
+from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.kernels import linked
-from pipeline.placement.kept_places import keep_places, stay
+from pipeline.placement.kept_places import may_have_places, moved_or_anew, stay
 from pipeline.placement.layout.packing import placed_in_slots
 from pipeline.placement.layout.region_slots import ANY
 from pipeline.placement.room.ground import Ground, enough
@@ -12,22 +12,27 @@ from pipeline.solvers.bundles.covering.local_search.pool import BLOCK_BITS, Gang
 
 
 @linked
-def fit(pool: VictimPool, ground: Ground, places: GangPlaces) -> bool:
-    """Whether the gang places on what is free: slots, and a placement where slots leave a doubt."""
+def fit(nodes: Rows, pool: VictimPool, ground: Ground, places: GangPlaces) -> bool:
+    """Whether the gang places on what is free: slots, and a placement where slots leave a doubt.
+
+    ``nodes`` int64[K]: those that lost room since places were last found, counted from the start of the slice.
+    """
     if not enough(ground) or (len(ground.wanted) > 1 and _short(pool, ground, places).any()):
         return False
-    return _placed(ground, places)
+    return _placed(nodes, ground, places)
 
 
 @linked
-def _placed(ground: Ground, places: GangPlaces) -> bool:
+def _placed(nodes: Rows, ground: Ground, places: GangPlaces) -> bool:
     """Whether the groups of the gang have places; true where it has none, or slots decide.
 
-    They are not laid out anew as long as slots leave a part without a region.
+    They are not laid out anew as long as regions have too little, or slots leave a part without one.
     """
-    if len(places.asked.tree.own) == 0 or stay(np.arange(len(ground.room)), places.asked, places.kept, ground.room):
+    if len(places.asked.tree.own) == 0 or stay(nodes, places.asked, places.kept, ground.room):
         return True
-    return parts_without_region(ground, places) == 0 and keep_places(places.asked, places.kept, ground.room)
+    if not may_have_places(places.asked, places.kept, ground.room) or parts_without_region(ground, places) > 0:
+        return False
+    return moved_or_anew(nodes, places.asked, places.kept, ground.room)
 
 
 @linked
@@ -69,7 +74,7 @@ def lacks(pool: VictimPool, state: State, ground: Ground, places: GangPlaces) ->
     """Whether the gang lacks room, and for which shapes: while large tasks fit, only slots for small ones count."""
     changed, short = False, _short(pool, ground, places)
     if not short.any():
-        if enough(ground) and _placed(ground, places):
+        if enough(ground) and _placed(np.arange(len(ground.room)), ground, places):
             return False
         short[:] = True  # slots are enough, but not for each part in one region, or on each card
     for s in range(len(short)):

@@ -97,7 +97,7 @@ def _returns(some: Rows, scratch: Scratch, pool: VictimPool, ground: Ground) -> 
     """Let entries return if the gang still places."""
     if not try_return(some, scratch.before, ground):
         return False
-    if fit(pool, ground, scratch.places):
+    if fit(ground.node[some].astype(np.int64) - ground.first, pool, ground, scratch.places):
         return True
     leave(some, ground)
     return False
