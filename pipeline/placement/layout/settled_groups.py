@@ -163,7 +163,7 @@ def settled(tree: GroupTree, room: RoomLeft, trials: int) -> tuple[Longs, Longs]
                 _enter(walk, depth, inner, lower, upper, tree, room)
                 continue
         _restore(walk, depth, room)
-        if walk.moved[depth, inner] or inner == walk.order[depth, 0] or trials <= 0:
+        if walk.moved[depth, inner] or trials <= 0 or _are_alike(walk.order[depth, : at + 1], tree):
             if depth == 0:
                 return taken[:0], walk.chosen
             depth -= 1  # to the next region of the group
@@ -171,6 +171,33 @@ def settled(tree: GroupTree, room: RoomLeft, trials: int) -> tuple[Longs, Longs]
         walk.moved[depth, inner] = True
         to_front(walk.order[depth], at)
         walk.at[depth], walk.many[depth] = 0, NONE
+
+
+@linked
+def _are_alike(some: Rows, tree: GroupTree) -> bool:
+    """Whether all of some things to place inside a group ask for the same, so that their order means nothing."""
+    alike = True
+    for one in some:
+        alike &= one == some[0] or _is_like(some[0], one, tree)
+    return alike
+
+
+@linked
+def _is_like(one: int, other: int, tree: GroupTree) -> bool:
+    """Whether two groups without inner ones ask for the same tasks in the same regions."""
+    for group in (one, other):
+        if group == OWN or tree.begin[group + 1] - tree.begin[group] != 1 or tree.todo[tree.begin[group]] != OWN:
+            return False
+    if not (tree.own[one] == tree.own[other]).all():
+        return False
+    for which in range(2):
+        at, to = tree.edge[2 * one + which], tree.edge[2 * other + which]
+        many = tree.edge[2 * one + which + 1] - at
+        if tree.edge[2 * other + which + 1] - to != many:
+            return False
+        if not (tree.region[at : at + many] == tree.region[to : to + many]).all():
+            return False
+    return True
 
 
 @linked
