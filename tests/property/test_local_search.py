@@ -42,11 +42,20 @@ def test_the_compiled_local_search_and_its_plain_twin_find_the_same(
         assert searched(queues, purpose, gang) == compiled
 
 
-@pytest.mark.parametrize(("seed", "queues", "purpose"), [(1, 4, Purpose.RECLAIM), (2, 0, Purpose.PREEMPT)])
+@pytest.mark.parametrize(
+    ("nodes", "tasks", "seed", "queues", "purpose"),
+    [
+        (60, 16, 1, 4, Purpose.RECLAIM),
+        (60, 16, 2, 0, Purpose.PREEMPT),
+        (520, 256, 4, 8, Purpose.RECLAIM),
+        (520, 256, 3, 0, Purpose.PREEMPT),
+    ],
+)
 def test_cheaper_victims_are_found_for_parts_of_several_shapes_that_need_a_rack_each(
-    seed: int, queues: int, purpose: Purpose
+    nodes: int, tasks: int, seed: int, queues: int, purpose: Purpose
 ) -> None:
-    fleet = with_shapes_in_subgroups(generate(60, GangSpec(16), seed=seed, queues=queues, rigidify=0.5), gang=True)
+    plain = generate(nodes, GangSpec(tasks), seed=seed, queues=queues, rigidify=0.5)
+    fleet = with_shapes_in_subgroups(plain, gang=True)
     polished = load_profile("default")
     plans = [
         propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW))

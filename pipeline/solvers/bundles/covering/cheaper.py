@@ -83,8 +83,8 @@ def searched(
 ) -> list[Outcome]:
     """What a local search that begins with some victims finds; see ``cheaper_sets``."""
     search, terms, free = here.search, here.search.terms, FreeRoom(here.search, here.domain)
-    asked = free.asked(anyway=budget.first > 0)
     sets = cheaper_sets(
-        search.site, here.nodes, free.ground, asked, terms, search.seats(), leaving, breaking, highest, budget, slack
-    )
+        search.site, here.nodes, free.ground, free.asked, terms, search.seats(), leaving, breaking, highest, budget,
+        slack,
+    )  # fmt: skip
     return [outcome_of_set(sets, at, terms, search.seats()) for at in range(len(sets.gone))]

@@ -35,9 +35,6 @@ class Leaving(Protocol):
         ...
 
 
-#: In larger fleets a local search from known victims does not lay out the gang.
-_LARGE = 512
-
 Left = TypeVar("Left", bound=Leaving)
 
 
@@ -79,13 +76,10 @@ class FreeRoom:
         if len(gone):
             self.leave(gone)
 
-    def asked(self, *, anyway: bool) -> AskedPlaces:
-        """What the gang asks of the nodes; without groups where slots decide, or matters what is not counted.
-
-        Without groups as well where laying out takes long, unless that is wanted ``anyway``.
-        """
-        slow = not anyway and self._allowed.shape[1] > _LARGE
-        slots = self.exact or slow or (self._need.plain and not self._carded)
+    @property
+    def asked(self) -> AskedPlaces:
+        """What the gang asks of the nodes; without groups where slots decide, or matters what is not counted."""
+        slots = self.exact or (self._need.plain and not self._carded)
         found, regions = None if slots else self._packing.asked_in_groups, self._search.asked_of_regions or NOT_ASKED
         usable = np.ascontiguousarray(self._allowed[:, self._first : self._last])
         return found or AskedPlaces(self._first, usable, regions, NO_TREE, NOTHING_ASKED, 0)
