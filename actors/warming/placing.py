@@ -20,6 +20,7 @@ from pipeline.solvers.bundles.bundling.records import Units
 from pipeline.solvers.bundles.bundling.surplus import stays_whole
 from pipeline.solvers.bundles.covering.chosen import NO_VICTIMS
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
+from pipeline.solvers.bundles.covering.sets import outcome_of
 from pipeline.solvers.bundles.solver import search_of
 
 #: So few that a gang that finds no place is tried task by task.
@@ -66,3 +67,4 @@ def _ask_alone(search: BundleSearch, free: FreeRoom, gone: Rows) -> None:
     free.leave(gone)
     stays_whole(gone, search.terms.entries, search.surplus)
     is_cheaper(NO_VICTIMS.cost, NO_VICTIMS.cost)
+    outcome_of(NO_VICTIMS.bundles, search.terms, search.seats())
