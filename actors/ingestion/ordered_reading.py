@@ -107,8 +107,8 @@ class OrderedReading:
     def _gap(self, stream: str) -> bool:
         """Whether entries of the stream were trimmed before they were read.
 
-        None were where the entry that was read last is still there. The broker sends that one whole; for the bounds it
-        would send the first as well, which is part of a list after a start.
+        While the entry that was read last is there, nothing behind it was trimmed. Bounds are asked for only without
+        it: with them the broker sends the first entry as well, a large part of a list in the time after a start.
         """
         ms, sequence = id_order(self.at[stream])
         newest = self._bus.newest(stream, before=f"{ms}-{sequence + 1}")
