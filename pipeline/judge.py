@@ -9,13 +9,13 @@ from collections.abc import Callable
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Rows, distinct, is_among
-from pipeline.cluster.orders import counted_off
+from pipeline.cluster.orders import unique_counts
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.cluster.what_if import WhatIf
-from pipeline.decision.decided import carried_out, tried
-from pipeline.decision.headroom import takes, takes_after
+from pipeline.decision.decided import carried_out, what_if_of
+from pipeline.decision.headroom import queues_take, takes_after
 from pipeline.decision.law import UPKEEP, why_unlawful
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement, withdrawal
@@ -102,7 +102,7 @@ def _starts(made: Statement, snapshot: Snapshot) -> bool:
     placed = np.concatenate([made.placed, made.bound])
     if made.preemptor == NONE or len(placed) == 0:
         return True
-    after = tried(made, snapshot)
+    after = what_if_of(made, snapshot)
     return all(has_minimum(after, group) for group in distinct(snapshot.tasks.podgroup[placed]).tolist())
 
 
@@ -143,15 +143,15 @@ def _unpaid(made: Statement, host: Host) -> str | None:
     promised = np.concatenate([made.nominated, made.bound])
     promised = promised[tasks.nominated[promised] != NONE]
     if len(promised) == 0:
-        return None if takes(host, rows) else "the queue may not take more"
-    if takes(host.on(WhatIf.of(snapshot).withdrawing(promised)), rows):
+        return None if queues_take(host, rows) else "the queue may not take more"
+    if queues_take(host.on(WhatIf.of(snapshot).withdrawing(promised)), rows):
         return None
     if np.array_equal(tasks.nominated[made.bound], made.bound_node) and len(made.nominated) == 0:
         # It is redeemed, in the policy's order: other promises are asked again after it.
         promised = np.flatnonzero(tasks.waits(slice(None), promised=True))
     # What one queue is promised may be a part of another's share: only a snapshot without it has the shares anew.
     without = carried_out(withdrawal(promised), snapshot, host.context.now)
-    return None if takes(host.on(without), rows) else "the queue may not take more"
+    return None if queues_take(host.on(without), rows) else "the queue may not take more"
 
 
 def _still_needed(made: Statement, left: Leftover, host: Host) -> Rows:
@@ -166,7 +166,7 @@ def _still_needed(made: Statement, left: Leftover, host: Host) -> Rows:
     snapshot, solver = host.context.snapshot, solver_of(host.context.policy, made.action)
     preemptor = _preemptor(made, snapshot)
     owner = snapshot.tasks.podgroup[made.evictions]
-    groups, sizes = counted_off(owner)
+    groups, sizes = unique_counts(owner)
 
     def lawful(victims: Rows) -> bool:
         return solver.lawful(host, preemptor, victims) and takes_after(host, preemptor, made, victims)

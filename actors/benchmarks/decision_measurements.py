@@ -34,7 +34,7 @@ from pipeline.cluster.updates.fold import fold
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan
 from pipeline.decision.statement import Statement
-from pipeline.placement.layout.by_score.gang_allocation import allocate
+from pipeline.placement.layout.by_score.gang_allocation import allocate_by_score
 from pipeline.placement.need import need_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
@@ -43,7 +43,7 @@ from pipeline.propose import host_of, propose
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.selection import select
 from pipeline.solvers.bundles.solver import search_of
-from pipeline.solvers.gather.allocation import allocate as gather
+from pipeline.solvers.gather.allocation import allocate_by_gathering as gather
 
 #: Number of random instances that are also solved exactly, by how many processes, and how many each takes at once.
 _INSTANCES, _PROCESSES, _AT_ONCE = 600, 2, 10
@@ -194,7 +194,7 @@ DECISION_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
     "decide_pod_100k": lambda: _decide(100_000, GangSpec(128, 8, "pod")),
     "domain_128": lambda: _domain("block", GangSpec()),
     "domain_1024": lambda: _domain("pod", GangSpec(1024, 1, "pod")),
-    "allocate_10k": lambda: _place(10_000, GangSpec(), "default", _ENDED, allocate),
+    "allocate_10k": lambda: _place(10_000, GangSpec(), "default", _ENDED, allocate_by_score),
     "gather_100k": lambda: _place(100_000, GangSpec(1024, 1, "pod"), "koordinator", 1.0, gather),
     "fresh_10k": lambda: _fresh(10_000),
     "fresh_100k": lambda: _fresh(100_000),

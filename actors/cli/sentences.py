@@ -202,14 +202,14 @@ def _alternative(tried: Mapping[str, Any]) -> str:
         price = tried["price"]
         broken, victims = many(price["gangs_broken"], "podgroup"), many(price["victims"], "victim")
         cost = f"breaks {broken}, {victims}, lost work {price['lost_work']:g}"
-        return f" ({cost}{decided(tried)})"
+        return f" ({cost}{decisive_field(tried)})"
     if "reachable" not in tried:
         return ""
     wanted = f"{tried['wanted']} wanted, " if "wanted" in tried else ""
     return f" ({wanted}room for {tried['room']} now, for {tried['reachable']} after every legal eviction)"
 
 
-def decided(other: Mapping[str, Any]) -> str:
+def decisive_field(other: Mapping[str, Any]) -> str:
     """The field of the price that decided between what was chosen and this, with both values; empty if none did."""
     by = other.get("decided_by")
     if by is None:
@@ -225,7 +225,7 @@ def _spared(one: Mapping[str, Any]) -> str:
     price = one["price"]
     but = "" if one["reason"] == Reason.COSTLIER else f"; {_REFUSED.get(one['reason'], one['reason'])}"
     cost = f"would have cost lost work {price['lost_work']:g}, {many(price['victims'], 'victim')}"
-    return f"  not {one['podgroup']}: {many(one['tasks'], 'task')} {kind} {cost}{decided(one)}{but}"
+    return f"  not {one['podgroup']}: {many(one['tasks'], 'task')} {kind} {cost}{decisive_field(one)}{but}"
 
 
 def _obstacle(one: Mapping[str, Any]) -> str:
@@ -288,7 +288,7 @@ def many(count: float, word: str) -> str:
     return f"{count:g} {word}" if count == 1 else f"{count:g} {word}s"
 
 
-def listed(names: Sequence[str]) -> str:
+def first_few(names: Sequence[str]) -> str:
     """The first few of some names, and how many more there are."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more

@@ -53,7 +53,7 @@ __all__ = [
     "TaskDocument",
     "TopologyDocument",
     "WantedLevels",
-    "in_order",
+    "in_row_order",
 ]
 
 
@@ -225,7 +225,7 @@ class SubgroupDocument(Document):
         return self
 
 
-def in_order(siblings: Sequence[SubgroupDocument]) -> list[SubgroupDocument]:
+def in_row_order(siblings: Sequence[SubgroupDocument]) -> list[SubgroupDocument]:
     """The subgroups of one parent by name, as their rows are: the order of a file decides nothing."""
     return sorted(siblings, key=lambda one: one.name)
 

@@ -25,7 +25,7 @@ from pipeline.cluster.arrays import frozen
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets
-from pipeline.cluster.updates.gang_history import listed
+from pipeline.cluster.updates.gang_history import history_of_list
 
 
 @collector_paused()
@@ -83,7 +83,7 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
         recent=recent_evictions(cluster.recent_evictions, names.queue_row, cluster.now),
     )
     podgroups, tasks = columns.names
-    return listed(snapshot, float(cluster.now)), replace(names, podgroups=podgroups, tasks=tasks)
+    return history_of_list(snapshot, float(cluster.now)), replace(names, podgroups=podgroups, tasks=tasks)
 
 
 def resource_names(cluster: ClusterDocument) -> set[str]:

@@ -13,7 +13,7 @@ from actors.cluster_file.documents import (
     SubgroupDocument,
     TaskDocument,
     WantedLevels,
-    in_order,
+    in_row_order,
 )
 from actors.cluster_file.task_documents import NEVER
 from actors.columns.node_columns import vector
@@ -122,7 +122,7 @@ class PodgroupColumns:
     def _add_subgroups(
         self, podgroup: int, subgroups: Sequence[SubgroupDocument], parent: int, rows: dict[str, int]
     ) -> None:
-        for document in in_order(subgroups):
+        for document in in_row_order(subgroups):
             row = rows[document.name] = len(self._subgroups)
             least = 1 if document.min_available is None else document.min_available
             self._subgroups.add(

@@ -11,7 +11,7 @@ from actors.cluster_file.cross_references import ROOT_QUEUE
 from actors.cluster_file.documents import QueueDocument, RecentEvictionsDocument
 from actors.columns.node_columns import vector
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Floats, Longs, frozen
-from pipeline.cluster.counted.recent_evictions import HORIZON_S, RecentEvictions, in_order, whole_second
+from pipeline.cluster.counted.recent_evictions import HORIZON_S, RecentEvictions, recent_evictions_of, whole_second
 from pipeline.cluster.tables import QUEUE_STATE_NAMES, Queues
 
 
@@ -76,7 +76,7 @@ def recent_evictions(
     said = [(NONE if one.queue is None else queue_row[one.queue], whole_second(one.at), one.count) for one in documents]
     said = [one for one in said if abs(one[1] - now) <= HORIZON_S]
     queue, at, count = np.array(said, np.int64).reshape(-1, 3).T
-    return in_order(queue.astype(np.int32), at, count)
+    return recent_evictions_of(queue.astype(np.int32), at, count)
 
 
 def _depth(name: str, parent: Mapping[str, str | None]) -> int:

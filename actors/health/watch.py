@@ -19,7 +19,7 @@ from actors.contracts import Intake, Leadership
 from actors.health.facts import Facts
 from actors.observability.exposition import page
 from actors.observability.telemetry import Telemetry
-from actors.protocol.presence import EVERY_S, STATES, Presence, RolePlace, present, say
+from actors.protocol.presence import EVERY_S, STATES, Presence, RolePlace, announce, present
 
 log = logging.getLogger(__name__)
 
@@ -232,7 +232,7 @@ class Beats:
     def beat(self) -> None:
         """Say that we are there, and see which other services are."""
         try:
-            at = say(self._bus, self._watch.presence())
+            at = announce(self._bus, self._watch.presence())
             seen = present(self._bus, at)
         except (BrokerUnreachable, BrokerRefused) as lost:
             log.warning("the broker was not told that we are there: %s", lost)

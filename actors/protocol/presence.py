@@ -76,7 +76,7 @@ class Presence(Body):
     roles: dict[str, RolePlace] = Field(default_factory=dict)
 
 
-def say(bus: Bus, presence: Presence) -> float:
+def announce(bus: Bus, presence: Presence) -> float:
     """Write that a service is there; the broker's clock (seconds)."""
     packed: bytes = msgpack.packb(presence.model_dump())
     return id_order(bus.publish(SERVICES, {"service": packed}, cap=KEPT))[0] / 1000

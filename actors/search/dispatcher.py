@@ -126,7 +126,7 @@ class Dispatcher:
         backoff = Setup(turn.closed, self._backoff).active_at(now).backoff
         began = Began(now, tuple(sorted(gang_group[0] for gang_group in backoff.held(snapshot, now))))
 
-        def settled(plan: Plan) -> None:
+        def certain(plan: Plan) -> None:
             offers.append(self._offer(plan, began))
             self._ahead(offers[-1])
 
@@ -141,7 +141,7 @@ class Dispatcher:
                     revision=snapshot.revision, decided=snapshot.decided, tasks=len(snapshot.tasks),
                     nodes=len(snapshot.nodes), fold_ms=turn.fold_ms, publish_ms=turn.publish_ms,
                 )  # fmt: skip
-            setup = Setup(turn.closed, self._backoff, self._spread.preemptors, self._search, self, settled)
+            setup = Setup(turn.closed, self._backoff, self._spread.preemptors, self._search, self, certain)
             done = cycle(snapshot, self._policy, now, setup, commit)
             self._backoff = done.backoff
             self._report(done, snapshot)

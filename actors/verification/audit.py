@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from actors.broker.bus import Entry
 from actors.protocol.bodies import Binding, DomainReleased, DomainReserved, Nomination, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message
-from actors.verification.history import FleetFacts, in_order, unreadable
+from actors.verification.history import FleetFacts, in_stream_order, unreadable
 from actors.verification.task_facts import ENDING, GONE, OVER, PENDING, RUNNING, SUCCEEDED, Amounts, GroupFact, TaskFact
 from pipeline.policy import ExtensionPoint, Policy
 
@@ -308,7 +308,7 @@ def audited(events: Iterable[Entry], decisions: Iterable[Entry], policy: Policy 
     """Audit the history of the streams, decided under a policy; None: one that leaves nothing else than usual open."""
     audit = Audit() if policy is None else Audit(policy.match_policy, _unranked(policy))
     recorded = list(decisions)
-    for at_ms, message in in_order(events, recorded):
+    for at_ms, message in in_stream_order(events, recorded):
         audit.hear(message, at_ms)
     audit.report.broken += [f"decision {one.entry}: cannot be read: {one.reason}" for one in unreadable(recorded)]
     return audit.report

@@ -258,7 +258,7 @@ class FleetFacts(TaskFacts):
 _NO_GROUP = GroupFact("", 0, True, 0, {}, None)
 
 
-def in_order(events: Iterable[Entry], decisions: Iterable[Entry]) -> Iterator[tuple[int, Message]]:
+def in_stream_order(events: Iterable[Entry], decisions: Iterable[Entry]) -> Iterator[tuple[int, Message]]:
     """Messages of both streams in one order, each with its time in milliseconds; without those that are not valid."""
     for entry in merged(events, list(decisions)):
         decode = decode_events if entry.stream == EVENTS else decode_decisions

@@ -7,11 +7,11 @@ from pipeline.actions.holding_back import certain
 from pipeline.actions.progress import Progress, StateSoFar
 from pipeline.actions.redeem import redeem
 from pipeline.cluster.arrays import Bools
-from pipeline.cluster.rules.gang_groups import asking, together
+from pipeline.cluster.rules.gang_groups import gang_group_of, waiting_for_all
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.decision.claim import claimed_nodes
-from pipeline.placement.kinds import PodgroupKind, kind_of
-from pipeline.placement.serving_order import in_order, queue_depth, within_depth
+from pipeline.placement.kinds import PodgroupKind, podgroup_kind
+from pipeline.placement.serving_order import in_serving_order, queue_depth, within_depth
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
 from pipeline.records import replace
@@ -43,7 +43,7 @@ def _placed(progress: Progress) -> Progress:
     if not claims:
         return _in_turns(progress)
     for claim in claims:
-        host, gang_group = progress.host, together(progress.snapshot, claim.podgroup)
+        host, gang_group = progress.host, gang_group_of(progress.snapshot, claim.podgroup)
         queue = progress.snapshot.podgroups.queue[claim.podgroup]
         turn = progress.turns[list(gang_group)].all()
         if turn and host.valid[list(gang_group)].all() and not host.overused[queue]:
@@ -67,7 +67,7 @@ def _in_turns(progress: Progress) -> Progress:
     host, going = progress.host, True
     depth = queue_depth(progress.policy, "allocate")
     if depth:
-        ranked = list(in_order(host, left & host.valid & (progress.snapshot.counts.pending > 0)))
+        ranked = list(in_serving_order(host, left & host.valid & (progress.snapshot.counts.pending > 0)))
         left[:] = False
         left[[row for gang_group in within_depth(host, ranked, depth) for row in gang_group]] = True
     # One task, as upstream does; where very many tasks wait, one task hardly changes a share.
@@ -78,17 +78,17 @@ def _in_turns(progress: Progress) -> Progress:
         left = left & host.valid & (snapshot.counts.pending > 0) & ~host.overused[snapshot.podgroups.queue]
         waiting = left.copy()
         several = np.count_nonzero(waiting) > 1  # else there is none of its kind
-        for gang_group in in_order(host, waiting):
-            kind = kind_of(snapshot, gang_group) if several else None
+        for gang_group in in_serving_order(host, waiting):
+            kind = podgroup_kind(snapshot, gang_group) if several else None
             if kind in without_room:
-                left[asking(snapshot, gang_group)] = False
+                left[waiting_for_all(snapshot, gang_group)] = False
                 continue
             made = place(host, gang_group, "allocate", surplus_limit=_surplus_limit(host, gang_group, waiting, portion))
             if made is not None:
                 progress, going = progress.decided(made), True
                 host = progress.host
                 break
-            left[asking(snapshot, gang_group)] = False
+            left[waiting_for_all(snapshot, gang_group)] = False
             if kind is not None:
                 without_room.add(kind)
     return progress

@@ -8,10 +8,10 @@ from pipeline.cluster.rules.gang_groups import gang_groups
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
 from pipeline.decision.statement import statement
-from pipeline.placement.domains import levelled
+from pipeline.placement.domains import with_required_level
 from pipeline.placement.layout.by_score.scored import ScoredPlacement
 from pipeline.placement.layout.parts import tasks_of_part
-from pipeline.placement.serving_order import in_order
+from pipeline.placement.serving_order import in_serving_order
 from pipeline.plugins.host import Host
 
 
@@ -36,7 +36,8 @@ def backfill(progress: Progress) -> Progress:
         return progress
     rows = _in_turn(host, rows)
     placement = ScoredPlacement(host, rows)
-    bound = snapshot.once(levelled)[tasks.podgroup[rows]]  # where such a task may lie depends on the one before it
+    # Where a task with a required level may lie depends on the one before it.
+    bound = snapshot.once(with_required_level)[tasks.podgroup[rows]]
     for run in placement.runs(np.arange(len(rows))):
         apart = bound[run[1:]] | bound[run[:-1]]  # each such task by itself, others of the run together
         for some in np.split(run, np.flatnonzero(apart) + 1):
@@ -52,7 +53,7 @@ def _in_turn(host: Host, rows: Rows) -> Rows:
     snapshot = host.context.snapshot
     podgroup = snapshot.tasks.podgroup[rows]
     turn = np.zeros(len(snapshot.podgroups), np.int64)
-    for at, gang_group in enumerate(in_order(host, mask_of(podgroup, len(turn)))):
+    for at, gang_group in enumerate(in_serving_order(host, mask_of(podgroup, len(turn)))):
         turn[list(gang_group)] = at
     return rows[np.lexsort((host.task_ranks(rows), host.job_rank[podgroup], turn[podgroup]))]
 

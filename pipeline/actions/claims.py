@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Rows, distinct, mask_of
 from pipeline.decision.claim import Claim, claimed_nodes
-from pipeline.placement.serving_order import in_order
+from pipeline.placement.serving_order import in_serving_order
 from pipeline.plugins.host import Host
 
 
@@ -51,7 +51,7 @@ def closed_to(host: Host, closed: Closed, gang_groups: Sequence[tuple[int, ...]]
     if not claims:
         return [overdue] * len(gang_groups)
     rows = [*(row for gang_group in gang_groups for row in gang_group), *(one.podgroup for one in claims)]
-    in_turn = in_order(host, mask_of(rows, len(snapshot.podgroups)))
+    in_turn = in_serving_order(host, mask_of(rows, len(snapshot.podgroups)))
     place_of = {row: at for at, gang_group in enumerate(in_turn) for row in gang_group}
     return [
         np.union1d(

@@ -6,7 +6,7 @@ from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import Bools, Rows
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.decision.statement import statement
-from pipeline.placement.serving_order import in_order
+from pipeline.placement.serving_order import in_serving_order
 
 
 def enqueue(progress: Progress) -> Progress:
@@ -21,7 +21,7 @@ def enqueue(progress: Progress) -> Progress:
         return progress
     unasked: Bools = np.asarray((groups.min_resources < 0).all(axis=1))
     admitted = np.zeros(len(groups), bool)
-    for gang_group in in_order(host, waiting):
+    for gang_group in in_serving_order(host, waiting):
         if all(unasked[podgroup] or host.enqueued(podgroup, admitted) for podgroup in gang_group):
             admitted[list(gang_group)] = True
     return admit(progress, np.flatnonzero(admitted & waiting), "enqueue")

@@ -15,7 +15,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import Plan, upkeep
-from pipeline.decision.statement import Statement, together, withdrawal
+from pipeline.decision.statement import Statement, merged_statement, withdrawal
 from pipeline.keeping import cached_property
 from pipeline.placement.undone import may_be_undone, undone
 from pipeline.plugins.host import Host
@@ -43,9 +43,9 @@ class Setup:
         other gang groups had begun to starve later.
     search, observer
         Where plans are searched for, and what observes the steps.
-    settled
+    when_certain
         Hears of each plan, in order, as soon as it is certain to be among the plans of the cycle, so that it can be
-        judged while the next is searched for. Plans that are settled only by the end of the cycle are not told.
+        judged while the next is searched for. Plans that are certain only by the end of the cycle are not told.
     """
 
     closed: Closed = field(default_factory=Closed)
@@ -53,7 +53,7 @@ class Setup:
     gang_groups: int = 0
     search: Search = field(default_factory=InPlace)
     observer: Observer = field(default_factory=Unobserved)
-    settled: Callable[[Plan], object] = unheard
+    when_certain: Callable[[Plan], object] = unheard
 
     def active_at(self, now: float) -> "Setup":
         """The setup as it counts at a time (seconds)."""
@@ -130,8 +130,8 @@ class Progress:
         the row of the podgroup that the plan serves (NONE: no such plan). The actions stop there.
     places_first
         Whether no action that places tasks comes after one that evicts.
-    settled
-        How many of ``plans`` were told to be settled.
+    certain
+        How many of ``plans`` were told to be certain.
     origin
         A host of an earlier state, and how many statements there were then; None if none is known.
     """
@@ -159,7 +159,7 @@ class Progress:
     retaken: Rows = field(default_factory=lambda: NO_ROWS)
     taker: int = NONE
     places_first: bool = False
-    settled: int = 0
+    certain: int = 0
     origin: tuple[Host, int] | None = None
 
     @property
@@ -179,11 +179,11 @@ class Progress:
     def retaken_by(self, plan: Plan) -> Rows:
         """int64[K]: tasks that the cycle started or made room for, and that a plan would take that from.
 
-        Once a plan was told to be settled the cycle cannot begin anew, and room that was made may be taken.
+        Once a plan was told to be certain the cycle cannot begin anew, and room that was made may be taken.
         """
         evicted = plan.statement.evictions
         started = evicted[is_among(evicted, self.starting)]
-        if not self.takes_back or self.settled or not self.plans:
+        if not self.takes_back or self.certain or not self.plans:
             return started
         return np.concatenate([started, undone(self.snapshot, self.plans, plan)])
 
@@ -253,23 +253,23 @@ class Progress:
     def planned(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> "Progress":
         """Progress with plans for gang groups carried out; no two of them concern the same task.
 
-        Plans that are settled are told: they are on their way before the state after them is worked out.
+        Plans that are certain are told: they are on their way before the state after them is worked out.
         """
         every = (*self.plans, *plans)
         done = self._carried_out([plan.statement for plan in plans], *(plan.explanation for plan in plans))
-        return replace(done, plans=every, gang_groups=(*self.gang_groups, *gang_groups), settled=self._told(every))
+        return replace(done, plans=every, gang_groups=(*self.gang_groups, *gang_groups), certain=self._told(every))
 
     def _told(self, plans: tuple[Plan, ...]) -> int:
-        """Report the plans that are settled; returns how many are.
+        """Report the plans that are certain; returns how many are.
 
         They all are, unless the cycle may yet begin anew without some start or plan.
         """
         if self.takes_back and (self.held or not self.places_first or len(self.starting) > len(self.redeemed)):
-            return self.settled  # what is held back starts after all, if no other podgroup gains by it
-        for at, plan in enumerate(plans[self.settled :], self.settled):
+            return self.certain  # what is held back starts after all, if no other podgroup gains by it
+        for at, plan in enumerate(plans[self.certain :], self.certain):
             if self.takes_back and may_be_undone(self.snapshot, plan, (one.gang_group for one in self.unplaced)):
                 return at
-            self.setup.settled(plan)
+            self.setup.when_certain(plan)
         return len(plans)
 
     def without_plan(self, gang_group: GangGroup, action: str, why: Explanation) -> "Progress":
@@ -282,7 +282,7 @@ class Progress:
 
     def _carried_out(self, made: Sequence[Statement], *whys: Explanation) -> "Progress":
         """The snapshot keeps its revision: plans name the revision of the news that they were made on."""
-        before, all_made, now = self.snapshot, together(made), self.now
+        before, all_made, now = self.snapshot, merged_statement(made), self.now
         return replace(
             self,
             state=StateSoFar(lambda: carried_out(all_made, before, now).at_revision(before.revision)),

@@ -23,7 +23,7 @@ from pipeline.decision.statement import Statement, statement, taking_back
 from pipeline.placement.filters import too_early
 from pipeline.placement.need import task_order
 from pipeline.placement.promises import fitting, kept
-from pipeline.placement.serving_order import in_order
+from pipeline.placement.serving_order import in_serving_order
 from pipeline.plugins.host import Host
 from pipeline.solvers.registry import placer_of, unkept
 
@@ -36,7 +36,7 @@ def redeem(progress: Progress) -> Progress:
         return progress
     host = progress.host
     holders = mask_of(snapshot.tasks.podgroup[promised], len(snapshot.podgroups))
-    rows_of = {one: _promised_of(snapshot, one) for one in in_order(host, holders)}
+    rows_of = {one: _promised_of(snapshot, one) for one in in_serving_order(host, holders)}
     broken = _broken(progress, np.concatenate(list(rows_of.values())), host)
     for gang_group, rows in rows_of.items():
         if broken[rows].any():  # another promise may take its room: looked at again, after those before it
@@ -177,7 +177,7 @@ def release(progress: Progress, begun: Snapshot, *, evicting: bool) -> Progress:
     torn = holders & (~whole | (snapshot.podgroups.gang_group != NONE))
     if not torn.any():
         return progress
-    for gang_group in in_order(progress.host, torn):
+    for gang_group in in_serving_order(progress.host, torn):
         if whole[list(gang_group)].all():
             continue
         if not evicting or gang_group in without_plan or victims.intersection(gang_group):

@@ -6,7 +6,7 @@ Room that the decision has freed already is used, and a victim that does not end
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows, with_rows
-from pipeline.cluster.rules.gang_groups import together
+from pipeline.cluster.rules.gang_groups import gang_group_of
 from pipeline.cluster.tables import RUNNING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan, assumptions
@@ -49,7 +49,7 @@ def substitute(made: Attempt, promised: Rows, overdue: Rows, avoided: Rows) -> P
         nominated=with_rows(tasks.nominated, promised, NONE),
     )
     what_if = replace(snapshot, tasks=spared).closing(np.unique(tasks.node[late]).astype(np.int64))
-    found = propose(replace(made, snapshot=what_if, podgroups=together(snapshot, made.podgroups[0])))
+    found = propose(replace(made, snapshot=what_if, podgroups=gang_group_of(snapshot, made.podgroups[0])))
     if isinstance(found, NoPlan):
         return None
     instead = taking_back(found.statement, promised)

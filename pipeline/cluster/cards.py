@@ -53,7 +53,7 @@ def best_card(amount: int, free: Longs | list[int], spread: bool) -> int:
     return best
 
 
-def packed(amounts: Longs, at: Rows, free: Longs, spread: bool) -> Rows:
+def packed_on_cards(amounts: Longs, at: Rows, free: Longs, spread: bool) -> Rows:
     """A card for each of several tasks of some nodes, int64[K]; NONE for all of a node where none was found for one.
 
     The biggest first, each on the card that ``best_card`` says; where spreading them fails they are packed (best-fit
@@ -81,7 +81,7 @@ def packed(amounts: Longs, at: Rows, free: Longs, spread: bool) -> Rows:
         result[some] = card
         left[node, card] -= amounts[some]
     failed = is_among(at, at[(result == NONE) & (amounts > 0)])
-    result[failed] = packed(amounts[failed], at[failed], free, False) if spread and failed.any() else NONE
+    result[failed] = packed_on_cards(amounts[failed], at[failed], free, False) if spread and failed.any() else NONE
     return result
 
 
@@ -98,4 +98,4 @@ def cards_for(tasks: Tasks, shapes: Shapes, room: Room, placed: tuple[Rows, Rows
     free, (place, card, amount) = room.future_of(here), _freed(tasks, shapes, leaving)
     some = is_among(place, here)
     np.add.at(free, (here.searchsorted(place[some]), card[some]), amount[some])
-    return packed(amounts, here.searchsorted(nodes), free, spread)
+    return packed_on_cards(amounts, here.searchsorted(nodes), free, spread)

@@ -12,10 +12,8 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Longs, Rows, distinct, offsets, sealed
 from pipeline.cluster.counted.recent_evictions import RecentEvictions
 from pipeline.cluster.counted.relaid_totals import on_nodes, on_queues
-from pipeline.cluster.counted.task_index import Occupancy, TaskIndex, index_of, renumbered
-from pipeline.cluster.counted.task_index import carried as carried_index
-from pipeline.cluster.counted.totals import Counted, Totals, totals_of
-from pipeline.cluster.counted.totals import carried as carried_totals
+from pipeline.cluster.counted.task_index import Occupancy, TaskIndex, carried_index, index_of, renumbered
+from pipeline.cluster.counted.totals import Counted, Totals, carried_totals, totals_of
 from pipeline.cluster.tables import Budgets, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Vocabulary

@@ -25,7 +25,7 @@ class _Memory(np.ndarray[Any, Any]):
     ends: dict[int, bool]
 
 
-def copied(column: NDArray[Any], rows: int | None = None) -> NDArray[Any]:
+def writable_copy(column: NDArray[Any], rows: int | None = None) -> NDArray[Any]:
     """A copy that may be written to, with room behind its rows; with ``rows``, of more rows than the column has."""
     count, shape = len(column), column.shape[1:]
     total = count if rows is None else rows
@@ -45,7 +45,7 @@ def extended(column: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
         result = np.ndarray((total, *column.shape[1:]), column.dtype, memory)
         memory.ends[total] = True
     else:
-        result = copied(column, total)
+        result = writable_copy(column, total)
     result[count:] = more
     result.flags.writeable = False
     return result

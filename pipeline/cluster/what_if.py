@@ -27,13 +27,13 @@ from pipeline.cluster.counted.change_log import (
     Log,
     Plain,
     changed_tasks,
-    copied,
+    copied_log,
     correct,
     empty_log,
     note,
     overwrite,
 )
-from pipeline.cluster.counted.totals import columns_of
+from pipeline.cluster.counted.totals import task_columns_of
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING
@@ -90,7 +90,7 @@ class WhatIf:
         log, columns, nodes = self.log, self.snapshot.once(task_columns), np.asarray(nodes, np.int64)
         count = note(*log, self.count, kind, rows, nodes, cards, columns)
         if count == NONE:
-            log = copied(log, self.count, len(rows))
+            log = copied_log(log, self.count, len(rows))
             count = note(*log, self.count, kind, rows, nodes, cards, columns)
         return WhatIf(self.snapshot, log, count)
 
@@ -168,7 +168,7 @@ def _none_for(rows: Rows) -> Rows:
 
 def task_columns(snapshot: Snapshot) -> Plain:
     """What the log looks up of tasks: ``TaskColumns``."""
-    return columns_of(snapshot.counted)
+    return task_columns_of(snapshot.counted)
 
 
 def _every_queue(snapshot: Snapshot) -> Rows:

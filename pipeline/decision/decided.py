@@ -10,7 +10,7 @@ from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.statement import Statement
 
 
-def decided(made: Statement, snapshot: Snapshot, sequence: int, at: float, spared: Rows | None = None) -> Decided:
+def decision_of(made: Statement, snapshot: Snapshot, sequence: int, at: float, spared: Rows | None = None) -> Decided:
     """The statement on ``snapshot`` as a decision.
 
     Parameters
@@ -41,12 +41,12 @@ def decided(made: Statement, snapshot: Snapshot, sequence: int, at: float, spare
 
 def carried_out(made: Statement, snapshot: Snapshot, at: float) -> Snapshot:
     """The snapshot in which the statement has been carried out as far as the scheduler can."""
-    return (
-        snapshot if made.empty else fold(snapshot, Changes(decided=decided(made, snapshot, snapshot.decided + 1, at)))
-    )
+    if made.empty:
+        return snapshot
+    return fold(snapshot, Changes(decided=decision_of(made, snapshot, snapshot.decided + 1, at)))
 
 
-def tried(made: Statement, snapshot: Snapshot) -> WhatIf:
+def what_if_of(made: Statement, snapshot: Snapshot) -> WhatIf:
     """The same as a what-if, which costs in proportion to what the statement does; admissions aside."""
     after = WhatIf.of(snapshot).evicting(made.evictions)
     after = after.nominating(made.nominated, made.nominated_node, made.nominated_card)

@@ -57,7 +57,7 @@ class LineLimits(NamedTuple):
         return most if most <= len(queue) else NONE
 
 
-def limits_of(host: Host, podgroup: int) -> LineLimits:
+def line_limits(host: Host, podgroup: int) -> LineLimits:
     """The limits of a podgroup's queue."""
     snapshot = host.context.snapshot
     queue, told = int(snapshot.podgroups.queue[podgroup]), host.queue_limits()
@@ -84,12 +84,12 @@ def takes_after(host: Host, preemptor: Preemptor, made: Statement, victims: Rows
     return bool(fits(preemptor.request, host.on(after, victims).headroom_of(first)))
 
 
-def takes(host: Host, rows: Rows) -> bool:
+def queues_take(host: Host, rows: Rows) -> bool:
     """Whether the queues of pending tasks may take all of the tasks."""
-    return _within(host, rows, host.headroom) and takes_lasting(host, rows)
+    return _within(host, rows, host.headroom) and queues_take_lasting(host, rows)
 
 
-def takes_lasting(host: Host, rows: Rows) -> bool:
+def queues_take_lasting(host: Host, rows: Rows) -> bool:
     """Whether the queues of pending tasks may take those that can never be evicted."""
     snapshot = host.context.snapshot
     lasts = ~snapshot.podgroups.preemptible[snapshot.tasks.podgroup[rows]]

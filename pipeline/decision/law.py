@@ -13,7 +13,7 @@ from pipeline.cluster.arrays import Bools, Rows, distinct
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.headroom import takes
+from pipeline.decision.headroom import queues_take
 from pipeline.decision.statement import Statement
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -83,7 +83,7 @@ def why_unlawful(host: Host, made: Statement) -> str | None:
         return _not_to_clear(snapshot, made)
     if len(made.moved) < len(made.evictions):
         return "a task would be left without a place"
-    return None if takes(host, made.placed) else "the queue may not take more"
+    return None if queues_take(host, made.placed) else "the queue may not take more"
 
 
 def _not_to_clear(snapshot: Snapshot, made: Statement) -> str | None:

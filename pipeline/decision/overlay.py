@@ -8,7 +8,7 @@ from pipeline.cluster.arrays import Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import Changes, Decided
 from pipeline.cluster.updates.fold import fold
-from pipeline.decision.decided import decided
+from pipeline.decision.decided import decision_of
 from pipeline.decision.statement import Statement
 from pipeline.records import replace
 
@@ -25,7 +25,7 @@ def outstanding(
     made: Statement, snapshot: Snapshot, sequence: int, now: float, spared: Rows | None = None
 ) -> Outstanding:
     """A statement on ``snapshot`` that was recorded as decision ``sequence``."""
-    return Outstanding(snapshot.epoch, decided(made, snapshot, sequence, now, spared))
+    return Outstanding(snapshot.epoch, decision_of(made, snapshot, sequence, now, spared))
 
 
 def _folded(snapshot: Snapshot, decisions: tuple[Outstanding, ...]) -> Snapshot:

@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Ids, Longs, Rows, sealed
-from pipeline.cluster.orders import counted_off
+from pipeline.cluster.orders import unique_counts
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
@@ -160,7 +160,7 @@ def upkeep(attempt: Attempt, made: Statement) -> Plan:
 
 def _cleared(snapshot: Snapshot, made: Statement) -> tuple[VictimBundle, ...]:
     """For each podgroup that loses tasks, its victims."""
-    groups, counts = counted_off(snapshot.tasks.podgroup[made.evictions])
+    groups, counts = unique_counts(snapshot.tasks.podgroup[made.evictions])
     safe, elsewhere, efficiency = (np.zeros(len(groups), kind) for kind in (np.bool_, np.int64, np.float64))
     return victim_bundles(groups, safe, counts, elsewhere, snapshot.podgroups.priority[groups], efficiency)
 

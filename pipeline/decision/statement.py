@@ -146,7 +146,7 @@ def _by_task(tasks: Rows, nodes: Rows, cards: Rows) -> tuple[Rows, Rows, Rows]:
     return frozen(tasks, np.int64), frozen(nodes, np.int64), frozen(cards, np.int64)
 
 
-def together(some: Sequence[Statement]) -> Statement:
+def merged_statement(some: Sequence[Statement]) -> Statement:
     """What several statements of one action do, no two about the same task; it is for the preemptor of the first."""
     first, *others = some
     if not others:
@@ -164,4 +164,4 @@ def withdrawal(promised: Rows) -> Statement:
 def taking_back(made: Statement, promised: Rows) -> Statement:
     """The statement that also withdraws those nominations of the tasks ``promised`` that it does not make anew."""
     left = without(promised, np.concatenate([made.nominated, made.bound]))
-    return together([made, statement(made.action, nominated=left, nominated_node=_none(len(left)))])
+    return merged_statement([made, statement(made.action, nominated=left, nominated_node=_none(len(left)))])

@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Counts, Longs, Rows
-from pipeline.cluster.rules.gang_groups import gang_groups, together
+from pipeline.cluster.rules.gang_groups import gang_group_of, gang_groups
 from pipeline.cluster.rules.match_policy import has_run
 from pipeline.cluster.rules.minima_met import is_valid_without, minima_met
 from pipeline.cluster.rules.reaching import lacking_in_subgroups
@@ -169,7 +169,7 @@ def _held_by_others(snapshot: Snapshot, reason: Longs) -> list[int]:
         return []
     holds = _holds(snapshot, reason)
     rows = np.flatnonzero((reason == _NO_ROOM) & (snapshot.podgroups.gang_group != NONE) & ~has_run(snapshot))
-    return [row for row in rows.tolist() if not known.complete[row] or holds[list(together(snapshot, row))].any()]
+    return [row for row in rows.tolist() if not known.complete[row] or holds[list(gang_group_of(snapshot, row))].any()]
 
 
 def _holds(snapshot: Snapshot, reason: Longs) -> Bools:
@@ -181,7 +181,7 @@ def _holds(snapshot: Snapshot, reason: Longs) -> Bools:
 def holding(snapshot: Snapshot, podgroup: int) -> tuple[tuple[int, ConditionReason], ...]:
     """For which others of its gang group a podgroup waits, and what holds those back."""
     reason, holds = snapshot.once(_reason_and_holds)
-    others = [other for other in together(snapshot, podgroup) if other != podgroup and holds[other]]
+    others = [other for other in gang_group_of(snapshot, podgroup) if other != podgroup and holds[other]]
     return tuple((other, REASONS[reason[other]]) for other in others)
 
 

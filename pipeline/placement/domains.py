@@ -26,7 +26,7 @@ def domains_of(host: Host, podgroups: tuple[int, ...], purpose: Purpose) -> Rows
     return np.array([ROOT], np.int64)
 
 
-def levelled(snapshot: Snapshot) -> Bools:
+def with_required_level(snapshot: Snapshot) -> Bools:
     """bool[G]: podgroups with a required level, their own or a subgroup's; ask for them with ``Snapshot.once``."""
     result = snapshot.podgroups.required_level != NONE
     result[snapshot.subgroups.podgroup[snapshot.subgroups.required_level != NONE]] = True

@@ -6,7 +6,7 @@ The same functions are asked when a node is promised, and again when the promise
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows, any_true, distinct, is_among
-from pipeline.cluster.orders import kinds_of
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, not_yet, states_terms
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
@@ -41,7 +41,7 @@ def well_placed(host: Host, made: Statement) -> bool:
 def _elsewhere(host: Host, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
     """bool[K]: which tasks (at least one) may not be on their nodes by predicates or a required level."""
     snapshot = host.context.snapshot
-    shapes, which = kinds_of(snapshot.tasks.shape[rows])
+    shapes, which = unique_inverse(snapshot.tasks.shape[rows])
     wrong = ~host.allowed(shapes.astype(np.int64))[which, nodes]
     return np.asarray(wrong | torn(snapshot, rows, nodes, gone))
 
@@ -98,7 +98,7 @@ def torn(snapshot: Snapshot, rows: Rows, nodes: Rows, gone: Rows) -> Bools:
     All newly placed tasks of such a part count as torn; but if tasks that stay fix the domain, only those outside it.
     """
     tasks, result = snapshot.tasks, np.zeros(len(rows), bool)
-    groups, start = kinds_of(tasks.podgroup[rows])[0], snapshot.subgroup_start
+    groups, start = unique_inverse(tasks.podgroup[rows])[0], snapshot.subgroup_start
     levelled = (snapshot.podgroups.required_level[groups] != NONE) | (start[groups + 1] > start[groups])
     for podgroup in groups[levelled].tolist():
         required = _required(snapshot, podgroup)

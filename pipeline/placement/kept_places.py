@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.kernels import inlined, kernel, linked, writing
-from pipeline.placement.layout.regions_of_parts import may_hold_all, offer
+from pipeline.placement.layout.regions_of_parts import may_hold_all, offer_to_parts
 from pipeline.placement.layout.room_left import RoomLeft, count_slots, go_on_cards, place, room_left, share
 from pipeline.placement.layout.settled_groups import AskedPlaces, settled
 
@@ -160,7 +160,7 @@ def offer_again(nodes: Rows, asked: AskedPlaces, kept: KeptPlaces, room: Longs) 
         n = nodes[i]
         if not _is_new(n, kept, left):
             continue
-        offer(asked.regions, asked.usable, left, n, there)
+        offer_to_parts(asked.regions, asked.usable, left, n, there)
         for level in range(levels):
             region = kept.column[level, n]
             for row in range(rows if region != NONE else 0):

@@ -56,14 +56,14 @@ class PodgroupKind(NamedTuple):
         return self._replace(minimum=0, waiting=0, shape=NONE, labels=b"")
 
 
-def kind_of(snapshot: Snapshot, gang_group: tuple[int, ...]) -> PodgroupKind | None:
+def podgroup_kind(snapshot: Snapshot, gang_group: tuple[int, ...]) -> PodgroupKind | None:
     """What decides where there is room for a podgroup; None if more than this decides.
 
     That is for gang groups, roles, subgroups, tasks that differ, and podgroups that hold or are promised room already.
     """
     if len(gang_group) > 1:
         return None
-    known, row = snapshot.answers(kind_of), gang_group[0]
+    known, row = snapshot.answers(podgroup_kind), gang_group[0]
     if row not in known:
         _look_up(snapshot, np.array([row]))
     return known[row]
@@ -73,7 +73,7 @@ def kinds_in_turn(
     snapshot: Snapshot, some: Iterable[tuple[int, ...]]
 ) -> Iterator[tuple[tuple[int, ...], PodgroupKind | None]]:
     """Each gang group with its kind. They are looked up in growing batches, which is several times as fast."""
-    rest, many, known = iter(some), 1, snapshot.answers(kind_of)
+    rest, many, known = iter(some), 1, snapshot.answers(podgroup_kind)
     while ahead := list(islice(rest, many)):
         unknown = [one[0] for one in ahead if one[0] not in known]
         if unknown:
@@ -85,7 +85,7 @@ def kinds_in_turn(
 
 def _look_up(snapshot: Snapshot, rows: Rows) -> None:
     """Work out and remember the kinds of podgroups (int64[K]), as if each were alone."""
-    groups, tasks, known = snapshot.podgroups, snapshot.tasks, snapshot.answers(kind_of)
+    groups, tasks, known = snapshot.podgroups, snapshot.tasks, snapshot.answers(podgroup_kind)
     waiting, start = snapshot.waiting_of(rows)
     size, shape = np.diff(start), tasks.shape[waiting]
     owner = np.arange(len(rows)).repeat(size)

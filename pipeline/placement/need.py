@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, any_true, frozen, is_among, sealed, sizes
-from pipeline.cluster.orders import kinds_of, none_last, occurred_before
+from pipeline.cluster.orders import none_last, occurred_before, unique_inverse
 from pipeline.cluster.rules.reaching import reaching_minima
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
@@ -132,7 +132,7 @@ def _parts_of(snapshot: Snapshot, podgroups: Rows, tasks: Rows, owner: Rows) -> 
             parts.append(Part(inside, int(table.required_level[row]), int(table.preferred_level[row]), row, podgroup))
     part = np.array(top, np.int32)[owner]
     if part_of and any_true(inside := snapshot.tasks.subgroup[tasks] != NONE):
-        subgroups, at = kinds_of(snapshot.tasks.subgroup[tasks[inside]])  # a subgroup is of one podgroup
+        subgroups, at = unique_inverse(snapshot.tasks.subgroup[tasks[inside]])  # a subgroup is of one podgroup
         part[inside] = np.array([part_of[row] for row in subgroups.tolist()], np.int32)[at]
     return parts, part
 
@@ -206,7 +206,7 @@ def _of_tasks(snapshot: Snapshot, groups: Rows, waiting: Rows, owner: Rows, surp
 
 def _by_appearance(values: Ids) -> tuple[Ids, Rows]:
     """The different values, those that come first before the others, and which of them each is."""
-    kinds, kind = kinds_of(values)
+    kinds, kind = unique_inverse(values)
     if len(kinds) == 1:
         return kinds, kind
     first = np.empty(len(kinds), np.int64)
@@ -235,7 +235,7 @@ def without_shapes(snapshot: Snapshot, need: Need, shapes: Rows, *, surplus: boo
     return need_of(snapshot, need.podgroups, surplus=surplus, most=most)
 
 
-def all_of(need: Need) -> Need:
+def need_of_all(need: Need) -> Need:
     """The need in which every task belongs to the minimum: all tasks to choose from."""
     count = np.bincount(need.shape, minlength=len(need.shapes))
     return replace(need, minimum=len(need.tasks), count=frozen(count, np.int64))

@@ -20,13 +20,13 @@ from pipeline.decision.plan import NoPlan, Plan, assumptions
 from pipeline.decision.price import Price
 from pipeline.decision.statement import Statement, statement, taking_back, withdrawal
 from pipeline.placement.promises import kept
-from pipeline.placement.serving_order import in_order
+from pipeline.placement.serving_order import in_serving_order
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.records import replace
 
 
-def outranked(attempt: Attempt, *, breaking: bool = False) -> Rows:
+def outranked_promises(attempt: Attempt, *, breaking: bool = False) -> Rows:
     """int64[K]: tasks of the same queue and strictly lower priority that are promised a node; none unless PREEMPT.
 
     Among them are victims that were to start again elsewhere, unless that keeps the rest of their podgroup whole or
@@ -76,7 +76,7 @@ def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: 
     """
     snapshot, tasks = carried_out(plan.statement, freed.snapshot, attempt.now), attempt.snapshot.tasks
     lost = []
-    for gang_group in in_order(host, mask_of(tasks.podgroup[rows], len(snapshot.podgroups))):
+    for gang_group in in_serving_order(host, mask_of(tasks.podgroup[rows], len(snapshot.podgroups))):
         mine = rows[is_among(tasks.podgroup[rows], gang_group)]
         node, card = tasks.promised(mine)
         if kept(made_anew(host, snapshot), mine, node, card).all():
@@ -104,8 +104,8 @@ def or_breaking(
     """
     if isinstance(found, Plan):
         return found
-    rows = outranked(attempt, breaking=True)
-    if len(rows) == len(outranked(attempt)):
+    rows = outranked_promises(attempt, breaking=True)
+    if len(rows) == len(outranked_promises(attempt)):
         return found
     freed = unpromised(attempt, rows)
     other = searched(freed, made_anew(host, freed.snapshot))

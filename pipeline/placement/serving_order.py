@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.orders import occurred_before
-from pipeline.cluster.rules.gang_groups import gang_groups, together
+from pipeline.cluster.rules.gang_groups import gang_group_of, gang_groups
 from pipeline.placement.kinds import kinds_in_turn
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy
@@ -15,7 +15,7 @@ from pipeline.policy import Policy
 QUEUE_DEPTH = "queue_depth"
 
 
-def in_order(host: Host, wanted: Bools) -> Iterator[tuple[int, ...]]:
+def in_serving_order(host: Host, wanted: Bools) -> Iterator[tuple[int, ...]]:
     """The ``wanted`` podgroups (bool[G]) as gang groups, by the order of queues, then of podgroups.
 
     A gang group has the place of its first member and is complete: it includes members that are not wanted. The order
@@ -28,7 +28,7 @@ def in_order(host: Host, wanted: Bools) -> Iterator[tuple[int, ...]]:
         return
     seen: set[tuple[int, ...]] = set()
     for row in ranked:
-        gang_group = together(snapshot, row)
+        gang_group = gang_group_of(snapshot, row)
         if gang_group not in seen:
             seen.add(gang_group)
             yield gang_group

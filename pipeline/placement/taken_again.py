@@ -10,14 +10,14 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows, distinct, is_among, with_rows
 from pipeline.cluster.orders import first_of
-from pipeline.cluster.rules.gang_groups import together
+from pipeline.cluster.rules.gang_groups import gang_group_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING, Podgroups
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.decided import carried_out, tried
+from pipeline.decision.decided import carried_out, what_if_of
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement, statement
-from pipeline.placement.kinds import kind_of
+from pipeline.placement.kinds import podgroup_kind
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
@@ -51,8 +51,8 @@ def taken_again(attempt: Attempt, host: Host, plan: Plan, propose: Propose) -> b
 
 def _one_of_each_kind(snapshot: Snapshot, podgroups: Rows) -> Iterable[tuple[int, ...]]:
     """The gang groups of some podgroups, without those of the kind of another."""
-    gang_groups = dict.fromkeys(together(snapshot, row) for row in podgroups.tolist())
-    return {kind_of(snapshot, one) or one: one for one in gang_groups}.values()
+    gang_groups = dict.fromkeys(gang_group_of(snapshot, row) for row in podgroups.tolist())
+    return {podgroup_kind(snapshot, one) or one: one for one in gang_groups}.values()
 
 
 def one_of_each_queue(groups: Podgroups, asking: Rows) -> Rows:
@@ -63,7 +63,7 @@ def one_of_each_queue(groups: Podgroups, asking: Rows) -> Rows:
 
 def _rivals(snapshot: Snapshot, host: Host, made: Statement) -> Iterator[int]:
     """Other queues with work that waits or is ending, which might reclaim the room if they asked for very little."""
-    then, groups, tasks = host.on(tried(made, snapshot), made.evictions), snapshot.podgroups, snapshot.tasks
+    then, groups, tasks = host.on(what_if_of(made, snapshot), made.evictions), snapshot.podgroups, snapshot.tasks
     waits = tasks.waits(slice(None), promised=False)
     asking = distinct(tasks.podgroup[waits | ((tasks.status == TERMINATING) & ~tasks.gone_when_evicted)])
     asking = one_of_each_queue(groups, asking[groups.queue[asking] != groups.queue[made.preemptor]])

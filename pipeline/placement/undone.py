@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, any_true, distinct, is_among, joined
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.decided import tried
+from pipeline.decision.decided import what_if_of
 from pipeline.decision.plan import Plan
 from pipeline.policy import Purpose
 
@@ -33,7 +33,7 @@ def undone(snapshot: Snapshot, earlier: Sequence[Plan], plan: Plan) -> Rows:
         return NO_ROWS
     given = joined(one.statement.placed for one in earlier if len(one.statement.evictions))
     touched = touched[is_among(touched, owner[given])]
-    after = tried(made, snapshot)
+    after = what_if_of(made, snapshot)
     broken = [podgroup for podgroup in touched.tolist() if not has_minimum(after, podgroup)]
     return given[is_among(owner[given], np.array(broken, np.int64))]
 

@@ -11,7 +11,7 @@ could never reclaim.
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats, Ids, Longs, Rows
-from pipeline.cluster.orders import dense_rank, kinds_of
+from pipeline.cluster.orders import dense_rank, unique_inverse
 from pipeline.cluster.queue_tree import chain
 from pipeline.keeping import cached_property
 from pipeline.plugins.extension_points import FiltersTasks, OrdersJobs, OrdersQueues
@@ -109,7 +109,7 @@ class DominantShare(Plugin, OrdersJobs, OrdersQueues, FiltersTasks):
             return self._reclaimable(preemptor, rows) if self._tree else None
         tasks = self._base.tasks
         mine = float(self._share(self._state.held_of(np.array(preemptor.podgroups[:1]))[0] + preemptor.request))
-        owners, owner = kinds_of(tasks.podgroup[rows])
+        owners, owner = unique_inverse(tasks.podgroup[rows])
         left, request = self._state.held_of(owners), self._base.request_of(rows)
         result = np.zeros(len(rows), bool)
         for position, at in enumerate(owner.tolist()):

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, sealed
 from pipeline.cluster.cards import cards_for, fits_card
-from pipeline.cluster.counted.node_scores import ScoreTerms, summed
+from pipeline.cluster.counted.node_scores import ScoreTerms, sum_of_scores
 from pipeline.cluster.orders import none_last, total_rank
 from pipeline.cluster.rules.match_policy import to_start
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
@@ -293,7 +293,7 @@ class Host(VictimHost):
         if self._answering(TellsScores) != self._answering(ScoresNodes):
             return None
         resources = len(self._given.snapshot.vocabulary.resources)
-        return summed([plugin.score_terms() for plugin in self._asked(TellsScores)], resources)
+        return sum_of_scores([plugin.score_terms() for plugin in self._asked(TellsScores)], resources)
 
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
         """int64[D]: domain rows offered by the first plugin with an opinion; None if none has one."""

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.cluster.arrays import Bools
-from pipeline.cluster.rules.quota import least_of, unmet_minimum
+from pipeline.cluster.rules.quota import minimum_resources, unmet_minimum
 from pipeline.plugins.arguments import NUMBER
 from pipeline.plugins.extension_points import AdmitsJobs
 from pipeline.plugins.plugin import Context, Opinion, Plugin
@@ -30,7 +30,7 @@ class Overcommit(Plugin, AdmitsJobs):
 
     def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
         """Reject podgroups that would exceed it; a podgroup without minimum resources is admitted."""
-        least = least_of(self._snapshot, podgroup)
+        least = minimum_resources(self._snapshot, podgroup)
         if not least.any():
             return Opinion.PERMIT
         room = self._snapshot.room

@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows
 from pipeline.cluster.queue_tree import flat
 from pipeline.cluster.resources import PODS
-from pipeline.cluster.rules.quota import QueueLimits, committed, flat_ceilings, least_of, run_end
+from pipeline.cluster.rules.quota import QueueLimits, committed, flat_ceilings, minimum_resources, run_end
 from pipeline.cluster.tables import OPEN
 from pipeline.keeping import cached_property
 from pipeline.kernels import kernel
@@ -117,7 +117,7 @@ class Proportion(
         queue = int(self._snapshot.podgroups.queue[podgroup])
         if self._queues.state[queue] != OPEN:
             return Opinion.REJECT
-        least = least_of(self._snapshot, podgroup)
+        least = minimum_resources(self._snapshot, podgroup)
         if not least.any():
             return Opinion.PERMIT
         total = committed(self._snapshot, admitted)[queue] + least

@@ -14,7 +14,7 @@ from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
 from pipeline.errors import PolicyRefused
-from pipeline.placement.layout.by_score.gang_allocation import allocate as by_score
+from pipeline.placement.layout.by_score.gang_allocation import allocate_by_score
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import ExtensionPoint, Policy, Purpose
@@ -93,7 +93,7 @@ MOVING = frozenset({"scenarios"})
 DEALING: Mapping[str, Dealing] = {"bundles": bundles, "scenarios": scenarios}
 
 #: Solvers that also place; with the others, `gang_allocation` places.
-PLACERS: Mapping[str, Placer] = {"gather": gather.allocate}
+PLACERS: Mapping[str, Placer] = {"gather": gather.allocate_by_gathering}
 
 #: What solvers that place ask of promises besides: which tasks may not be where they were promised.
 UNKEPT: Mapping[str, Callable[[Snapshot, Rows, Rows], Bools]] = {"gather": gather.uneven}
@@ -118,7 +118,7 @@ def solver_of(policy: Policy, action: str) -> Solver:
 
 def placer_of(policy: Policy) -> Placer:
     """How the policy's ``allocate`` places: by the solver that it names for the action, else by score."""
-    return PLACERS.get(policy.solver("allocate"), by_score)
+    return PLACERS.get(policy.solver("allocate"), allocate_by_score)
 
 
 def unkept(policy: Policy, snapshot: Snapshot, rows: Rows, node: Rows) -> Bools:

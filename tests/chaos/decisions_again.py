@@ -20,11 +20,11 @@ from actors.ingestion.known.state import LiveState
 from actors.protocol.bodies import DECISION_KINDS, JudgedOn, PlanCommitted, PlannedOn
 from actors.protocol.envelopes import Message
 from actors.search.batched_search import Spread
-from actors.verification.history import in_order
+from actors.verification.history import in_stream_order
 from pipeline.actions.backoff import Backoff, Pause
 from pipeline.actions.progress import Setup
 from pipeline.cluster.arrays import NONE, Rows
-from pipeline.cluster.rules.gang_groups import together
+from pipeline.cluster.rules.gang_groups import gang_group_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import cycle
 from pipeline.decision.plan import Plan
@@ -40,7 +40,7 @@ History = Sequence[tuple[int, Message]]
 
 def broken_in(events: Sequence[Entry], decisions: Sequence[Entry], policy: Policy) -> Iterator[str]:
     """What decisions break on the states that they name, and those that the core does not make again."""
-    history = list(in_order(events, decisions))
+    history = list(in_stream_order(events, decisions))
     made = _made(history)
     states = _folded(history, {_numbers(on) for _, body in made for on in (body.planned_on, body.judged_on) if on})
     for message, body in made:
@@ -51,7 +51,7 @@ def broken_in(events: Sequence[Entry], decisions: Sequence[Entry], policy: Polic
 
 def replaced_otherwise(events: Sequence[Entry], decisions: Sequence[Entry], policy: Policy) -> Iterator[str]:
     """Decisions that replace another and that the core does not make again."""
-    history = list(in_order(events, decisions))
+    history = list(in_stream_order(events, decisions))
     made = [(message, body) for message, body in _made(history) if body.replaces is not None]
     states = _folded(history, {_numbers(body.judged_on) for _, body in made if body.judged_on}) if made else {}
     for message, body in made:
@@ -114,7 +114,7 @@ def _cycles(made: Sequence[PlanCommitted], states: dict[Numbers, LiveState], pol
 def _setup(state: LiveState, paused: Sequence[str]) -> Setup:
     """What the cycle was given: as many turns as a dispatcher gives, and the gang groups that paused."""
     snapshot = state.snapshot
-    gang_groups = [together(snapshot, state.names.row("podgroups", name)) for name in paused]
+    gang_groups = [gang_group_of(snapshot, state.names.row("podgroups", name)) for name in paused]
     pauses = {gang_group: Pause(snapshot.revision, math.inf, 1) for gang_group in gang_groups}
     return Setup(closed(state), Backoff(epoch=snapshot.epoch, pauses=pauses), Spread().preemptors)
 

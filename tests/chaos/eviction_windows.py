@@ -8,7 +8,7 @@ from dataclasses import replace
 from actors.broker.bus import Entry
 from actors.protocol.bodies import PlanCommitted
 from actors.verification.audit import Audit
-from actors.verification.history import in_order
+from actors.verification.history import in_stream_order
 from pipeline.policy import PluginSetting, Policy
 
 Told = tuple[float, str | None]
@@ -38,7 +38,7 @@ def beyond(told: Iterable[Told], policy: Policy) -> Iterator[str]:
 def of_history(events: Iterable[Entry], decisions: Iterable[Entry]) -> list[Told]:
     """All evictions of a history, each at the time of its verdict."""
     audit, told = Audit(), list[Told]()
-    for at_ms, message in in_order(events, decisions):
+    for at_ms, message in in_stream_order(events, decisions):
         body = message.body
         if isinstance(body, PlanCommitted) and body.judged_on is not None:
             owners = [audit.facts.groups.get(one.podgroup or "") for one in body.evictions]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from actors.broker.bus import Entry
 from actors.protocol.bodies import PlanCommitted
 from actors.verification.audit import Audit, AuditReport
-from actors.verification.history import in_order
+from actors.verification.history import in_stream_order
 from actors.verification.task_facts import RUNNING
 
 
@@ -29,6 +29,6 @@ class WholeGangs(Audit):
 def audited_as_default(events: Iterable[Entry], decisions: Iterable[Entry]) -> AuditReport:
     """Audit a history that was decided under `default`."""
     audit = WholeGangs()
-    for at_ms, message in in_order(events, decisions):
+    for at_ms, message in in_stream_order(events, decisions):
         audit.hear(message, at_ms)
     return audit.report

@@ -10,7 +10,7 @@ from actors.broker.bus import DECISIONS, EVENTS, BrokerUnreachable
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import decisions_in
 from actors.ray_runtime.cluster import RayRefused
-from actors.verification.history import in_order
+from actors.verification.history import in_stream_order
 from pipeline.policy import Policy
 from tests.chaos.real_checks import broken, replayed, told, wants
 from tests.chaos.real_faults import strike
@@ -93,7 +93,7 @@ def _entries(here: World) -> int:
 
 def told_in_order(here: World) -> list[str]:
     """The history in words."""
-    entries = in_order(here.history.of(EVENTS), here.history.of(DECISIONS))
+    entries = in_stream_order(here.history.of(EVENTS), here.history.of(DECISIONS))
     return [f"{at_ms} {one.entry} {one.kind} {one.uid} {one.revision} {one.body!r}" for at_ms, one in entries]
 
 

@@ -17,7 +17,7 @@ from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.cycle import cycle
-from pipeline.decision.headroom import LineLimits, limits_of
+from pipeline.decision.headroom import LineLimits, line_limits
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.solvers.scenarios.law import Law
@@ -36,7 +36,7 @@ def defect_of(seed: int) -> str | None:
     running = np.flatnonzero(snapshot.tasks.node >= 0)
     some = np.sort(np.array(rng.sample(running.tolist(), rng.randint(0, len(running))), np.int64))
     last = len(snapshot.podgroups) - 1
-    limits = limits_of(host, last)
+    limits = line_limits(host, last)
     counted = limits.left_by(snapshot, some).min(axis=0)
     said = host.on(WhatIf.of(snapshot).evicting(some), some).headroom_of(last)
     if not limits.counted:

@@ -14,7 +14,7 @@ from pipeline.placement.need import need_of
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
-from pipeline.solvers.bundles.bundling.bundles import counted_off, within_quota
+from pipeline.solvers.bundles.bundling.bundles import left_by_quota, within_quota
 from pipeline.solvers.bundles.bundling.records import Bundles
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.least import indifferent
@@ -52,7 +52,7 @@ def test_counted_in_columns_the_quota_leaves_what_it_leaves_of_the_list(deserved
         assert counted.quota_filter is not None
         for domain in range(len(counted.snapshot.topology)):
             nodes, all_of_it = counted.nodes_of(domain), DomainBundles(counted, domain).ordered
-            mine = counted_off(all_of_it, counted.terms, indifferent(), counted.seats())
+            mine = left_by_quota(all_of_it, counted.terms, indifferent(), counted.seats())
             theirs = within_quota(DomainBundles(listed, domain).ordered, listed, nodes)
             assert told(mine) == told(theirs)
             shrunk += len(mine.entry) < len(all_of_it.entry)

@@ -20,7 +20,7 @@ from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
 from pipeline.solvers.scenarios.asking import asked_for
-from pipeline.solvers.scenarios.units import units_of
+from pipeline.solvers.scenarios.units import victim_units
 from tests.support.brute_force import attempt_of
 from tests.support.depth import sampled
 from tests.support.every_scenario import contended, working
@@ -43,7 +43,7 @@ def broken_for_nothing(seed: int) -> str | None:
     sets, found = working(attempt, host), propose(attempt, host)
     if not isinstance(found, Plan):
         return f"missed, {sets[0]} would do" if sets else None
-    units = units_of(host, Preemptor(attempt.podgroups, asked_for(host, attempt.podgroups).total, attempt.purpose))
+    units = victim_units(host, Preemptor(attempt.podgroups, asked_for(host, attempt.podgroups).total, attempt.purpose))
     surplus = units.rows_of(~units.whole)
     sets = [one for one in sets if not breaks(attempt, one) and np.isin(one, surplus).all()]
     rows = np.setdiff1d(found.statement.evictions, found.statement.moved)

@@ -16,7 +16,7 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import propose
-from pipeline.solvers.gather.allocation import allocate
+from pipeline.solvers.gather.allocation import allocate_by_gathering
 from pipeline.solvers.gather.tree import Tree, tree_of
 from tests.support.depth import sampled
 from tests.support.gathering import children_of, cluster_file, running, spines, waiting
@@ -30,7 +30,7 @@ def test_the_place_of_a_gang_of_equal_tasks_is_the_best_there_is(
     made: tuple[Any, dict[str, int]], tasks: int, topology: dict[str, str]
 ) -> None:
     case = open_case(cluster_file(*made, [waiting("job", [1] * tasks, topology=topology)]))
-    found = allocate(Host(Context(case.snapshot, case.policy, case.now)), (0,), "allocate")
+    found = allocate_by_gathering(Host(Context(case.snapshot, case.policy, case.now)), (0,), "allocate")
     tree, cores = case.snapshot.once(tree_of), case.snapshot.nodes.allocatable[:, 0] // 1000
     slots = np.minimum(cores, tasks)
     highest = {"block": 1, "spine": 2}.get(topology.get("required", ""), 3)
@@ -103,7 +103,7 @@ def test_room_is_made_where_it_can_be_and_no_victim_could_have_stayed(
     job = waiting("job", [2] * tasks, topology={"required": layer})
     case = open_case(cluster_file(tree, 3, [*groups, job]))
     host, snapshot = Host(Context(case.snapshot, case.policy, case.now)), case.snapshot
-    if allocate(host, (len(groups),), "allocate") is not None:
+    if allocate_by_gathering(host, (len(groups),), "allocate") is not None:
         return
     found = propose(Attempt(snapshot, case.policy, Purpose.PREEMPT, (len(groups),), None, case.now))
     domains = snapshot.topology.at_level({"spine": 0, "block": 1}[layer]).tolist()
@@ -144,7 +144,7 @@ def test_reclaim_takes_what_quotas_permit_and_finds_any_podgroup_that_is_enough_
     job = waiting("job", [4] * gang, queue="c", priority=1)
     case = open_case(cluster_file({"s": {"b": names}}, 4, [*groups, job], queues=queues))
     host, snapshot, job_row = Host(Context(case.snapshot, case.policy, case.now)), case.snapshot, len(groups)
-    if allocate(host, (job_row,), "allocate") is not None:
+    if allocate_by_gathering(host, (job_row,), "allocate") is not None:
         return
     asked = Preemptor((job_row,), snapshot.request[snapshot.tasks_of(job_row)].sum(axis=0), Purpose.RECLAIM)
     found = propose(Attempt(snapshot, case.policy, Purpose.RECLAIM, (job_row,), None, case.now))

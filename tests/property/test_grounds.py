@@ -25,7 +25,7 @@ from pipeline.solvers.scenarios.grounds import _units_by_node, _useful
 from pipeline.solvers.scenarios.slices.lead_bounds import leads
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.surplus_first import surplus_first
-from pipeline.solvers.scenarios.units import units_of
+from pipeline.solvers.scenarios.units import victim_units
 from tests.support.twins import uncompiled
 
 SEEDS = range(8)
@@ -102,7 +102,7 @@ def asked(seed: int, purpose: Purpose) -> tuple[Attempt, Preemptor]:
 def test_the_lead_of_a_slice_is_where_its_own_count_of_units_ends(seed: int, purpose: Purpose) -> None:
     attempt, preemptor = asked(seed, purpose)
     host, snapshot = host_of(attempt), attempt.snapshot
-    need, units = asked_for(host, attempt.podgroups), units_of(host, preemptor)
+    need, units = asked_for(host, attempt.podgroups), victim_units(host, preemptor)
     domains, allowed = domains_of(host, attempt.podgroups, purpose), host.allowed(need.shapes)
     allowed &= np.random.default_rng(seed).random(allowed.shape) < 0.9
     node = snapshot.tasks.node
@@ -124,7 +124,7 @@ def test_the_lead_of_a_slice_is_where_its_own_count_of_units_ends(seed: int, pur
 def test_the_kernels_say_the_same_uncompiled() -> None:
     attempt, preemptor = asked(1, Purpose.PREEMPT)
     host, snapshot = host_of(attempt), attempt.snapshot
-    need, units = asked_for(host, attempt.podgroups), units_of(host, preemptor)
+    need, units = asked_for(host, attempt.podgroups), victim_units(host, preemptor)
     domains, allowed = domains_of(host, attempt.podgroups, attempt.purpose), host.allowed(need.shapes)
     by_node = _units_by_node(snapshot, units)
     useful = _useful(*by_node, 0, 20, allowed, units.podgroup, units.whole)

@@ -10,7 +10,7 @@ from actors.cli.simulate import open_case
 from pipeline.cluster.arrays import NONE
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
-from pipeline.solvers.gather.allocation import allocate
+from pipeline.solvers.gather.allocation import allocate_by_gathering
 from pipeline.solvers.gather.tree import Tree, tree_of
 from tests.support.depth import sampled
 from tests.support.gathering import children_of, cluster_file, spines, waiting
@@ -26,7 +26,7 @@ def test_a_gang_that_goes_in_multiples_has_the_best_place_there_is(
     made: tuple[Any, dict[str, int]], tasks: int, layers: dict[str, str], multiples: dict[str, int]
 ) -> None:
     case = open_case(cluster_file(*made, [waiting("job", [1] * tasks, topology={**layers, "multiples": multiples})]))
-    found = allocate(Host(Context(case.snapshot, case.policy, case.now)), (0,), "allocate")
+    found = allocate_by_gathering(Host(Context(case.snapshot, case.policy, case.now)), (0,), "allocate")
     tree, cores = case.snapshot.once(tree_of), case.snapshot.nodes.allocatable[:, 0] // 1000
     own = [1, multiples["block"], multiples["spine"], 1]
     takes = every_number(tree, np.minimum(cores, tasks).tolist(), own, [0] * len(tree.parent))
@@ -71,7 +71,7 @@ def test_a_gang_that_has_lost_tasks_makes_its_multiples_whole_again(
     for task, node in zip(job["tasks"], nodes, strict=False):
         task |= {"status": "Running", "node": node}
     case = open_case(cluster_file(tree_file, cpus, [job]))
-    found = allocate(Host(Context(case.snapshot, case.policy, case.now)), (0,), "allocate")
+    found = allocate_by_gathering(Host(Context(case.snapshot, case.policy, case.now)), (0,), "allocate")
     tree, on = case.snapshot.once(tree_of), case.snapshot.tasks.node
     per_node = np.bincount(on[on != NONE], minlength=len(cpus)).astype(np.int64)
     free = case.snapshot.nodes.allocatable[:, 0] // 1000 - per_node

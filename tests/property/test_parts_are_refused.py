@@ -63,7 +63,7 @@ def gangs(draw: st.DrawFn) -> Snapshot:
 
 def put(snapshot: Snapshot, policy: str, limit: int | None) -> Statement | None:
     host = Host(Context(snapshot, POLICIES[policy], 0.0))
-    return gang_allocation.allocate(host, (0,), "allocate", surplus_limit=limit)
+    return gang_allocation.allocate_by_score(host, (0,), "allocate", surplus_limit=limit)
 
 
 def said(made: Statement | None) -> str:

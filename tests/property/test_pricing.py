@@ -14,7 +14,7 @@ from pipeline.policy import Policy, Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.bundles.bundling.bundle_search import EFFORT, BundleSearch
 from pipeline.solvers.bundles.bundling.records import BREAKING
-from pipeline.solvers.bundles.covering.chosen import Selection, price_of
+from pipeline.solvers.bundles.covering.chosen import Selection, price_in_domain
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.selection import estimate, select
 from pipeline.solvers.bundles.lower_bounds import cost_bounds, slot_bounds
@@ -51,7 +51,7 @@ def test_the_price_told_is_what_the_order_of_bundles_costs_and_no_more_is_paid_i
         else:
             ordered = DomainBundles(search, domain).by_slots()
             assert ordered is not None
-            assert price_of(search, domain, ordered.cost) == price
+            assert price_in_domain(search, domain, ordered.cost) == price
             assert found.price <= price
 
 

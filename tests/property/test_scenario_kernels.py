@@ -19,7 +19,7 @@ from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.scenarios.moves import moving
-from pipeline.solvers.scenarios.returning import _gone, together
+from pipeline.solvers.scenarios.returning import _gone, joined_by_gang
 from pipeline.solvers.scenarios.units import VictimUnits, _units_within
 from tests.support.brute_force import attempt_of, crowded
 from tests.support.depth import sampled
@@ -74,7 +74,7 @@ def test_units_of_a_podgroup_that_goes_whole_are_joined_at_the_place_of_the_last
         key = podgroup if podgroup in falls else (at,)
         before = joined.pop(key, ([], 0, False, 0))  # behind all others: the last unit gives the place
         joined[key] = (before[0] + rows, podgroup, podgroup in falls, turn)
-    assert listed(together(given)) == list(joined.values())
+    assert listed(joined_by_gang(given)) == list(joined.values())
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -26,7 +26,7 @@ from pipeline.solvers.scenarios.asking import asked_for
 from pipeline.solvers.scenarios.law import Law
 from pipeline.solvers.scenarios.proof import breaks_least
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
-from pipeline.solvers.scenarios.units import units_of
+from pipeline.solvers.scenarios.units import victim_units
 from tests.support.builders import Gang, Task, cluster
 from tests.support.scenarios import SCENARIOS
 
@@ -145,7 +145,7 @@ def test_what_is_said_to_break_least_does(state: Snapshot) -> None:
     waiting, host = len(state.podgroups) - 1, Host(Context(state, SCENARIOS, 0.0))
     need = asked_for(host, (waiting,))
     law = Law(host, Preemptor((waiting,), need.total, Purpose.PREEMPT))
-    units, size = units_of(host, law.preemptor), int(need.request[0, -1])
+    units, size = victim_units(host, law.preemptor), int(need.request[0, -1])
     ground = NodeSlice(CountedNeed(state, need, host.allowed(need.shapes), units.rows), NONE, 0, NODES)
     sets = sets_of_victims(state, sorted(units.rows.tolist()))
     losses = {broken_by(state, rows) for rows in sets if slots(state, rows, size) >= need.minimum}

@@ -25,7 +25,7 @@ from pipeline.decision.statement import Statement
 from pipeline.placement.domains import domains_of
 from pipeline.placement.feasibility import feasible
 from pipeline.placement.filters import well_placed
-from pipeline.placement.outranked import outranked, unpromised
+from pipeline.placement.outranked import outranked_promises, unpromised
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
@@ -215,7 +215,7 @@ def least_of(attempt: Attempt) -> Least | None:
     For another place at the same loss they stay.
     """
     found = _least_here(attempt)
-    rows = outranked(attempt)
+    rows = outranked_promises(attempt)
     if len(rows) == 0 or (found is not None and len(found.victims) == 0):
         return found
     other = _least_here(unpromised(attempt, rows))

@@ -20,7 +20,7 @@ from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.plan import Plan
 from pipeline.decision.statement import Statement
-from pipeline.placement.serving_order import in_order
+from pipeline.placement.serving_order import in_serving_order
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
 
@@ -111,7 +111,7 @@ def _plans(document: str) -> tuple[Any, list[tuple[Attempt, Plan]]]:
     host = host_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (), None, case.now))
     found = []
     actions = [action for action in actions_of(case.policy.actions) if action.makes_room]
-    for unit in in_order(host, host.starving & host.valid):
+    for unit in in_serving_order(host, host.starving & host.valid):
         for action in actions:
             attempt = Attempt(case.snapshot, case.policy, action.purpose, unit, None, case.now, action.name)
             outcome = propose(attempt, host)

@@ -14,8 +14,8 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.policy import PluginSetting, Policy, Purpose
 from pipeline.solvers.tasks.asked_node import AskedNode
-from pipeline.solvers.tasks.candidates import order_of, preemptor_of
-from pipeline.solvers.tasks.kinds import Withheld, facts_of, fleet_of, kind_of, no_decisions
+from pipeline.solvers.tasks.candidates import preemptor_of, victim_order
+from pipeline.solvers.tasks.kinds import Withheld, facts_of, fleet_of, no_decisions, task_kind
 from pipeline.solvers.tasks.rule import Rule
 from pipeline.solvers.tasks.sweeping.following import follow
 from pipeline.solvers.tasks.sweeping.sweep import case_of
@@ -49,7 +49,7 @@ def on_node(snapshot: Snapshot, with_policy: Policy, task: int, node: int = 0) -
     rule = Rule(Purpose.PREEMPT, (podgroup,))
     preemptor = preemptor_of(host, task, rule)
     quota, limits, facts = host.task_quota(preemptor, rule.point), host.queue_limits(), facts_of(snapshot)
-    kind = kind_of(host, task, rule, order_of(host), quota, limits, Withheld(len(snapshot.nodes)), 0)
+    kind = task_kind(host, task, rule, victim_order(host), quota, limits, Withheld(len(snapshot.nodes)), 0)
     fleet = fleet_of(host, quota, limits)
     follow(facts, fleet, kind, no_decisions(snapshot, 0))
     rows, released, case = case_of(facts, fleet, kind, node, True)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, sizes
-from pipeline.cluster.cards import packed, slots_on_cards
+from pipeline.cluster.cards import packed_on_cards, slots_on_cards
 from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.anti_affinity import Exclusions
 from pipeline.cluster.topology import Topology
@@ -153,7 +153,9 @@ class Room:
         if amount == 0:
             return True
         parts = self._parts.get(node, ()) + (amount,) * many
-        on = packed(np.array(parts, np.int64), np.zeros(len(parts), np.int64), self._cards[node : node + 1], False)
+        on = packed_on_cards(
+            np.array(parts, np.int64), np.zeros(len(parts), np.int64), self._cards[node : node + 1], False
+        )
         if (on == NONE).any():
             return False
         self._parts[node] = parts

@@ -10,7 +10,7 @@ from typing import Any
 
 from actors.broker.bus import DECISIONS, Bus, from_newest, id_order
 from actors.cli.live.reading import at, reading
-from actors.cli.sentences import attempt_lines, condition_lines, decision_lines, listed, many, told
+from actors.cli.sentences import attempt_lines, condition_lines, decision_lines, first_few, many, told
 from actors.configuration.settings import Settings
 from actors.documents.results import say, say_lines
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
@@ -87,7 +87,7 @@ class Made:
         words = [(f"{one.task} on {one.node}" if one.node else one.task) + to.get(one.task, "") for one in gone]
         if gone:
             whose = f" of {gone[0].podgroup}" if gone[0].task == name and gone[0].podgroup else ""
-            yield f"  evicts {listed(words)}{whose}"
+            yield f"  evicts {first_few(words)}{whose}"
         yield from (f"  promises {one.task} on {one.node}" for one in self.body.nominations if one.task == name)
         yield from (f"  starts {one.task} on {one.node}" for one in self.body.bindings if one.task == name)
 
@@ -151,7 +151,7 @@ def decided(bus: Bus) -> Iterator[Made]:
             ended[made.plan_id] = f"withdrawn: {made.reason}"
         elif isinstance(made, PlanCommitted):
             if made.replaces is not None:
-                late = listed([one.task for one in made.overdue])
+                late = first_few([one.task for one in made.overdue])
                 ended[made.replaces] = f"replaced by decision {message.revision}: {late} did not end in time"
             at_s = id_order(message.entry)[0] / 1000
             yield Made(made, message.revision, at_s, _trace_id(message), ended.pop(made.plan_id, None))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from actors.cluster_file.documents import PodgroupDocument, RoleDocument, SubgroupDocument, TaskDocument, in_order
+from actors.cluster_file.documents import PodgroupDocument, RoleDocument, SubgroupDocument, TaskDocument, in_row_order
 from actors.cluster_file.task_documents import expanded
 from actors.documents.alike import Alike
 from actors.ingestion.known.kept_documents import plain, understood
@@ -119,6 +119,6 @@ class Described:
 
 
 def _names(subgroups: tuple[SubgroupDocument, ...]) -> Iterator[str]:
-    for one in in_order(subgroups):
+    for one in in_row_order(subgroups):
         yield one.name
         yield from _names(one.children or ())

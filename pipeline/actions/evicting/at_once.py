@@ -11,7 +11,7 @@ from itertools import islice
 import numpy as np
 
 from pipeline.actions.backoff import GangGroup
-from pipeline.actions.evicting.dealing import can_be_dealt, dealt
+from pipeline.actions.evicting.dealing import can_be_dealt, dealt_plans
 from pipeline.actions.evicting.lawful_in_turn import leading_plans
 from pipeline.actions.evicting.one_kind import MOST_RANKED, as_one, rigid_apart, rigid_of_one_kind, rigid_of_one_rank
 from pipeline.actions.evicting.one_pass import Leading, Pass
@@ -105,7 +105,7 @@ def _room_for(this: Pass, some: Sequence[GangGroup], at: int) -> list[Plan] | No
         return None
     if isinstance(found, NoPlan) or len(this.progress.retaken_by(found)):
         return []
-    plans = dealt(attempt, this.host_of(attempt), found)
+    plans = dealt_plans(attempt, this.host_of(attempt), found)
     by_parts = this.progress.policy.solver(this.action) in BY_PARTS
     return list(leading_plans(this.progress.snapshot, this.host, plans) if by_parts else plans)
 

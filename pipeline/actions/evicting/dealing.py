@@ -20,7 +20,7 @@ from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import VictimBundle
-from pipeline.decision.headroom import limits_of, takes, takes_lasting
+from pipeline.decision.headroom import line_limits, queues_take, queues_take_lasting
 from pipeline.decision.plan import Plan, assumptions_of
 from pipeline.decision.price import Price, lost_work, prices_of
 from pipeline.decision.statement import Statement
@@ -36,7 +36,7 @@ def can_be_dealt(snapshot: Snapshot, some: Sequence[GangGroup]) -> bool:
     return not snapshot.shapes.on_card[snapshot.tasks.shape[tasks]].any() and not concerns(snapshot, tasks)
 
 
-def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
+def dealt_plans(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
     """A plan for each of the attempt's podgroups, in order, from the plan for all of them.
 
     There are none where that plan does more than evict and promise each of their tasks a node. They end before one that
@@ -55,7 +55,7 @@ def dealt(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
         return ()
     nodes = sealed(made.nominated_node[np.searchsorted(made.nominated, every)])
     asked: Longs = snapshot.request_of(every[start[:-1]])
-    limits = limits_of(host, attempt.podgroups[0])
+    limits = line_limits(host, attempt.podgroups[0])
     gone, gone_start, within = victims_of_each(snapshot, made.evictions, nodes, start, asked, limits)
     cardless = sealed(np.full(len(every), NONE, np.int64))
     spans = zip(attempt.podgroups, pairwise(gone_start.tolist()), pairwise(start.tolist()), strict=True)
@@ -92,7 +92,7 @@ def _lawful(attempt: Attempt, host: Host, statements: Sequence[Statement], *, ro
     sets = bool(has_parent) and attempt.purpose is Purpose.RECLAIM and not by_parts
     sets = sets and _take_more(snapshot, statements)
     every = np.concatenate([made.nominated for made in statements])
-    rooms = not (takes(host, every) if rooms else takes_lasting(host, every))
+    rooms = not (queues_take(host, every) if rooms else queues_take_lasting(host, every))
     if not sets and not rooms:
         return len(statements)
     return lawful_in_turn(snapshot, host, statements, sets=sets, rooms=rooms)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Longs, joined
-from pipeline.cluster.orders import kinds_of
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
@@ -57,5 +57,5 @@ def _alike(snapshot: Snapshot, plans: Sequence[Plan]) -> bool:
     tasks, groups = snapshot.tasks, snapshot.podgroups
     gone = joined(plan.statement.evictions for plan in plans)
     owner = tasks.podgroup[gone]
-    same = all(len(kinds_of(of)[0]) <= 1 for of in (tasks.shape[gone], groups.queue[owner]))
+    same = all(len(unique_inverse(of)[0]) <= 1 for of in (tasks.shape[gone], groups.queue[owner]))
     return same and bool((snapshot.counts.running[owner] == 1).all())

@@ -13,14 +13,14 @@ from pipeline.actions.evicting.one_kind import MOST_TASKS, rigid_apart, rigid_of
 from pipeline.actions.progress import Progress, unheard
 from pipeline.actions.searching import Outcome
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, joined, mask_of
-from pipeline.cluster.rules.gang_groups import together
+from pipeline.cluster.rules.gang_groups import gang_group_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import Price, lost_work, price_of
-from pipeline.placement.kinds import PodgroupKind, kind_of
-from pipeline.placement.serving_order import in_order, queue_depth, within_depth
+from pipeline.placement.kinds import PodgroupKind, podgroup_kind
+from pipeline.placement.serving_order import in_serving_order, queue_depth, within_depth
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.records import replace
@@ -83,7 +83,7 @@ class Pass:
         self.action, self._purpose, self._within_podgroup = action, purpose, within_podgroup
         host = progress.host_for(purpose)
         with progress.setup.observer.step("starving", action=action) as notes:
-            starving = list(in_order(host, _waiting(host, progress)))
+            starving = list(in_serving_order(host, _waiting(host, progress)))
             starving = within_depth(host, starving, queue_depth(progress.policy, action))
             self.progress, self.gang_groups = _admitted(progress, starving)
             notes.set(starving=len(starving), searched=len(self.gang_groups))
@@ -98,9 +98,9 @@ class Pass:
     def narrow(self, some: Sequence[GangGroup], at: int, of_one: Leading) -> None:
         """Serve only these, the first at a position, in turn though they have something in common.
 
-        No plan is told to be settled.
+        No plan is told to be certain.
         """
-        self.progress = replace(self.progress, setup=replace(self.progress.setup, settled=unheard))
+        self.progress = replace(self.progress, setup=replace(self.progress.setup, when_certain=unheard))
         self.gang_groups, self._closed = list(some), self._closed[at : at + len(some)]
         self.known = SinceLastPlan(self.known.host, self.known.window)
         self.together = {**self.together, rigid_of_one_rank: 1, of_one: 1}
@@ -134,7 +134,7 @@ class Pass:
         """What gang groups have in common that are answered alike; None for one that is of no kind, or the only one."""
         if len(self.gang_groups) == 1:
             return None
-        kind = kind_of(self.progress.snapshot, self.gang_groups[at])
+        kind = podgroup_kind(self.progress.snapshot, self.gang_groups[at])
         return None if kind is None else (kind, self._closed[at].tobytes())
 
     def attempt(self, at: int) -> Attempt:
@@ -203,7 +203,7 @@ class Pass:
             return
         snapshot, left = self.progress.snapshot, set(self.gang_groups[at + 1 :])
         for podgroup in distinct(snapshot.tasks.podgroup[given_up]).tolist():
-            gang_group = together(snapshot, podgroup)
+            gang_group = gang_group_of(snapshot, podgroup)
             full = 0 < limit <= len(self.progress.searched)
             if not full and gang_group not in left and (self.host.starving & self.host.valid)[list(gang_group)].all():
                 self._insert(gang_group, at)
@@ -215,7 +215,7 @@ class Pass:
         """Put a gang group behind a position, before those that come after it in the policy's order."""
         rows = [*gang_group, *(row for one in self.gang_groups[at:] for row in one)]
         wanted = mask_of(rows, len(self.progress.snapshot.podgroups))
-        after = set(dropwhile(lambda one: one != gang_group, in_order(self.host, wanted)))
+        after = set(dropwhile(lambda one: one != gang_group, in_serving_order(self.host, wanted)))
         last = len(self.gang_groups)
         place = next((n for n in range(at + 1, last) if self.gang_groups[n] in after), last)
         self.gang_groups.insert(place, gang_group)

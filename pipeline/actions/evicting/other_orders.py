@@ -27,7 +27,7 @@ from pipeline.cluster.arrays import NONE, Longs, Rows, distinct
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import Price, in_units, lost_work, needed_by
 from pipeline.placement.domains import domains_of
-from pipeline.placement.kinds import kind_of
+from pipeline.placement.kinds import podgroup_kind
 from pipeline.records import replace
 
 #: How many searches there are for each gang in each step at most; and for how many gangs at most.
@@ -85,7 +85,7 @@ class OtherOrders:
         largest = np.array(positions)[np.argsort(-size, kind="stable")]
         self._policy, self._largest_first = _turns(positions), _turns(largest.tolist())
         #: Gangs of one kind get the same in each other's place.
-        self._kinds = {one: kind_of(snapshot, fresh.gang_groups[one]) for one in positions}
+        self._kinds = {one: podgroup_kind(snapshot, fresh.gang_groups[one]) for one in positions}
         self._seen = {self._alike(self._policy)}
 
     def for_all(self) -> Plans:

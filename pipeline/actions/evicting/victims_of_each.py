@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, offsets, sealed
-from pipeline.cluster.orders import kinds_of
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.headroom import LineLimits
@@ -82,7 +82,7 @@ class _Victims(NamedTuple):
 def _columns(nodes: int, at: Rows, breaks: Bools, owner: Rows, line: Rows, held: Longs) -> _Victims:
     """The victims as columns, from what is said of each of them (V entries)."""
     # The tasks of a podgroup that breaks go together, all others alone.
-    _, unit = kinds_of(np.where(breaks, owner, -1 - np.arange(len(at))))
+    _, unit = unique_inverse(np.where(breaks, owner, -1 - np.arange(len(at))))
     by_node = np.lexsort((breaks, at))  # surplus first
     return _Victims(
         here_start=np.searchsorted(at[by_node], np.arange(nodes + 1)),
@@ -187,5 +187,5 @@ def _move(sign: int, unit: int, victims: _Victims, left: Longs) -> None:
 
 def _breaking(snapshot: Snapshot, owner: Rows, rows: Rows) -> Bools:
     """bool[V]: victims of podgroups that break; ``owner`` int64[V] is the podgroup of each."""
-    groups, at = kinds_of(owner)
+    groups, at = unique_inverse(owner)
     return np.asarray(breaks_without(snapshot, groups, rows)[at])

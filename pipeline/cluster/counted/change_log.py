@@ -70,7 +70,7 @@ def empty_log(resources: int) -> Log:
     return Log(np.empty((2, 0), np.int64), np.empty((0, width), np.int64), np.zeros(1, np.int64))
 
 
-def copied(log: Log, count: int, changes: int) -> Log:
+def copied_log(log: Log, count: int, changes: int) -> Log:
     """A copy of the first ``count`` entries, with room for ``changes`` more changes."""
     room = 64
     while room < count + changes * _ENTRIES_A_CHANGE:

@@ -37,7 +37,7 @@ def score_terms(
     return ScoreTerms(np.array([filling], np.float64), weights, *scales)
 
 
-def summed(terms: list[ScoreTerms], resources: int) -> ScoreTerms:
+def sum_of_scores(terms: list[ScoreTerms], resources: int) -> ScoreTerms:
     """The sum of some scores, in their order."""
     if not terms:
         return ScoreTerms(np.zeros(0), np.zeros((0, resources)), np.zeros(0), np.zeros(0), np.zeros(0))

@@ -50,7 +50,7 @@ class RecentEvictions:
 NO_EVICTIONS = RecentEvictions(frozen([], np.int32), frozen([], np.int64), frozen([], np.int64))
 
 
-def in_order(queue: Ids, at: Longs, count: Longs) -> RecentEvictions:
+def recent_evictions_of(queue: Ids, at: Longs, count: Longs) -> RecentEvictions:
     """The table of some rows in any order; those of one queue and second are added up."""
     order = np.lexsort((queue, at))
     queue, at = queue[order], at[order]
@@ -97,4 +97,4 @@ def in_queues(known: RecentEvictions, queue_of: Ids) -> RecentEvictions:
     """The table in another numbering of queues: int32[Q], by known queue its new row, NONE if it is gone."""
     if len(known) == 0:
         return known
-    return in_order(np.append(queue_of, np.int32(NONE)).astype(np.int32)[known.queue], known.at, known.count)
+    return recent_evictions_of(np.append(queue_of, np.int32(NONE)).astype(np.int32)[known.queue], known.at, known.count)

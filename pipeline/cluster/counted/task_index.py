@@ -73,7 +73,7 @@ def holder_of(tasks: Tasks, rows: Rows) -> Ids:
     return np.where(holds, tasks.node[rows], np.int32(NONE))
 
 
-def carried(index: TaskIndex, before: Tasks, after: Tasks, podgroups: int, rows: Rows) -> TaskIndex:
+def carried_index(index: TaskIndex, before: Tasks, after: Tasks, podgroups: int, rows: Rows) -> TaskIndex:
     """``index`` of the tasks ``before``, brought up to date for the tasks that changed (``rows``, each once).
 
     ``rows`` includes new tasks.

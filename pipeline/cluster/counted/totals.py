@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pipeline.cluster.arrays import Counts, Longs, Rows, sealed
 from pipeline.cluster.counted.counting import COUNTS, SHARES, coming, differing, free, recount
-from pipeline.cluster.growing import copied, extended
+from pipeline.cluster.growing import extended, writable_copy
 from pipeline.cluster.tables import Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.keeping import cached_property
 from pipeline.records import replace
@@ -189,7 +189,7 @@ def _zeros(rows: int, columns: int | None = None) -> NDArray[Any]:
     return sealed(np.zeros(rows, np.int32) if columns is None else np.zeros((rows, columns), np.int64))
 
 
-def carried(totals: Totals, before: Counted, after: Counted, rows: Rows) -> Totals:
+def carried_totals(totals: Totals, before: Counted, after: Counted, rows: Rows) -> Totals:
     """``totals`` of the tables ``before``, brought up to date for the tasks that changed.
 
     Parameters
@@ -222,13 +222,13 @@ def _recounted(totals: Totals, before: Counted, after: Counted, rows: Rows, know
 
     A column in which nothing changes stays the same array.
     """
-    told = rows, known, columns_of(before), columns_of(after), after.nodes.cards.shape[1] > 0
+    told = rows, known, task_columns_of(before), task_columns_of(after), after.nodes.cards.shape[1] > 0
     which, columns, tables, written = differing(*told), [], {}, []
     for (name, shares), bits in zip(SHARES.items(), which.tolist(), strict=True):
         nothing = _NO_COUNTS if shares is COUNTS else _NO_AMOUNTS
         changed = [nothing] * len(shares)
         if bits:
-            kept, copy = list(_COLUMNS_OF[name](totals)), copied if name in _GROWING else np.ndarray.copy
+            kept, copy = list(_COLUMNS_OF[name](totals)), writable_copy if name in _GROWING else np.ndarray.copy
             for at, share in enumerate(shares):
                 if bits & share:
                     kept[at] = changed[at] = copy(kept[at])
@@ -241,7 +241,7 @@ def _recounted(totals: Totals, before: Counted, after: Counted, rows: Rows, know
     return replace(totals, **tables)
 
 
-def columns_of(tables: Counted) -> tuple[Any, ...]:
+def task_columns_of(tables: Counted) -> tuple[Any, ...]:
     """What totals are counted from, and what a what-if looks up: ``TaskColumns``."""
     tasks, shapes = tables.tasks, tables.shapes
     return (

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows, distinct, is_among, joined, mask_of, sealed
-from pipeline.cluster.rules.requirements import reaches, selects
+from pipeline.cluster.rules.requirements import applies_in, selects
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.cluster.vocabulary import HOSTNAME, AntiAffinity, Constraint, Vocabulary
@@ -187,7 +187,7 @@ def _said(snapshot: Snapshot, kind: _Kind) -> _Said:
 
 def _means(vocabulary: Vocabulary, space: int, term: AntiAffinity, kind: _Said) -> bool:
     """Whether a term of a task in namespace ``space`` matches tasks of a kind."""
-    return reaches(vocabulary, space, term, kind[0].namespace) and selects(term, kind[1])
+    return applies_in(vocabulary, space, term, kind[0].namespace) and selects(term, kind[1])
 
 
 def domains_by(snapshot: Snapshot, key: str) -> Longs:
@@ -223,7 +223,9 @@ def _repelling_of(
     tasks, vocabulary, space = snapshot.tasks, snapshot.vocabulary, snapshot.podgroups.namespace
     for term in own.anti_affinity:
         met = np.array([selects(term, label_set) for label_set in vocabulary.label_sets], bool)
-        there = [reaches(vocabulary, own.namespace, term, other) for other in range(int(space.max(initial=NONE)) + 1)]
+        there = [
+            applies_in(vocabulary, own.namespace, term, other) for other in range(int(space.max(initial=NONE)) + 1)
+        ]
         rows = met[tasks.label_set].nonzero()[0]  # mostly few tasks have labels that a term names
         yield rows[np.array(there, bool)[space[tasks.podgroup[rows]]]], term.topology_key
     for other, theirs in enumerate(vocabulary.constraints):

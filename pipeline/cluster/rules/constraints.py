@@ -10,7 +10,7 @@ Selectors and affinity see labels only. So the code that fills the columns gives
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows
-from pipeline.cluster.orders import kinds_of
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.rules.requirements import meaning
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.vocabulary import HARD_EFFECTS, Constraint, Requirement, Taint, Toleration, Vocabulary
@@ -33,7 +33,7 @@ def allowed(snapshot: Snapshot, shapes: Rows) -> Bools:
     -------
     bool[S, N], a fresh array.
     """
-    wanted, which = kinds_of(snapshot.shapes.constraint[shapes])
+    wanted, which = unique_inverse(snapshot.shapes.constraint[shapes])
     masks = np.empty((len(wanted), len(snapshot.nodes)), bool)
     for row, constraint in enumerate(wanted.tolist()):
         masks[row] = _known(snapshot, constraint)[1]

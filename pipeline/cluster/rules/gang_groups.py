@@ -14,7 +14,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Podgroups
 
 
-class Together(NamedTuple):
+class GangGroups(NamedTuple):
     """The gang groups of a snapshot.
 
     Attributes
@@ -30,14 +30,14 @@ class Together(NamedTuple):
     complete: Bools
 
 
-def together(snapshot: Snapshot, podgroup: int) -> tuple[int, ...]:
+def gang_group_of(snapshot: Snapshot, podgroup: int) -> tuple[int, ...]:
     """The podgroups that start together with this one, itself included: the first speaks for all."""
     return snapshot.once(gang_groups).gang_group.get(podgroup, (podgroup,))
 
 
-def asking(snapshot: Snapshot, gang_group: tuple[int, ...]) -> list[int]:
+def waiting_for_all(snapshot: Snapshot, gang_group: tuple[int, ...]) -> list[int]:
     """Those podgroups of a gang group that wait for all the others."""
-    return [podgroup for podgroup in gang_group if together(snapshot, podgroup) == gang_group]
+    return [podgroup for podgroup in gang_group if gang_group_of(snapshot, podgroup) == gang_group]
 
 
 def starting_with(snapshot: Snapshot, podgroups: Iterable[int]) -> set[int]:
@@ -47,12 +47,12 @@ def starting_with(snapshot: Snapshot, podgroups: Iterable[int]) -> set[int]:
     return wanted | {row for row, gang_group in listed.items() if not wanted.isdisjoint(gang_group)}
 
 
-def gang_groups(snapshot: Snapshot) -> Together:
+def gang_groups(snapshot: Snapshot) -> GangGroups:
     """The gang groups; ask for them with ``Snapshot.once``."""
     groups = snapshot.podgroups
     listed, complete = groups.once(_listed), np.ones(len(groups), bool)
     if len(listed) == 0:
-        return Together({}, complete)
+        return GangGroups({}, complete)
     named = np.flatnonzero((groups.gang != NONE) & groups.alive)
     row_of = dict(zip(groups.gang[named].tolist(), named.tolist(), strict=True))
     reached = {number: _reached(snapshot, number, row_of) for number in np.unique(groups.gang_group[listed]).tolist()}
@@ -65,7 +65,7 @@ def gang_groups(snapshot: Snapshot) -> Together:
             there = sorted(found - {NONE}, key=lambda one: (members.get(one) != found, int(groups.order[one])))
             ordered[found] = tuple(there)
         gang_group[row] = ordered[found]
-    return Together(gang_group, complete)
+    return GangGroups(gang_group, complete)
 
 
 def _listed(groups: Podgroups) -> Rows:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Ids, Rows, sealed
-from pipeline.cluster.orders import kinds_of
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.tables import Podgroups
 from pipeline.kernels import kernel
 
@@ -15,7 +15,7 @@ def priority_ranks(groups: Podgroups) -> tuple[Ids, Rows]:
     """The priorities that podgroups have, int32[P], the lowest first; and which of them each has, int64[G]."""
     priorities, rank = _counted(groups.priority)
     if len(rank) < len(groups):
-        priorities, rank = kinds_of(groups.priority)
+        priorities, rank = unique_inverse(groups.priority)
     return sealed(priorities), sealed(rank)
 
 

@@ -129,7 +129,7 @@ def committed(snapshot: Snapshot, admitted: Bools) -> Longs:
     return total
 
 
-def least_of(snapshot: Snapshot, podgroup: int) -> Longs:
+def minimum_resources(snapshot: Snapshot, podgroup: int) -> Longs:
     """int64[R]: minimum resources of a podgroup, 0 where it names none."""
     return np.asarray(np.maximum(snapshot.podgroups.min_resources[podgroup], 0))
 

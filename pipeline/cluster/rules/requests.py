@@ -21,7 +21,7 @@ def lasting_requests(snapshot: Snapshot) -> Longs:
     return total
 
 
-def asking(state: Snapshot | WhatIf) -> Snapshot:
+def snapshot_of_requests(state: Snapshot | WhatIf) -> Snapshot:
     """The snapshot that says what queues ask for in a state, and what they hold that can never be evicted.
 
     A what-if changes neither unless it is about tasks that can never be evicted, or that do not start over.

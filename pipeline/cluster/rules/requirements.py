@@ -48,7 +48,7 @@ def _integer(text: str) -> int | None:
     return value if _LABEL_INTEGER[0] <= value <= _LABEL_INTEGER[1] else None
 
 
-def reaches(vocabulary: Vocabulary, space: int, term: AntiAffinity, other: int) -> bool:
+def applies_in(vocabulary: Vocabulary, space: int, term: AntiAffinity, other: int) -> bool:
     """Whether a term of a task in the namespace ``space`` speaks of tasks in namespace ``other``."""
     if not term.namespaces:
         return space == other

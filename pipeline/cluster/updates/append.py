@@ -10,7 +10,7 @@ from pipeline.cluster.tables import PENDING, Podgroups, Tasks
 from pipeline.cluster.updates.copy_on_write import Table, WritableTable, appended
 from pipeline.cluster.updates.events import NewRows
 from pipeline.cluster.updates.foreign_keys import replaced
-from pipeline.cluster.updates.gang_history import settled
+from pipeline.cluster.updates.gang_history import with_gang_history
 from pipeline.cluster.updates.widen import widened
 from pipeline.records import replace
 
@@ -118,5 +118,5 @@ def _settled(snapshot: Snapshot, new_rows: NewRows) -> Snapshot:
         return snapshot
     looked_at = np.zeros((len(described), 5), np.int64)
     looked_at[:, 0], looked_at[:, 1:3] = new_rows.podgroups_to[described], NONE
-    groups = settled(snapshot, looked_at, new_rows.at[described], at_once=True)
+    groups = with_gang_history(snapshot, looked_at, new_rows.at[described], at_once=True)
     return replace(snapshot, podgroups=groups).following(snapshot, NO_ROWS)

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from numpy.typing import NDArray
 
-from pipeline.cluster.growing import copied, extended
+from pipeline.cluster.growing import extended, writable_copy
 from pipeline.records import replace
 
 Table = TypeVar("Table", bound=Any)
@@ -21,7 +21,7 @@ class WritableTable(Generic[Table]):
 
     def __getitem__(self, column: str) -> NDArray[Any]:
         if column not in self._columns:
-            self._columns[column] = copied(getattr(self._table, column))
+            self._columns[column] = writable_copy(getattr(self._table, column))
         return self._columns[column]
 
     def __setitem__(self, column: str, values: NDArray[Any]) -> None:

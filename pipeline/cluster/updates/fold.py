@@ -26,7 +26,7 @@ from pipeline.cluster.updates.events import (
     QueuesRelaid,
     TaskNews,
 )
-from pipeline.cluster.updates.gang_history import settled
+from pipeline.cluster.updates.gang_history import with_gang_history
 from pipeline.cluster.updates.task_changes import by_decision, by_news, once_gone
 from pipeline.errors import StateRefused
 from pipeline.kernels import kernel
@@ -81,7 +81,7 @@ def _with_task_news(snapshot: Snapshot, news: TaskNews) -> Snapshot:
     became = by_news(tasks, news, snapshot.podgroups.alive)
     if len(became.at) == 0:
         return snapshot
-    groups = settled(snapshot, became.counted, became.at, at_once=False)
+    groups = with_gang_history(snapshot, became.counted, became.at, at_once=False)
     return _next(snapshot, len(became.at), became.recounted, tasks=became.written(tasks), podgroups=groups)
 
 
@@ -166,7 +166,7 @@ def _without_nodes(snapshot: Snapshot, left: Departures) -> Snapshot:
     tasks["nominated_card"][promised] = NONE
     tasks["status"][held] = GONE
     tasks["nominated"][held] = tasks["nominated_card"][held] = NONE
-    groups = settled(snapshot, once_gone(old, held), left.at[newer][turn[old.node[held]]], at_once=False)
+    groups = with_gang_history(snapshot, once_gone(old, held), left.at[newer][turn[old.node[held]]], at_once=False)
     changed = distinct(np.concatenate([held, promised]))
     return _next(snapshot, len(rows), changed, nodes=nodes.done(), tasks=tasks.done(), podgroups=groups)
 
@@ -209,7 +209,7 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
     if not any(map(len, parts)):
         return _next(snapshot, 1, NO_ROWS, podgroups=_admitting(snapshot.podgroups, made.admitted), **own)
     became = by_decision(tasks, made, nodes.allocatable, carded=nodes.cards.shape[1] > 0)
-    groups = _admitting(settled(snapshot, became.counted, became.at, at_once=True), made.admitted)
+    groups = _admitting(with_gang_history(snapshot, became.counted, became.at, at_once=True), made.admitted)
     return _next(snapshot, 1, became.recounted, tasks=became.written(tasks), podgroups=groups, **own)
 
 

@@ -22,7 +22,7 @@ _HISTORY = "phase", "started", "stale_since"
 _history_of: Callable[[Podgroups], Columns] = attrgetter(*_HISTORY)
 
 
-def settled(snapshot: Snapshot, counted: Longs, at: Floats, *, at_once: bool) -> Podgroups:
+def with_gang_history(snapshot: Snapshot, counted: Longs, at: Floats, *, at_once: bool) -> Podgroups:
     """The podgroups once tasks are counted; a column in which nothing changed stays the same array.
 
     Parameters
@@ -126,7 +126,7 @@ def _differ(time: float, other: float) -> bool:
     return time != other and not (np.isnan(time) and np.isnan(other))
 
 
-def listed(snapshot: Snapshot, at: float) -> Snapshot:
+def history_of_list(snapshot: Snapshot, at: float) -> Snapshot:
     """A state that was just listed: podgroups are stale since when they state it, else since ``at`` (seconds)."""
     stale = (snapshot.counts.running > 0) & ~is_whole(snapshot)
     after, said = WritableTable(snapshot.podgroups), snapshot.podgroups.stale_since

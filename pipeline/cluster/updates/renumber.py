@@ -9,8 +9,7 @@ from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING, Tasks
 from pipeline.cluster.updates.copy_on_write import WritableTable
 from pipeline.cluster.updates.events import Listed, NodesRelaid, QueuesRelaid
 from pipeline.cluster.updates.foreign_keys import translated
-from pipeline.cluster.updates.gang_history import listed as history_of_list
-from pipeline.cluster.updates.gang_history import once_whole
+from pipeline.cluster.updates.gang_history import history_of_list, once_whole
 from pipeline.cluster.updates.widen import widened
 from pipeline.errors import StateRefused
 from pipeline.records import replace

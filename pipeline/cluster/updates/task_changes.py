@@ -45,7 +45,7 @@ class Became(NamedTuple):
     recounted: int64[M]
         Those that count otherwise now, ascending. One that starts over where it was is in the same place of the index.
     counted: int64[L, 5]; at: float64[L]
-        For ``gang_history.settled``: each message that counted, or each task whose status a decision changed.
+        For ``gang_history.with_gang_history``: each message that counted, or each task whose status a decision changed.
     """
 
     rows: Rows
@@ -80,7 +80,7 @@ def by_decision(tasks: Tasks, made: Decided, allocatable: Longs, *, carded: bool
 
 
 def once_gone(tasks: Tasks, rows: Rows) -> Longs:
-    """int64[K, 5]: what ``gang_history.settled`` counts of tasks that are gone."""
+    """int64[K, 5]: what ``gang_history.with_gang_history`` counts of tasks that are gone."""
     return _once_gone(_columns_of(tasks), rows)
 
 

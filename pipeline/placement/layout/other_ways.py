@@ -9,7 +9,7 @@ from pipeline.cluster.arrays import Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.layout.packing import node_slots
-from pipeline.placement.need import Need, all_of, need_of
+from pipeline.placement.need import Need, need_of, need_of_all
 from pipeline.plugins.host import Host
 
 
@@ -25,7 +25,7 @@ def other_ways(host: Host, snapshot: Snapshot, need: Need, outer: Rows, room: Ca
     """
     if need.minimum == 0 or not has_choice(snapshot, need):
         return
-    every, topology = all_of(need_of(snapshot, need.podgroups)), snapshot.topology
+    every, topology = need_of_all(need_of(snapshot, need.podgroups)), snapshot.topology
     slots, _ = node_slots(every.request, every.count, host.allowed(every.shapes), 0, room())
     upto = np.concatenate([np.zeros((len(slots), 1), np.int64), slots.cumsum(axis=1)], axis=1)
     most = np.zeros(len(snapshot.shapes), np.int64)

@@ -156,13 +156,13 @@ def regions_at(snapshot: Snapshot, level: int) -> Ids:
     known, topology = snapshot.answers(regions_at), snapshot.topology
     if level not in known:
         region = np.full(len(snapshot.nodes), NONE, np.int32)
-        for at, domain in enumerate(in_order(topology, topology.at_level(level)).tolist()):
+        for at, domain in enumerate(in_order_of_nodes(topology, topology.at_level(level)).tolist()):
             region[topology.start[domain] : topology.stop[domain]] = at
         known[level] = sealed(region)
     return known[level]
 
 
-def in_order(topology: Topology, domains: Rows) -> Rows:
+def in_order_of_nodes(topology: Topology, domains: Rows) -> Rows:
     """int64[K]: those of some domains (int64[D]) that have nodes, in the order of their nodes."""
     domains = domains[topology.start[domains] < topology.stop[domains]]
     return domains[topology.start[domains].argsort(kind="stable")]

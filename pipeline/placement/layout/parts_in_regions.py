@@ -8,7 +8,7 @@ from pipeline.cluster.topology import Topology
 from pipeline.kernels import kernel, linked
 from pipeline.placement.layout.one_by_one import few_enough
 from pipeline.placement.layout.packing import slots_at
-from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each, in_order, regions_at
+from pipeline.placement.layout.parts import Group, groups_of, in_one_region_each, in_order_of_nodes, regions_at
 from pipeline.placement.layout.region_slots import ANY, PartsInRegions, chosen_regions, trials_of
 from pipeline.placement.need import Need
 
@@ -116,7 +116,7 @@ def nodes_in_regions(
     """The nodes of tasks that are alike, in groups that require one level: see ``placed_in_regions``."""
     regions = topology.at_level(groups[1].required)
     regions = regions[(topology.start[regions] >= start) & (topology.stop[regions] <= start + len(room))]
-    regions = in_order(topology, regions)
+    regions = in_order_of_nodes(topology, regions)
     size = np.bincount(group, minlength=len(groups))
     order = (-size[1:]).argsort(kind="stable")
     # Memory of one layout and type, so that one compiled specialisation serves all calls.

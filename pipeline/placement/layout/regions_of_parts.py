@@ -131,7 +131,7 @@ def may_find_regions(asked: AskedOfRegions, allowed: Bools, room: Longs, first: 
     have, there = np.zeros((levels, rows, widest), np.int64), np.zeros((levels, rows), np.int64)
     at = np.zeros(levels, np.int64)
     for n in range(len(room)):
-        offer(asked, allowed, room, n, there)
+        offer_to_parts(asked, allowed, room, n, there)
         for level in range(levels):
             region = asked.region[level, first + n]
             at[level] += int(n > 0 and region != asked.region[level, first + n - 1])
@@ -238,7 +238,7 @@ def _add(left: Longs, region: int, part: Longs, sign: int) -> None:
 
 
 @linked
-def offer(asked: AskedOfRegions, allowed: Bools, room: Longs, node: int, there: Longs) -> None:
+def offer_to_parts(asked: AskedOfRegions, allowed: Bools, room: Longs, node: int, there: Longs) -> None:
     """What a node has for the parts of each level at most: slots of each shape, and of the scarcest resource."""
     shapes = len(asked.request)
     for level in range(len(there)):

@@ -183,7 +183,7 @@ def _hold(room: RoomLeft, node: int, kind: int, many: int) -> bool:
 
 @linked
 def go_on_cards(held: Longs, on_card: Longs, carded: Rows, left: Longs) -> bool:
-    """Whether tasks find parts of a node's cards, the biggest first: best-fit decreasing, see ``packed``.
+    """Whether tasks find parts of a node's cards, the biggest first: best-fit decreasing, see ``packed_on_cards``.
 
     Each goes to the fullest card that takes it, which is ``left`` (int64[D]) with less.
 

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Longs, Rows
-from pipeline.cluster.orders import counted_off
+from pipeline.cluster.orders import unique_counts
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.resources import PODS
 from pipeline.decision.obstacle import Cause, Obstacle
@@ -30,7 +30,7 @@ def kept_shares(asked: Question, plugin: str, refused: Rows, *, branches: bool) 
     snapshot = asked.snapshot
     parent, mine = snapshot.queues.parent, chain(snapshot.queues.parent, asked.queue)
     of_task = snapshot.queue_of(refused).astype(np.int64)
-    kinds, count = counted_off(of_task * len(snapshot.shapes) + snapshot.tasks.shape[refused])
+    kinds, count = unique_counts(of_task * len(snapshot.shapes) + snapshot.tasks.shape[refused])
     of_kind, held = kinds // len(snapshot.shapes), snapshot.shapes.request[kinds % len(snapshot.shapes)]
     kept: Counter[tuple[int, int]] = Counter()
     for queue in np.unique(of_kind).tolist():

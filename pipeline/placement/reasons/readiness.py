@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.rules.quota import least_of
+from pipeline.cluster.rules.quota import minimum_resources
 from pipeline.cluster.rules.reaching import lacking_in_subgroups
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import TERMINATING
@@ -91,7 +91,7 @@ def _not_admitted(host: Host, podgroup: int) -> Iterator[Obstacle]:
     yield from closed
     if closed:
         return
-    none_yet, least = np.zeros(len(snapshot.podgroups), bool), least_of(snapshot, podgroup)
+    none_yet, least = np.zeros(len(snapshot.podgroups), bool), minimum_resources(snapshot, podgroup)
     room = np.minimum(np.maximum(host.headroom[queue], 0), snapshot.capacity)
     over = [(snapshot.vocabulary.resources[row], row) for row in np.flatnonzero(least > room).tolist()]
     for name, plugin in host.named(AdmitsJobs):

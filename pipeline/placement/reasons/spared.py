@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, is_among
 from pipeline.cluster.counted.change_log import Plain
 from pipeline.cluster.counted.minima import Have, Minima, count_tasks, reaches, writable
-from pipeline.cluster.orders import kinds_of
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.rules.minimum import towards_all
 from pipeline.cluster.tables import Tasks
 from pipeline.decision.explanation import (
@@ -183,7 +183,7 @@ class _Others:
     def _enough(self, rows: Rows, start: Longs) -> Bools:
         """bool[M]: whether slots suffice for what the plan places once all tasks of a set have gone, for each set."""
         snapshot = self._snapshot
-        shapes, kind = kinds_of(snapshot.tasks.shape[self._placed])
+        shapes, kind = unique_inverse(snapshot.tasks.shape[self._placed])
         return _enough(
             rows, start, _columns_of(snapshot.tasks), snapshot.shapes.request, self._nodes, snapshot.room.future,
             snapshot.shapes.request[shapes], np.bincount(kind), self._asked.host.allowed(shapes.astype(np.int64)),

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Bools, Rows
-from pipeline.cluster.orders import counted_off
+from pipeline.cluster.orders import unique_counts
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, RUNNING, TERMINATING
 from pipeline.decision.explanation import Reason
@@ -238,7 +238,7 @@ def _breaking(asked: Question) -> Iterator[Obstacle]:
     if asked.by_task or asked.attempt.policy.allow_whole_bundle:
         return
     snapshot, rows = asked.snapshot, asked.candidates
-    owner, count = counted_off(snapshot.tasks.podgroup[rows])
+    owner, count = unique_counts(snapshot.tasks.podgroup[rows])
     spare = np.maximum(snapshot.counts.ready[owner] - snapshot.podgroups.min_available[owner], 0)
     if (kept := int(np.maximum(count - spare, 0).sum())) > 0:
         yield Obstacle(Cause.BREAKS, found=kept)

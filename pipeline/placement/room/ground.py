@@ -103,7 +103,7 @@ def counted(
 
 
 @shared
-def copied(ground: Ground) -> Ground:
+def copied_ground(ground: Ground) -> Ground:
     """The same with columns of its own where they change."""
     first, node, shape, held, request, wanted, allowed, scarce, room, slots, total, usable, spare, there = ground
     there = RegionSlots(there.parts, there.base, there.first, there.slots.copy(), there.whole.copy())
@@ -162,7 +162,7 @@ def shift(n: int, task: int, sign: int, ground: Ground) -> None:
 
 
 @inlined
-def recount(n: int, sign: int, ground: Ground) -> None:
+def recount_slots(n: int, sign: int, ground: Ground) -> None:
     """Count a node's slots anew after tasks have left it (sign 1) or come back to it (-1)."""
     for s in range(len(ground.wanted)):
         if ground.allowed[s, ground.first + n]:
@@ -182,7 +182,7 @@ def move(some: Rows, sign: int, ground: Ground) -> None:
         shift(n, some[i], sign, ground)
         if i + 1 < len(some) and ground.node[some[i + 1]] - ground.first == n:
             continue  # neighbours in a bundle often share a node, whose slots are then counted once
-        recount(n, sign, ground)
+        recount_slots(n, sign, ground)
 
 
 @writing("ground")

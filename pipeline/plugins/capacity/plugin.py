@@ -13,7 +13,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, in_a_row
 from pipeline.cluster.orders import dense_rank, total_rank
 from pipeline.cluster.queue_tree import chain, in_common, with_descendants
-from pipeline.cluster.rules.quota import LosingOrder, QueueLimits, committed, least_of
+from pipeline.cluster.rules.quota import LosingOrder, QueueLimits, committed, minimum_resources
 from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, TaskQuota, quota_of, spared, task_quota
 from pipeline.cluster.tables import OPEN
 from pipeline.plugins.arguments import COUNT, SWITCH
@@ -25,7 +25,7 @@ from pipeline.plugins.capacity.reclaim import (
     related,
     sets_within_bounds,
 )
-from pipeline.plugins.capacity.shares import shares_of
+from pipeline.plugins.capacity.shares import capacity_shares
 from pipeline.plugins.extension_points import (
     AdmitsJobs,
     AllowsReclaim,
@@ -68,7 +68,7 @@ class Capacity(
         self._tree = switches.get(HIERARCHY, switches.get("*", False))
         self._strict = setting.argument("strict", False)
         self._level = setting.argument("ancestor_reclaim_level", 0)
-        shares = self._shares = shares_of(queues, context.snapshot.capacity, tree=self._tree, strict=self._strict)
+        shares = self._shares = capacity_shares(queues, context.snapshot.capacity, tree=self._tree, strict=self._strict)
         self._entitled = Entitled(shares.deserved, shares.counts, queues.guarantee, shares.parent)
         self._closed = shares.inner | (queues.state != OPEN)  # work lives in leaves
         self._answers: dict[object, Ids] = queues.answers(answering)
@@ -154,7 +154,7 @@ class Capacity(
         queue, parent = int(self._snapshot.podgroups.queue[podgroup]), self._shares.parent
         if self._queues.state[queue] != OPEN:
             return Opinion.REJECT
-        least = least_of(self._snapshot, podgroup)
+        least = minimum_resources(self._snapshot, podgroup)
         asked = least > 0
         if not asked.any():
             return Opinion.PERMIT

@@ -41,9 +41,9 @@ class CapacityShares:
     bare: Bools
 
 
-def shares_of(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> CapacityShares:
+def capacity_shares(queues: Queues, whole: Longs, *, tree: bool, strict: bool) -> CapacityShares:
     """The shares of ``whole`` (int64[R]); ``strict``: see `plugin`. Worked out once for as long as these stay."""
-    known, asked = queues.answers(shares_of), (whole.tobytes(), tree, strict)
+    known, asked = queues.answers(capacity_shares), (whole.tobytes(), tree, strict)
     found = known.get(asked)
     if found is None:
         known.clear()  # another whole is not asked about again

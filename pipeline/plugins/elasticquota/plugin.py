@@ -13,7 +13,7 @@ from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET, Bools, Ids, Longs, R
 from pipeline.cluster.queue_tree import chain, is_parent, with_descendants
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import QueueLimits, never_evicted
-from pipeline.cluster.rules.requests import asking, lasting_requests
+from pipeline.cluster.rules.requests import lasting_requests, snapshot_of_requests
 from pipeline.cluster.tables import OPEN
 from pipeline.keeping import cached_property
 from pipeline.plugins.arguments import SWITCH
@@ -61,7 +61,7 @@ class ElasticQuota(
     @cached_property
     def _runtime(self) -> Longs:
         """int64[Q, R]: the runtime quota of each queue at the present requests, which evictions do not change."""
-        snapshot = asking(self._state)
+        snapshot = snapshot_of_requests(self._state)
         return runtime_quota(self._terms, snapshot.once(lasting_requests), snapshot.allocated_here, self._whole)
 
     @cached_property

@@ -18,7 +18,7 @@ from pipeline.cluster.queue_tree import is_parent, least_above, with_descendants
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.quota import QueueLimits, never_evicted
 from pipeline.cluster.rules.reaching import minimum_of
-from pipeline.cluster.rules.requests import asking
+from pipeline.cluster.rules.requests import snapshot_of_requests
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import OPEN, Queues
 from pipeline.keeping import cached_property
@@ -65,7 +65,7 @@ class FairShare(
     @cached_property
     def _asking(self) -> Snapshot:
         """The state for what queues ask for, and what they hold that can never be evicted."""
-        return asking(self._state)
+        return snapshot_of_requests(self._state)
 
     @cached_property
     def _shares(self) -> Shares:

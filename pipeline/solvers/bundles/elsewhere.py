@@ -16,7 +16,7 @@ from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Reason
-from pipeline.decision.headroom import limits_of
+from pipeline.decision.headroom import line_limits
 from pipeline.decision.plan import NoPlan, Plan, making_room, plan_of
 from pipeline.decision.price import lost_work, price_of
 from pipeline.decision.statement import Statement, statement
@@ -70,7 +70,7 @@ def _repelled(found: Plan | NoPlan) -> bool:
 
 
 def _lacks_quota(attempt: Attempt, host: Host, found: Plan | NoPlan) -> bool:
-    snapshot, limits = attempt.snapshot, limits_of(host, attempt.podgroups[0])
+    snapshot, limits = attempt.snapshot, line_limits(host, attempt.podgroups[0])
     if isinstance(found, Plan):
         wanted = snapshot.request_of(found.statement.placed).sum(axis=0)
     else:
@@ -94,7 +94,7 @@ def _of_both(attempt: Attempt, host: Host, inside: Plan, gone: Rows) -> Plan | N
     """The plan ``inside``, made as if ``gone`` had gone, with those of them that it needs; None if not lawful."""
     snapshot, made = attempt.snapshot, inside.statement
     wanted = snapshot.request_of(made.nominated).sum(axis=0)
-    preemptor, limits = Preemptor(attempt.podgroups, wanted, attempt.purpose), limits_of(host, attempt.podgroups[0])
+    preemptor, limits = Preemptor(attempt.podgroups, wanted, attempt.purpose), line_limits(host, attempt.podgroups[0])
 
     def of(victims: Rows) -> Statement:
         return making_room(attempt, victims, made.nominated, made.nominated_node, made.nominated_card)

@@ -6,7 +6,7 @@ from pipeline.decision.price import Price
 from pipeline.keeping import cached_property
 from pipeline.records import replace
 from pipeline.solvers.bundles.covering.chosen import Selection
-from pipeline.solvers.bundles.nearly import breaks_fewer, most
+from pipeline.solvers.bundles.nearly import breaks_fewer, most_work
 
 
 @dataclass(frozen=True)
@@ -61,4 +61,4 @@ class Finalists:
         least = self.cheapest.price
         if self.slack is None or self.preferred.price.gangs_broken <= 1:
             return least
-        return replace(least, broken=tuple((level, most(work, self.slack)) for level, work in least.broken))
+        return replace(least, broken=tuple((level, most_work(work, self.slack)) for level, work in least.broken))

@@ -17,7 +17,7 @@ def slack_of(rules: Rules) -> float:
 
 
 @shared
-def most(work: float, slack: float) -> float:
+def most_work(work: float, slack: float) -> float:
     """The most work that is nearly the same."""
     return work * (1.0 + slack) + _ROUNDED
 
@@ -29,5 +29,5 @@ def breaks_fewer(price: Price, other: Price, slack: float) -> bool:
     return (
         price.gangs_broken < other.gangs_broken
         and (price.queue_rank, levels[0]) == (other.queue_rank, levels[1])
-        and all(work <= most(least, slack) for (_, work), (_, least) in works)
+        and all(work <= most_work(least, slack) for (_, work), (_, least) in works)
     )

@@ -19,10 +19,10 @@ from pipeline.kernels import inlined, linked, shared, writing
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Cost, Site, Terms
-from pipeline.solvers.bundles.covering.chosen import price_of
+from pipeline.solvers.bundles.covering.chosen import price_in_domain
 from pipeline.solvers.bundles.covering.least import solved
 from pipeline.solvers.bundles.lower_bounds import CostBounds, bound_within, bounds_with_levels
-from pipeline.solvers.bundles.nearly import most, slack_of
+from pipeline.solvers.bundles.nearly import most_work, slack_of
 from pipeline.solvers.bundles.sum_bounds import LevelsNeeded
 
 #: The outcome of a domain.
@@ -106,22 +106,22 @@ NO_PRICE = Leading(HOPELESS, 0.0, 0.0)
 
 
 @shared
-def leading(head: int, work: float, gangs_broken: int, slack: float) -> Leading:
+def leading_of(head: int, work: float, gangs_broken: int, slack: float) -> Leading:
     """What leads in a price.
 
     ``slack``: by what fraction work may exceed it if fewer podgroups break; where at most one does, fewer cannot.
     """
-    return Leading(head, work, most(work, slack if gangs_broken > 1 else 0.0))
+    return Leading(head, work, most_work(work, slack if gangs_broken > 1 else 0.0))
 
 
 @shared
-def reaches(head: Any, work: Any, best: Leading) -> Any:
+def may_be_preferred(head: Any, work: Any, best: Leading) -> Any:
     """Whether a bound (or bool[D]: each of some) allows a price that may be preferred to the best."""
     return (head < best.head) | ((head == best.head) & (work <= best.most))
 
 
 @linked
-def _leading_of(cost: Cost, by_priority: bool, slack: float) -> Leading:
+def _leading_of_cost(cost: Cost, by_priority: bool, slack: float) -> Leading:
     work = 0.0
     if not by_priority:
         work = cost.broken_work.sum()
@@ -129,7 +129,7 @@ def _leading_of(cost: Cost, by_priority: bool, slack: float) -> Leading:
         work = cost.broken_work[0]
     elif cost.head > 0:
         work = cost.surplus_work[0]
-    return leading(cost.head, work, cost.gangs_broken, slack)
+    return leading_of(cost.head, work, cost.gangs_broken, slack)
 
 
 @inlined
@@ -159,7 +159,7 @@ def price_domains(
     bounds, bounded
         Changed: work of those that are not ``bounded`` yet (bool[D]) is, as far as needed.
     slack
-        See ``leading``.
+        See ``leading_of``.
     effort
         Steps of branch and bound in each domain; 0: its price is an estimate.
     """
@@ -177,14 +177,14 @@ def price_domains(
         order = np.argsort(bounds.work, kind="mergesort")
         order = order[np.argsort(bounds.head[order], kind="mergesort")]
         for at in order[int(others) : many if others else 1]:
-            if not reaches(bounds.head[at], bounds.work[at], best):
+            if not may_be_preferred(bounds.head[at], bounds.work[at], best):
                 break
             one = solved(site, (starts[at], stops[at]), terms, seats, effort)
             costs.state[at] = _PRICED if one.found else _NOTHING
             if one.found:
                 lines = _longer(lines, used, len(one.cost.broken_level) + len(one.cost.surplus_level))
                 used = _write(costs, lines, at, used, one.cost)
-                lead = _leading_of(one.cost, terms.rules.by_priority, slack)
+                lead = _leading_of_cost(one.cost, terms.rules.by_priority, slack)
                 costs.work[at] = lead.work
                 # Beside a domain without victims the others are priced as well, as alternatives.
                 if one.cost.victims > 0 and (lead.head, lead.work) < (best.head, best.work):
@@ -209,7 +209,7 @@ def prices_within(
     )  # fmt: skip
     found = costs.state == _PRICED
     told = [
-        price_of(search, domain, _cost_at(costs, lines, at)) if found[at] else None
+        price_in_domain(search, domain, _cost_at(costs, lines, at)) if found[at] else None
         for at, domain in enumerate(domains.tolist())
     ]
     head = np.where(found & (costs.victims > 0), costs.head, HOPELESS)

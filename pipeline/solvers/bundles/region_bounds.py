@@ -15,7 +15,7 @@ from pipeline.placement.layout.region_slots import lies_in_one
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, hold
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Site, Terms
-from pipeline.solvers.bundles.sum_bounds import summed, tasks_of
+from pipeline.solvers.bundles.sum_bounds import sums_by_level, tasks_of
 
 
 class _Room(NamedTuple):
@@ -99,7 +99,7 @@ def _room_of(region: Ids, site: Site, first: int, last: int, terms: Terms, kinds
         for node in range(begin[r], end[r]):
             if site.allowed[:, node].any():
                 room.idle[r] += max(site.future[node, site.scarce], 0)
-        by_level = summed(tasks_of(site, begin[r], end[r], terms), terms, kinds, seats)
+        by_level = sums_by_level(tasks_of(site, begin[r], end[r], terms), terms, kinds, seats)
         room.free[:, r], room.rest[:, r] = by_level.free, by_level.rest
     return room
 

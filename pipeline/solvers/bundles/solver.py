@@ -15,14 +15,21 @@ from pipeline.cluster.rules.sparing import Quota, no_quota
 from pipeline.cluster.tables import Budgets
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import CLOSEST, Explanation, Reason
-from pipeline.decision.headroom import limits_of
+from pipeline.decision.headroom import line_limits
 from pipeline.decision.law import lawful, passes, still_lawful, victim_point, whole_or_none
 from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
-from pipeline.placement.need import Need, all_of, need_of, without_shapes
-from pipeline.placement.outranked import made_anew, or_breaking, outranked, spares_work, unpromised, withdrawing
+from pipeline.placement.need import Need, need_of, need_of_all, without_shapes
+from pipeline.placement.outranked import (
+    made_anew,
+    or_breaking,
+    outranked_promises,
+    spares_work,
+    unpromised,
+    withdrawing,
+)
 from pipeline.placement.refusal import refusal_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -68,7 +75,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
 def _with_promises(attempt: Attempt, host: Host) -> Plan | NoPlan:
     """The cheapest plan beside the promises of others, or without those that may be withdrawn by themselves."""
     found = _cheapest(attempt, host)
-    rows = outranked(attempt)
+    rows = outranked_promises(attempt)
     if len(rows) == 0 or (isinstance(found, Plan) and len(found.statement.evictions) == 0):
         return found
     freed = unpromised(attempt, rows)
@@ -89,7 +96,7 @@ def divides(attempt: Attempt) -> bool:
     slots do not decide: then a domain has no price before it is selected.
     """
     snapshot, policy = attempt.snapshot, attempt.policy
-    if policy.first_fit or policy.max_domains or len(outranked(attempt, breaking=True)):
+    if policy.first_fit or policy.max_domains or len(outranked_promises(attempt, breaking=True)):
         return False
     need = need_of(snapshot, attempt.podgroups, surplus=False)
     plain = need.plain and not concerns(snapshot, need.tasks)
@@ -175,7 +182,7 @@ def _needs(attempt: Attempt, host: Host) -> Iterator[Need]:
 def _most(attempt: Attempt, host: Host) -> Longs:
     """int64 over the snapshot's shapes: how many tasks of each one domain could take after all legal evictions."""
     snapshot = attempt.snapshot
-    every = all_of(need_of(snapshot, attempt.podgroups))
+    every = need_of_all(need_of(snapshot, attempt.podgroups))
     slots = slot_bounds(search_of(attempt, host, every), _domains(attempt, host))
     most = np.zeros(len(snapshot.shapes), np.int64)
     most[every.shapes] = slots.reachable.max(axis=0, initial=0)
@@ -225,7 +232,7 @@ def search_of(attempt: Attempt, host: Host, need: Need) -> BundleSearch:
         effort=EFFORT if policy.polish else 0,
         quota=quota,
         budgets=budgets,
-        limits=lambda: limits_of(host, preemptor.podgroups[0]),
+        limits=lambda: line_limits(host, preemptor.podgroups[0]),
     )
 
 

@@ -70,7 +70,7 @@ def levels_by_sums(
     if missing <= 0:
         return 0, 0, 0.0
     here = tasks_of(site, first, last, terms)
-    return _levels_needed(missing, summed(here, terms, kinds, seats), kinds.most, terms.rules.by_priority)
+    return _levels_needed(missing, sums_by_level(here, terms, kinds, seats), kinds.most, terms.rules.by_priority)
 
 
 @inlined
@@ -99,7 +99,7 @@ def tasks_of(site: Site, first: int, last: int, terms: Terms) -> _DomainTasks:
 
 
 @inlined
-def summed(here: _DomainTasks, terms: Terms, kinds: GroupKinds, seats: Ids) -> _ByLevel:
+def sums_by_level(here: _DomainTasks, terms: Terms, kinds: GroupKinds, seats: Ids) -> _ByLevel:
     """Sum what candidates hold by level, without a branch; podgroups with some surplus are looked at apart."""
     levels, of = kinds.levels, kinds.of
     podgroup, shape, candidate = here.podgroup, here.shape, here.candidate

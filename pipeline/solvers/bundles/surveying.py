@@ -17,12 +17,12 @@ from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS
 from pipeline.solvers.bundles.bundling.records import BREAKING, Outcome
-from pipeline.solvers.bundles.covering.chosen import price_of
+from pipeline.solvers.bundles.covering.chosen import price_in_domain
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.selection import estimate
 from pipeline.solvers.bundles.lower_bounds import CostBounds, bounds_with_levels, cost_bounds, hopeless
 from pipeline.solvers.bundles.nearly import slack_of
-from pipeline.solvers.bundles.pricing import NO_PRICE, Leading, leading, prices_within, reaches
+from pipeline.solvers.bundles.pricing import NO_PRICE, Leading, leading_of, may_be_preferred, prices_within
 from pipeline.solvers.bundles.sum_bounds import LevelsNeeded
 
 #: From this many tasks on, two threads make branch and bound, and bounds: about half a millisecond's work.
@@ -82,12 +82,12 @@ def _best(search: BundleSearch, survey: Survey) -> Leading:
     if price is None:
         return NO_PRICE
     head, work = int(survey.head[lowest[0]]), float(survey.work[lowest[0]])
-    return leading(head, work, price.gangs_broken, slack_of(search.rules))
+    return leading_of(head, work, price.gangs_broken, slack_of(search.rules))
 
 
 def _reaching(bounds: CostBounds, best: Leading) -> Bools:
-    """bool[D]: bounds that allow a price that may be preferred to the best; see ``reaches``."""
-    return np.asarray(reaches(bounds.head, bounds.work, best))
+    """bool[D]: bounds that allow a price that may be preferred to the best; see ``may_be_preferred``."""
+    return np.asarray(may_be_preferred(bounds.head, bounds.work, best))
 
 
 def _middle(search: BundleSearch, domains: Rows, enough: int) -> int:
@@ -131,7 +131,7 @@ def contested(search: BundleSearch, survey: Survey) -> tuple[Survey, dict[int, O
     outcomes, price = _with_effort(search, survey.domain[rivals]), list(survey.price)
     for at in rivals:
         found = outcomes.get(domain := int(survey.domain[at]))
-        price[at] = price[at] if found is None else price_of(search, domain, found.cost)
+        price[at] = price[at] if found is None else price_in_domain(search, domain, found.cost)
     return replace(survey, price=tuple(price)), outcomes
 
 

@@ -17,14 +17,22 @@ from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.records import replace
 from pipeline.solvers.gather.bounds import gathers
-from pipeline.solvers.gather.gathering import Gathered, GatherSite, first_of, gathered, most, numbers_of, of_some
+from pipeline.solvers.gather.gathering import (
+    Gathered,
+    GatherSite,
+    gathered,
+    most_offered,
+    need_of_first,
+    need_of_some,
+    numbers_of,
+)
 from pipeline.solvers.gather.multiples import steps_of
 from pipeline.solvers.gather.needs import of_each_subgroup, served, within_reach
 from pipeline.solvers.gather.offers import existing_of
 from pipeline.solvers.gather.tree import tree_of
 
 
-def allocate(
+def allocate_by_gathering(
     host: Host, podgroups: tuple[int, ...], action: str, *, surplus_limit: int | None = None
 ) -> Statement | None:
     """Gather the pending tasks of podgroups that start together; podgroups that name no layer are placed by score.
@@ -35,7 +43,7 @@ def allocate(
     """
     snapshot = host.context.snapshot
     if not gathers(snapshot, podgroups):
-        return gang_allocation.allocate(host, podgroups, action, surplus_limit=surplus_limit)
+        return gang_allocation.allocate_by_score(host, podgroups, action, surplus_limit=surplus_limit)
     need = within_reach(host, host.to_start, podgroups, surplus=host.context.policy.surplus)
     if len(need.tasks) == 0 or need.short:
         return None
@@ -57,11 +65,11 @@ def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> S
     outer = required_domains(snapshot, podgroups)
     if need.minimum == 0:  # each task starts by itself: one that could not does not keep the others waiting
         takes = served(need, host.allowed(need.shapes) & _inside(snapshot, outer), snapshot.room.future)
-        need = of_some(need, takes[need.shape] & _alone_within_quota(host, need))
+        need = need_of_some(need, takes[need.shape] & _alone_within_quota(host, need))
     many = _within_quota(host, need, surplus_limit)
     if many == 0 or many < need.minimum:
         return None
-    need = need if many == len(need.tasks) else first_of(need, many)
+    need = need if many == len(need.tasks) else need_of_first(need, many)
     allowed = host.allowed(need.shapes)
     existing, steps = existing_of(snapshot, podgroups, need.tasks[:0]), steps_of(snapshot, podgroups, need.tasks[:0])
     future = snapshot.room.future
@@ -83,9 +91,9 @@ def _gathered(site: GatherSite, outer: Rows) -> Gathered | None:
     """All tasks, if they are as close as the minimum alone; else the minimum, or as many tasks as there is room for."""
     need = site.need
     if need.minimum == 0:  # each task starts by itself: one that has no room now does not keep the others waiting
-        need = of_some(need, served(need, site.allowed & _inside(site.snapshot, outer), site.room)[need.shape])
+        need = need_of_some(need, served(need, site.allowed & _inside(site.snapshot, outer), site.room)[need.shape])
         site = replace(site, need=need)
-        numbers = numbers_of(site, need.tasks, outer, most(site, need.tasks, outer))
+        numbers = numbers_of(site, need.tasks, outer, most_offered(site, need.tasks, outer))
         tries = dict.fromkeys((numbers[-1], numbers[0])) if numbers else {}
         return next((found for one in tries if (found := gathered(site, need.tasks[:one], outer)) is not None), None)
     numbers = numbers_of(site, need.tasks, outer, len(need.tasks))

@@ -54,7 +54,7 @@ def in_steps(tree: Tree, steps: Steps | None, per_node: Longs, outer: Rows, most
     return [many for many in range(1, most + 1) if found >> many & 1]
 
 
-def divided(tree: Tree, steps: Steps, slots: Longs, existing: Longs, vertex: int, many: int) -> Longs:
+def divided_among_vertices(tree: Tree, steps: Steps, slots: Longs, existing: Longs, vertex: int, many: int) -> Longs:
     """int64[V]: how many of ``many`` tasks each vertex inside ``vertex`` gets, from the top down.
 
     Children near existing tasks (int64[V]) are first, then the largest; each takes as many as leave a number that

@@ -15,7 +15,7 @@ from pipeline.solvers.gather.tree import Tree
 _TRIALS = 16
 
 
-def within(tree: Tree, outer: Rows) -> Bools:
+def inside_domains(tree: Tree, outer: Rows) -> Bools:
     """bool[V]: vertices that lie in one of the domains ``outer`` (int64[O], of one height), each of them included."""
     start, stop = tree.first[outer], tree.last[outer]
     order = np.argsort(start, kind="stable")

@@ -8,11 +8,11 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.layout.packing import node_slots
-from pipeline.placement.need import Need, all_of
+from pipeline.placement.need import Need, need_of_all
 from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.records import replace
-from pipeline.solvers.gather.amounts import divided, in_steps
-from pipeline.solvers.gather.choice import best_first, within
+from pipeline.solvers.gather.amounts import divided_among_vertices, in_steps
+from pipeline.solvers.gather.choice import best_first, inside_domains
 from pipeline.solvers.gather.dealing import dealt
 from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.offers import Kinds, kinds_of, offers_of
@@ -79,7 +79,7 @@ def gathered(site: GatherSite, rows: Rows, outer: Rows) -> Gathered | None:
     """Gather the tasks ``rows`` of the need in one of the domains ``outer`` (of one height); None if it cannot be."""
     counted = _counted(site, rows)
     kinds = kinds_of(counted, in_rank_order(site.snapshot, rows))
-    return gathered_in(site, rows, kinds, within(site.tree, outer), counted)
+    return gathered_in(site, rows, kinds, inside_domains(site.tree, outer), counted)
 
 
 def gathered_in(site: GatherSite, rows: Rows, kinds: Kinds, may: Bools, counted: CountedNeed) -> Gathered | None:
@@ -87,7 +87,7 @@ def gathered_in(site: GatherSite, rows: Rows, kinds: Kinds, may: Bools, counted:
 
     Where slots do not decide, tasks are packed in the vertex (see ``CountedNeed``), not dealt out in rank order.
     """
-    tree, steps, share, packs = site.tree, site.steps, np.array([], np.int64), not slots_decide(counted)
+    tree, steps, share, packs = site.tree, site.steps, np.array([], np.int64), not only_slots_decide(counted)
     room = _wide(site, counted)
     offers = offers_of(tree, kinds, room, site.existing, steps)
     for vertex in best_first(tree, offers, may).tolist():
@@ -95,7 +95,7 @@ def gathered_in(site: GatherSite, rows: Rows, kinds: Kinds, may: Bools, counted:
             order, node = rows, _packed(site, counted, room, *tree.slice(vertex))
         else:
             if steps is not None:
-                share = divided(tree, steps, offers.slots, offers.existing, vertex, len(rows))
+                share = divided_among_vertices(tree, steps, offers.slots, offers.existing, vertex, len(rows))
             order, node = kinds.rows, dealt(tree, offers, kinds, room, vertex, share)
         if len(node) and (steps is None or steps.kept(tree, node)):
             return Gathered(order, site.first + node, int(tree.tier[vertex]))
@@ -115,7 +115,7 @@ def numbers_of(site: GatherSite, rows: Rows, outer: Rows, upto: int) -> Sequence
     return in_steps(site.tree, site.steps, per_node, outer, upto)
 
 
-def most(site: GatherSite, rows: Rows, outer: Rows) -> int:
+def most_offered(site: GatherSite, rows: Rows, outer: Rows) -> int:
     """How many of the tasks ``rows`` one of the domains offers slots for, at most."""
     counted = _counted(site, rows)
     kinds = kinds_of(counted, in_rank_order(site.snapshot, rows))
@@ -128,7 +128,7 @@ def counted_of(snapshot: Snapshot, need: Need, allowed: Bools, rows: Rows, may_l
 
     ``may_leave`` int64[K]: the tasks that may be victims.
     """
-    return CountedNeed(snapshot, all_of(first_of(need, len(rows))), allowed, may_leave)
+    return CountedNeed(snapshot, need_of_all(need_of_first(need, len(rows))), allowed, may_leave)
 
 
 def _counted(site: GatherSite, rows: Rows) -> CountedNeed:
@@ -140,14 +140,14 @@ def _wide(site: GatherSite, counted: CountedNeed) -> Longs:
     return counted.wide(site.room, site.first, site.leaving)
 
 
-def first_of(need: Need, many: int) -> Need:
+def need_of_first(need: Need, many: int) -> Need:
     """The need for its first ``many`` tasks, which include the whole minimum or are a part of it."""
     return replace(
         need, tasks=need.tasks[:many], shape=need.shape[:many], part=need.part[:many], minimum=min(need.minimum, many)
     )
 
 
-def slots_decide(counted: CountedNeed) -> bool:
+def only_slots_decide(counted: CountedNeed) -> bool:
     """Whether only slots decide where the tasks of a need fit."""
     inner = any(
         part.subgroup != NONE and (part.required_level, part.preferred_level) != (NONE, NONE)
@@ -156,7 +156,7 @@ def slots_decide(counted: CountedNeed) -> bool:
     return not inner and counted.counts_all and not counted.columns.cards
 
 
-def of_some(need: Need, some: Bools) -> Need:
+def need_of_some(need: Need, some: Bools) -> Need:
     """The need for ``some`` (bool[K]) of its tasks; none of them belongs to the minimum."""
     return need if some.all() else replace(need, tasks=need.tasks[some], shape=need.shape[some], part=need.part[some])
 

@@ -16,7 +16,7 @@ from math import lcm
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among, sealed
-from pipeline.cluster.rules.gang_groups import together
+from pipeline.cluster.rules.gang_groups import gang_group_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.records import replace
 from pipeline.solvers.gather.tree import Tree, tree_of
@@ -87,7 +87,7 @@ def uneven(snapshot: Snapshot, rows: Rows, node: Rows) -> Bools:
     if not any(wishes[row].multiples for row in said if row != NONE):
         return np.zeros(len(rows), bool)
     tree, result = snapshot.once(tree_of), np.ones(len(rows), bool)
-    for unit in {together(snapshot, podgroup): None for podgroup in distinct(owner).tolist()}:
+    for unit in {gang_group_of(snapshot, podgroup): None for podgroup in distinct(owner).tolist()}:
         mine, wrong = is_among(owner, unit), np.zeros(len(snapshot.nodes), bool)
         steps = steps_of(snapshot, unit, rows[mine])
         for vertex in () if steps is None else steps.broken(tree, node[mine]).nonzero()[0].tolist():

@@ -8,7 +8,7 @@ from pipeline.cluster.arrays import NONE, Bools, Longs
 from pipeline.cluster.resources import fits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
-from pipeline.placement.need import Need, all_of, need_of, without_shapes
+from pipeline.placement.need import Need, need_of, need_of_all, without_shapes
 from pipeline.plugins.host import Host
 from pipeline.solvers.gather.amounts import in_steps
 from pipeline.solvers.gather.multiples import steps_of
@@ -40,7 +40,7 @@ def in_multiples(host: Host, snapshot: Snapshot, podgroups: Sequence[int]) -> Ne
     tree, room = snapshot.once(tree_of), np.full(len(snapshot.nodes), len(every), np.int64)
     numbers = in_steps(tree, steps, room, np.array([ROOT], np.int64), len(every))
     many = next((one for one in numbers if one >= least.minimum), least.minimum)
-    return least if many == least.minimum else all_of(need_of(snapshot, podgroups, among=every[:many]))
+    return least if many == least.minimum else need_of_all(need_of(snapshot, podgroups, among=every[:many]))
 
 
 def of_each_subgroup(snapshot: Snapshot, need: Need) -> Iterator[Need]:

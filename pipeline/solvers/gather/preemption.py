@@ -12,21 +12,20 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
 from pipeline.cluster.queue_tree import chain, in_common
-from pipeline.cluster.rules.gang_groups import together
+from pipeline.cluster.rules.gang_groups import gang_group_of
 from pipeline.cluster.rules.match_policy import to_make_room
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import CLOSEST, DomainTried, Reason
-from pipeline.decision.headroom import takes as takes_all
-from pipeline.decision.headroom import takes_lasting
+from pipeline.decision.headroom import queues_take, queues_take_lasting
 from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of
 from pipeline.decision.price import Price, lost_work
 from pipeline.decision.statement import Statement, taking_back
 from pipeline.placement.domains import required_domains
 from pipeline.placement.layout.other_ways import other_ways
 from pipeline.placement.need import Need
-from pipeline.placement.outranked import made_anew, or_breaking, outranked, unpromised, withdrawing
+from pipeline.placement.outranked import made_anew, or_breaking, outranked_promises, unpromised, withdrawing
 from pipeline.placement.refusal import refusal_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -68,7 +67,7 @@ def _made_room(attempt: Attempt, host: Host) -> Plan | NoPlan:
 
 def _at_most(attempt: Attempt, host: Host, need: Need) -> Longs:
     """int64[N, R]: the room if all candidates leave, and promises that may be withdrawn are."""
-    outdone = outranked(attempt)
+    outdone = outranked_promises(attempt)
     snapshot = unpromised(attempt, outdone).snapshot if len(outdone) else attempt.snapshot
     room = snapshot.room.future.copy()
     leaving = np.flatnonzero(_candidates(host, Preemptor(attempt.podgroups, need.total, attempt.purpose)))
@@ -93,7 +92,7 @@ def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
     refused = _refusal(attempt, host, need, preemptor)
     if refused is not None:
         return NoPlan(explained(attempt, need.minimum, refused))
-    outdone = outranked(attempt)
+    outdone = outranked_promises(attempt)
     searches = [_search_of(attempt, host, need, preemptor)]
     if len(outdone):
         freed = unpromised(attempt, outdone)
@@ -182,7 +181,7 @@ def _refusal(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -> 
     refused = refusal_of(attempt, host, short=short, never=not may, across_queues=True)
     rows = need.tasks[: need.minimum]
     elsewhere = rows[snapshot.queue_of(rows) != snapshot.podgroups.queue[groups[0]]]  # no victim makes room for those
-    takes = takes_lasting(host, rows) and takes_all(host, elsewhere)
+    takes = queues_take_lasting(host, rows) and queues_take(host, elsewhere)
     if refused is None and not (takes and (attempt.purpose is not Purpose.RECLAIM or host.preemptive(preemptor))):
         return Reason.QUOTA
     return Reason.ENDING if refused is None and _still_ending(snapshot, waiting) else refused
@@ -286,5 +285,5 @@ def _on_its_nodes(snapshot: Snapshot, outdone: Rows, made: Statement) -> Rows:
     tasks = snapshot.tasks
     nodes = np.concatenate([made.nominated_node, tasks.node[made.evictions]])
     losers = distinct(tasks.podgroup[outdone[is_among(tasks.nominated[outdone], nodes)]])
-    members = {podgroup for loser in losers.tolist() for podgroup in together(snapshot, loser)}
+    members = {podgroup for loser in losers.tolist() for podgroup in gang_group_of(snapshot, loser)}
     return outdone[is_among(tasks.podgroup[outdone], sorted(members))]

@@ -6,11 +6,20 @@ from pipeline.decision.law import lawful, passes, victim_point, whole_or_none
 from pipeline.decision.statement import Statement
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
-from pipeline.solvers.gather.allocation import allocate
+from pipeline.solvers.gather.allocation import allocate_by_gathering
 from pipeline.solvers.gather.multiples import uneven
 from pipeline.solvers.gather.preemption import propose
 
-__all__ = ["allocate", "lawful", "passes", "propose", "still_lawful", "uneven", "victim_point", "whole_or_none"]
+__all__ = [
+    "allocate_by_gathering",
+    "lawful",
+    "passes",
+    "propose",
+    "still_lawful",
+    "uneven",
+    "victim_point",
+    "whole_or_none",
+]
 
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, unchanged: bool) -> str | None:

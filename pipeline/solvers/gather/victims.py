@@ -12,7 +12,7 @@ from pipeline.decision.price import Price, Work, price_of
 from pipeline.solvers.gather.gathering import Gathered, GatherSite, gathered_in
 from pipeline.solvers.gather.leaving.budgets import permitted_by_budgets
 from pipeline.solvers.gather.leaving.out_of_order import of_losers, orders_otherwise, permitted, refused_of
-from pipeline.solvers.gather.leaving.pool import Pool, levelled, of_some, rows_in
+from pipeline.solvers.gather.leaving.pool import Pool, orders_up_to, pool_of_some, rows_in
 from pipeline.solvers.gather.leaving.search import (
     GatherArea,
     GatherSearch,
@@ -119,7 +119,8 @@ def _cheapest(search: GatherSearch, area: GatherArea, rows: Rows, best: Harm | N
         ways = _otherwise(search, area, pool, may)
     else:
         ways = (
-            partial(_cheapest_of, search, area, of_some(pool, one)) for one in _lawful_sets(search, area, pool, may)
+            partial(_cheapest_of, search, area, pool_of_some(pool, one))
+            for one in _lawful_sets(search, area, pool, may)
         )
     for way in ways:
         one = way(best)
@@ -159,7 +160,7 @@ def _cheapest_of(search: GatherSearch, area: GatherArea, pool: Pool, best: Harm 
     least = min((way.price for way in ways.values()), key=harm_of)
     if least.gangs_broken:
         brought = slots_brought(search, area, pool)
-        _note_ways(search, area, pool, levelled(pool, least.highest_priority, brought), ways)
+        _note_ways(search, area, pool, orders_up_to(pool, least.highest_priority, brought), ways)
     found: Price | None = None
     for price, leaves, order in sorted(ways.values(), key=lambda one: harm_of(one.price)):
         if best is not None and harm_of(price) >= best:

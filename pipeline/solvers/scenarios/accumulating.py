@@ -73,13 +73,13 @@ def accumulated(
         count = scenario.ground.reached(scenario.units)
         if count == NONE:
             return None
-        many = lawful(scenario, count)
+        many = most_lawful(scenario, count)
         if many == count:
             exact = scenario.ground.plain and scenario.law.takes(scenario.tasks(count))
             least = count if exact else _least(scenario.fits_without, count, len(scenario.units))
             if least == NONE:
                 return None
-            many = count if exact else lawful(scenario, least)
+            many = count if exact else most_lawful(scenario, least)
             if many == least:
                 if not strict or spares is None or spares(scenario, least):
                     return Reached(scenario, least)
@@ -93,7 +93,7 @@ def accumulated(
     return None
 
 
-def lawful(scenario: Scenario, count: int) -> int:
+def most_lawful(scenario: Scenario, count: int) -> int:
     """How many of the first ``count`` units are lawful together, though one more is not."""
 
     def wrong(many: int) -> bool:

@@ -6,7 +6,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Floats, Rows
 from pipeline.cluster.rules.minimum import leaves_with
 from pipeline.cluster.rules.reaching import Growing
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.placement.need import Need, all_of, need_of
+from pipeline.placement.need import Need, need_of, need_of_all
 from pipeline.plugins.host import Host
 
 
@@ -24,7 +24,7 @@ def asked_for(host: Host, podgroups: tuple[int, ...]) -> Need:
     waiting = need_of(snapshot, podgroups).tasks
     if len(waiting) == 0:
         return lacking
-    return all_of(need_of(snapshot, podgroups, among=_next(host, snapshot, waiting)))
+    return need_of_all(need_of(snapshot, podgroups, among=_next(host, snapshot, waiting)))
 
 
 def _next(host: Host, snapshot: Snapshot, waiting: Rows) -> Rows:

@@ -16,7 +16,7 @@ from pipeline.records import replace
 from pipeline.solvers.scenarios.accumulating import Reached, Scenario, accumulated
 from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.proof import breaks_least
-from pipeline.solvers.scenarios.returning import needed, share_of, sparing, together
+from pipeline.solvers.scenarios.returning import joined_by_gang, needed, share_of, sparing
 from pipeline.solvers.scenarios.units import VictimUnits
 
 #: If more podgroups than ``_FEW`` would break, scenarios longer by each of ``_LONGER`` units are looked at as well.
@@ -107,7 +107,7 @@ def _exchanged(scenario: Scenario, count: int, best: _Way) -> list[_Way]:
     tried in turn if others of their priority go.
     """
     snapshot = scenario.ground.snapshot
-    groups = together(scenario.units.first(min(max(count, _EXCHANGED), len(scenario.units))))
+    groups = joined_by_gang(scenario.units.first(min(max(count, _EXCHANGED), len(scenario.units))))
     if len(groups) > _EXCHANGED:
         return []
     priority = snapshot.podgroups.priority[groups.podgroup]
@@ -127,7 +127,7 @@ def spares_lawfully(scenario: Scenario, count: int) -> bool:
 
 def _biggest(scenario: Scenario) -> list[_Way]:
     """The same where podgroups go that hold about as much as is asked for: the biggest of them first."""
-    units, snapshot = together(scenario.units), scenario.ground.snapshot
+    units, snapshot = joined_by_gang(scenario.units), scenario.ground.snapshot
     held, asked = _held(scenario, units), scenario.ground.need.total / np.maximum(snapshot.capacity, 1)
     over = held > asked.max(initial=0.0)
     units = units.arranged(np.lexsort((units.turn, np.where(over, held, -held), over)))
@@ -153,7 +153,7 @@ def _left_by(scenario: Scenario, counts: Longs) -> list[Rows]:
     units = scenario.units.first(int(counts[-1]))
     if len(counts) > 1 and not units.whole.all():  # what goes together is not the same in all of them
         return [rows for at in range(len(counts)) for rows in _left_by(scenario, counts[at : at + 1])]
-    groups = together(units)
+    groups = joined_by_gang(units)
     orders = _orders(scenario, groups)
     many = np.minimum(counts, len(groups)).repeat(len(orders))
     found = needed(scenario, groups, np.concatenate([orders] * len(counts)), many)

@@ -8,7 +8,7 @@ from pipeline.cluster.arrays import NO_ROWS, UNLIMITED, Longs, Rows, without
 from pipeline.cluster.queue_tree import in_common
 from pipeline.cluster.resources import fits
 from pipeline.cluster.what_if import WhatIf
-from pipeline.decision.headroom import LineLimits, limits_of
+from pipeline.decision.headroom import LineLimits, line_limits
 from pipeline.decision.statement import Statement
 from pipeline.keeping import cached_property
 from pipeline.plugins.host import Host
@@ -94,7 +94,7 @@ class Law:
 
     @cached_property
     def _limits(self) -> LineLimits:
-        return limits_of(self.host, self.preemptor.podgroups[0])
+        return line_limits(self.host, self.preemptor.podgroups[0])
 
     @cached_property
     def within_limits(self) -> bool:

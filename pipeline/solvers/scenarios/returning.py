@@ -116,7 +116,7 @@ def _gone(rows: Rows, start: Longs, back: Bools) -> tuple[Rows, Longs, Longs]:
     return result, stop[:answers], answer
 
 
-def together(units: VictimUnits) -> VictimUnits:
+def joined_by_gang(units: VictimUnits) -> VictimUnits:
     """The units, those of a podgroup that goes whole joined into one at the place of the last."""
     if all_true(units.whole):
         return units

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, paired, unpaired
-from pipeline.cluster.orders import kinds_of
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
@@ -77,7 +77,7 @@ def signature_of(attempt: Attempt, need: Need) -> Signature | None:
     if not need.plain or len(need.parts) > 1 or held:
         return None
     rows = need.tasks[: need.minimum]
-    kinds, kind = kinds_of(paired(tasks.shape[rows], tasks.label_set[rows]))
+    kinds, kind = unique_inverse(paired(tasks.shape[rows], tasks.label_set[rows]))
     each = *unpaired(kinds), np.bincount(kind)
     domains, among = (NONE if rows is None else rows.tobytes() for rows in (attempt.domains, attempt.among))
     law = (

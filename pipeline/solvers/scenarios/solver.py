@@ -25,7 +25,14 @@ from pipeline.decision.statement import Statement, taking_back
 from pipeline.placement.domains import domains_of
 from pipeline.placement.layout.other_ways import other_ways
 from pipeline.placement.need import Need, need_of
-from pipeline.placement.outranked import made_anew, or_breaking, outranked, spares_work, unpromised, withdrawing
+from pipeline.placement.outranked import (
+    made_anew,
+    or_breaking,
+    outranked_promises,
+    spares_work,
+    unpromised,
+    withdrawing,
+)
 from pipeline.placement.promises import moving_alone
 from pipeline.placement.refusal import refusal_of
 from pipeline.placement.taken_again import taken_again
@@ -40,10 +47,10 @@ from pipeline.solvers.scenarios.cheapest import cheapest, spares_lawfully
 from pipeline.solvers.scenarios.every_set import first_of_all
 from pipeline.solvers.scenarios.grounds import Grounds, grounds_of
 from pipeline.solvers.scenarios.law import Law, taken
-from pipeline.solvers.scenarios.moves.trying import WorkingScenario, outcome, tried
+from pipeline.solvers.scenarios.moves.trying import WorkingScenario, first_lawful, outcome
 from pipeline.solvers.scenarios.signatures import failed, signature_of
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
-from pipeline.solvers.scenarios.units import VictimUnits, units_of
+from pipeline.solvers.scenarios.units import VictimUnits, victim_units
 
 __all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point", "whole_or_none", "widest_dealt"]
 
@@ -74,7 +81,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
 def _with_promises(attempt: Attempt, host: Host) -> Plan | NoPlan:
     """Room beside the promises of others, or instead of those that may be withdrawn by themselves."""
     found = _lasting(attempt, host, _proposed(attempt, host))
-    rows = outranked(attempt)
+    rows = outranked_promises(attempt)
     if len(rows) == 0 or (isinstance(found, Plan) and len(found.statement.evictions) == 0):
         return found
     freed = unpromised(attempt, rows)
@@ -116,7 +123,7 @@ def _others(attempt: Attempt, host: Host, need: Need) -> Iterator[Need]:
 
     def room() -> Longs:
         left = snapshot.room.future.copy()
-        rows = units_of(host, Preemptor(attempt.podgroups, need.total, attempt.purpose)).rows
+        rows = victim_units(host, Preemptor(attempt.podgroups, need.total, attempt.purpose)).rows
         snapshot.add_requests(rows, left, snapshot.tasks.node[rows])
         return left
 
@@ -151,7 +158,7 @@ def _searched(
 
     Without any victim that could go there is none either, unless promises are withdrawn.
     """
-    units = units_of(host, law.preemptor)
+    units = victim_units(host, law.preemptor)
     if len(units) == 0 and not withdraws:
         return Reason.NO_CANDIDATES  # room that is there already is for `allocate`
     if not (law.takes(NO_ROWS) or law.takes(units.rows)):
@@ -252,7 +259,7 @@ def _moving(grounds: Grounds, budget: Budget) -> tuple[NodeSlice, WorkingScenari
         if lead >= before:
             continue
         scenario = grounds.scenario(domain)
-        found = tried(scenario.up_to(before), budget)
+        found = first_lawful(scenario.up_to(before), budget)
         if found is not None:
             best, before = [(scenario.ground, found[1])], found[0]
     return best[0] if best else None

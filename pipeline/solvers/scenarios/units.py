@@ -71,7 +71,7 @@ class VictimUnits:
         return joined_runs(self.rows, self.start, chosen.nonzero()[0])[0]
 
 
-def units_of(host: Host, preemptor: Preemptor) -> VictimUnits:
+def victim_units(host: Host, preemptor: Preemptor) -> VictimUnits:
     """The units that may be taken as far as each can be judged alone, in order."""
     snapshot = host.context.snapshot
     rows, owner = _by_owner(host.candidates(preemptor), *snapshot.by_podgroup)

@@ -17,8 +17,8 @@ def preemptor_of(host: Host, task: int, rule: Rule) -> Preemptor:
     return Preemptor(rule.podgroups, snapshot.shapes.request[snapshot.tasks.shape[task]], rule.purpose, task)
 
 
-def may_go(host: Host, task: int, rule: Rule) -> Bools:
-    """bool[T]: candidates, each judged alone, as far as the task's queue may take from others (``takes``)."""
+def candidate_mask(host: Host, task: int, rule: Rule) -> Bools:
+    """bool[T]: candidates, each judged alone, as far as ``may_take_from_others`` says."""
     snapshot = host.context.snapshot
     tasks, groups = snapshot.tasks, snapshot.podgroups
     if not tasks.may_preempt[task]:
@@ -40,7 +40,7 @@ def may_go(host: Host, task: int, rule: Rule) -> Bools:
     return may
 
 
-def takes(host: Host, preemptor: Preemptor) -> bool:
+def may_take_from_others(host: Host, preemptor: Preemptor) -> bool:
     """Whether the preemptor's queue may take from others: in preempt it takes from itself."""
     return preemptor.purpose is Purpose.PREEMPT or host.preemptive(preemptor)
 
@@ -54,7 +54,7 @@ def releasable(host: Host, task: int, rule: Rule) -> Rows:
     return np.flatnonzero(tasks.waits(slice(None), promised=True) & lower[tasks.podgroup] & may)
 
 
-def order_of(host: Host) -> VictimOrder:
+def victim_order(host: Host) -> VictimOrder:
     """The order of victims in which no queue comes before another; its ``jobs`` may be written."""
     snapshot = host.context.snapshot
     tasks = np.stack([comparable(key) for key in host.task_keys(np.arange(len(snapshot.tasks)))])
@@ -73,8 +73,8 @@ def queue_ranks(host: Host, queue: int, purpose: Purpose) -> Longs:
 
 def candidates(host: Host, task: int, rule: Rule, among: Rows) -> Rows:
     """int64[C]: the candidates among some tasks, by node, and in victim order on each node."""
-    if not takes(host, preemptor_of(host, task, rule)):
+    if not may_take_from_others(host, preemptor_of(host, task, rule)):
         return among[:0]
     queue = int(host.context.snapshot.queue_of(np.array([task]))[0])
-    order = order_of(host)._replace(queue_rank=queue_ranks(host, queue, rule.purpose))
-    return in_victim_order(order, among[may_go(host, task, rule)[among]])
+    order = victim_order(host)._replace(queue_rank=queue_ranks(host, queue, rule.purpose))
+    return in_victim_order(order, among[candidate_mask(host, task, rule)[among]])

@@ -14,7 +14,7 @@ from pipeline.plugins.plugin import Follows
 from pipeline.policy import Purpose
 from pipeline.records import replace
 from pipeline.solvers.tasks.asked_node import AskedNode
-from pipeline.solvers.tasks.candidates import preemptor_of, queue_ranks, takes
+from pipeline.solvers.tasks.candidates import may_take_from_others, preemptor_of, queue_ranks
 from pipeline.solvers.tasks.present import Present
 from pipeline.solvers.tasks.rule import Place, Rule
 from pipeline.solvers.tasks.sweeping.columns import RANKED, UNSCORED, FixedColumns, Fleet, TaskKind, decide
@@ -22,12 +22,12 @@ from pipeline.solvers.tasks.sweeping.following import freed
 from pipeline.solvers.tasks.sweeping.one_node import (
     MAKES_ROOM,
     WITHHELD,
+    candidates_making_room,
     cards_without,
-    leaving,
     loss,
     reprieve_order,
-    reprieved,
     shortest,
+    still_needed,
 )
 from pipeline.solvers.tasks.sweeping.sweep import ASKS_SCORES, COMPARED, NOWHERE, case_of, sweep
 
@@ -86,7 +86,7 @@ class KindSearch:
         if self._rule.purpose is Purpose.PREEMPT:
             return many
         most, one = many if self._host.grants_together else 1, self._preemptor
-        while most > 1 and not takes(self._present.host, replace(one, request=one.request * most)):
+        while most > 1 and not may_take_from_others(self._present.host, replace(one, request=one.request * most)):
             most //= 2
         return most
 
@@ -95,7 +95,7 @@ class KindSearch:
 
         Of several tasks, those behind one without a place are searched for as well, unless that one is enough to fail.
         """
-        free, evicts, ranked = self._free(), takes(self._present.host, self._preemptor), _nothing()
+        free, evicts, ranked = self._free(), may_take_from_others(self._present.host, self._preemptor), _nothing()
         asks = self._by_node or not free
         if self._queues_follow and evicts:
             self._columns.victim_order.queue_rank[:] = queue_ranks(self._present.host, self._queue, self._rule.purpose)
@@ -172,13 +172,13 @@ class KindSearch:
         for node in self._hopeful().tolist():
             rows, released, case = case_of(self._facts, self._fleet, kind, node, False)
             asked = AskedNode(present.host, present.state, self._preemptor, self._rule.point, case, rows, released)
-            verdict, gone = leaving(asked, np.arange(len(rows)), kind.sets)
+            verdict, gone = candidates_making_room(asked, np.arange(len(rows)), kind.sets)
             kind.withheld[node] |= verdict == WITHHELD
             if verdict == MAKES_ROOM and len(gone) + len(released):
                 if self._rule.simulated:
                     order = reprieve_order(gone, self._facts.priority[rows])
                     spent = overdrawing(self._snapshot, rows[order])
-                    gone = reprieved(asked, gone, order[np.argsort(~spent, kind="stable")])
+                    gone = still_needed(asked, gone, order[np.argsort(~spent, kind="stable")])
                 else:
                     gone = shortest(asked, gone)
                 card = best_card(kind.part, cards_without(case, gone), kind.spreads)
@@ -213,7 +213,7 @@ class KindSearch:
         )  # fmt: skip
         request, part, fleet = self._preemptor.request, self._columns.part, self._fleet
         room, cards = fleet.future, fleet.cards
-        if takes(self._present.host, self._preemptor):
+        if may_take_from_others(self._present.host, self._preemptor):
             more, more_cards = freed(self._facts, fleet, self._columns)
             room, cards = room + more, cards + more_cards
         now, later = slots(request, fleet.future), slots(request, room)

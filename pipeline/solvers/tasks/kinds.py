@@ -7,7 +7,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows, frozen
 from pipeline.cluster.counted.minima import Have, Minima
-from pipeline.cluster.counted.node_scores import summed
+from pipeline.cluster.counted.node_scores import sum_of_scores
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.anti_affinity import repulsion_of_kind
 from pipeline.cluster.rules.minimum import towards_start
@@ -17,7 +17,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
 from pipeline.policy import Purpose
-from pipeline.solvers.tasks.candidates import may_go, queue_ranks, releasable
+from pipeline.solvers.tasks.candidates import candidate_mask, queue_ranks, releasable
 from pipeline.solvers.tasks.rule import Rule
 from pipeline.solvers.tasks.sweeping.columns import FOLLOWED, Decisions, FixedColumns, Fleet, TaskKind
 from pipeline.solvers.tasks.sweeping.victim_order import VictimOrder
@@ -86,7 +86,7 @@ def facts_of(snapshot: Snapshot) -> FixedColumns:
 
 
 def fleet_of(host: Host, quota: TaskQuota | None, limits: QueueLimits | None) -> Fleet:
-    """What decisions change, as it is before the first one; ``quota`` and ``limits``: see ``kind_of``."""
+    """What decisions change, as it is before the first one; ``quota`` and ``limits``: see ``task_kind``."""
     snapshot = host.context.snapshot
     follows = [one.JOB_ORDER_FOLLOWS is Follows.READINESS for one in host.job_orders]
     counted, bound = quota or task_quota(), limits or _no_limits()
@@ -132,7 +132,7 @@ def _copied(order: LosingOrder | None) -> LosingOrder:
     return LosingOrder(order.first.copy(), order.deserved.copy(), order.bare.copy(), order.last.copy())
 
 
-def kind_of(
+def task_kind(
     host: Host, task: int, rule: Rule, order: VictimOrder, quota: TaskQuota | None, limits: QueueLimits | None,
     withheld: Withheld, decisions: int,
 ) -> TaskKind:  # fmt: skip
@@ -162,7 +162,7 @@ def kind_of(
         simulated=bool(rule.simulated),
         spreads=host.spreads_cards,
         allowed=np.zeros(nodes, bool) if closed else host.allowed(np.array([shape]))[0],
-        may=may_go(host, task, rule),
+        may=candidate_mask(host, task, rule),
         victim_order=order._replace(queue_rank=queue_ranks(host, queue, rule.purpose).copy()),
         spares=counted.spares,
         counts=counted.queues.counted,
@@ -178,7 +178,7 @@ def kind_of(
         above=np.array([] if limits is None else chain(bound.parent, queue), np.int64),
         withheld=withheld.of(host, task, rule),
         sets=withheld.sets,
-        terms=summed([], snapshot.shapes.request.shape[1]) if terms is None else terms,
+        terms=sum_of_scores([], snapshot.shapes.request.shape[1]) if terms is None else terms,
         told=terms is not None,
         releasable=rows,
         released_from=snapshot.tasks.nominated[rows].astype(np.int64),

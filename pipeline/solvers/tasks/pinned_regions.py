@@ -32,7 +32,7 @@ def is_hard(snapshot: Snapshot, podgroups: tuple[int, ...]) -> bool:
     return bool((snapshot.subgroups.required_level[parts] != NONE).any())
 
 
-def regions(attempt: Attempt, host: Host, state: WhatIf, waiting: Rows, slots: Slots) -> list[tuple[int, int]]:
+def open_regions(attempt: Attempt, host: Host, state: WhatIf, waiting: Rows, slots: Slots) -> list[tuple[int, int]]:
     """Node slices ``start:stop`` in which a task may lie, best first; one if it is pinned, none if there is none.
 
     It is the first of those ``waiting`` (int64[K]) that are still to be placed together. For the last one a slice may

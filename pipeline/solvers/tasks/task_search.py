@@ -13,10 +13,10 @@ from pipeline.decision.attempt import Attempt
 from pipeline.keeping import cached_property
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
-from pipeline.solvers.tasks.candidates import order_of, preemptor_of
+from pipeline.solvers.tasks.candidates import preemptor_of, victim_order
 from pipeline.solvers.tasks.kind_search import KindSearch, Region
-from pipeline.solvers.tasks.kinds import Withheld, alike, facts_of, fleet_of, kind_of
-from pipeline.solvers.tasks.pinned_regions import is_hard, regions
+from pipeline.solvers.tasks.kinds import Withheld, alike, facts_of, fleet_of, task_kind
+from pipeline.solvers.tasks.pinned_regions import is_hard, open_regions
 from pipeline.solvers.tasks.present import Present
 from pipeline.solvers.tasks.rule import Place, Rule
 
@@ -40,7 +40,7 @@ class TaskSearch:
         self._host, self._attempt, self._rules, self._tasks, self._missing = host, attempt, rules, tasks, missing
         self._snapshot, self._withheld, self._stopped = host.context.snapshot, withheld, False
         self._present = Present(host, len(tasks))
-        self._facts, self._order = facts_of(self._snapshot), order_of(host)
+        self._facts, self._order = facts_of(self._snapshot), victim_order(host)
         self._limits = host.queue_limits()
         self._fleet = fleet_of(host, self._quota(int(tasks[0]), rules[0]), self._limits)
         self._kinds = dict[tuple[Rule, tuple[int, ...]], KindSearch]()
@@ -133,7 +133,7 @@ class TaskSearch:
         It is not pinned where tasks of the gang may go for others of it: they may be what ties the gang to that region.
         Nor is that of the last task, since less may be open to others once this one has its place.
         """
-        found = regions(self._attempt, self._present.host, self._present.state, waiting, kind.slots)
+        found = open_regions(self._attempt, self._present.host, self._present.state, waiting, kind.slots)
         if len(found) == 1 and len(self._rules) == 1 and len(waiting) > 1:
             self._pinned[int(self._snapshot.tasks.subgroup[waiting[0]])] = found[0]
         return found
@@ -141,7 +141,7 @@ class TaskSearch:
     def _kind(self, task: int, rule: Rule, key: tuple[int, ...]) -> KindSearch:
         if (rule, key) not in self._kinds:
             quota = self._quota(task, rule)
-            columns = kind_of(
+            columns = task_kind(
                 self._host, task, rule, self._order, quota, self._limits, self._withheld, len(self._tasks)
             )
             common = self._host, self._present, self._facts, self._fleet

@@ -93,3 +93,17 @@ def test_a_class_name_means_one_thing() -> None:
             places.setdefault(name, []).append(str(path.relative_to(ROOT)))
     assert len(places) > 100
     assert {name: there for name, there in places.items() if len(there) > 1} == {}
+
+
+def test_a_function_of_the_core_has_one_meaning() -> None:
+    """A call is read without its imports; only what all solvers are asked has one name in each."""
+    solvers = (ROOT / "pipeline/solvers/registry.py").read_text()
+    asked_of_solvers = set(re.findall(r"^    def (\w+)", solvers, re.MULTILINE))
+    places: dict[str, list[str]] = {}
+    for path in SOURCES:
+        if path.is_relative_to(ROOT / "pipeline"):
+            for name in set(defined("def", path)):
+                places.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    shared = {name: there for name, there in places.items() if len(there) > 1 and not name.startswith("_")}
+    assert len(shared.keys() & asked_of_solvers) > 3
+    assert {name: there for name, there in shared.items() if name not in asked_of_solvers} == {}

@@ -36,38 +36,38 @@ def test_without_actions_nothing_happens():
     assert cycle(state, actions(), 0.0).snapshot is state
 
 
-def settled_first(state, policy):
-    """How many plans were settled before the cycle ended, and how many there are; the former lead the latter."""
+def certain_first(state, policy):
+    """How many plans were certain before the cycle ended, and how many there are; the former lead the latter."""
     told = []
-    plans = cycle(state, policy, 0.0, Setup(settled=told.append)).plans
+    plans = cycle(state, policy, 0.0, Setup(when_certain=told.append)).plans
     assert told == list(plans[: len(told)])
     return len(told), len(plans)
 
 
-def test_a_plan_is_settled_as_soon_as_it_is_made_unless_a_start_may_yet_be_taken_back():
+def test_a_plan_is_certain_as_soon_as_it_is_made_unless_a_start_may_yet_be_taken_back():
     wanting = [gang(2, [0, 1], gpu=4), gang(1, gpu=4, priority=1), gang(1, gpu=4, priority=2)]
     full, one_free = cluster([NODE] * 2, wanting), cluster([NODE] * 3, [*wanting, gang(1, gpu=4, priority=3)])
-    assert settled_first(full, actions("allocate", "preempt")) == (2, 2)
-    assert settled_first(one_free, actions("allocate", "preempt")) == (0, 3)
+    assert certain_first(full, actions("allocate", "preempt")) == (2, 2)
+    assert certain_first(one_free, actions("allocate", "preempt")) == (0, 3)
     keeps_starts = replace(actions("allocate", "preempt"), takes_back_starts=False)
-    assert settled_first(one_free, keeps_starts) == (3, 3)
+    assert certain_first(one_free, keeps_starts) == (3, 3)
 
 
-def test_a_plan_that_preempt_may_yet_undo_is_not_settled():
-    """One that outranks it found nothing to reclaim, and may want its room; without that one it is settled at once."""
+def test_a_plan_that_preempt_may_yet_undo_is_not_certain():
+    """One that outranks it found nothing to reclaim, and may want its room; without that one it is certain at once."""
     other, low = gang(1, [0], gpu=4, queue=1), gang(1, gpu=4)
 
-    def settled(*more):
+    def certain(*more):
         state = with_quota(cluster([NODE], [other, low, *more]), deserved={0: {"gpu": 4, "cpu": 4000}})
-        return settled_first(state, actions("reclaim", "preempt"))
+        return certain_first(state, actions("reclaim", "preempt"))
 
-    assert settled() == (1, 1)
-    assert settled(gang(1, gpu=5)) == (1, 1)
-    assert settled(gang(1, gpu=5, priority=1)) == (0, 1)
-    assert settled(gang(1, gpu=5, priority=1, queue=1)) == (1, 1)
+    assert certain() == (1, 1)
+    assert certain(gang(1, gpu=5)) == (1, 1)
+    assert certain(gang(1, gpu=5, priority=1)) == (0, 1)
+    assert certain(gang(1, gpu=5, priority=1, queue=1)) == (1, 1)
 
 
-def test_a_settled_plan_is_told_before_the_state_after_it_is_worked_out(monkeypatch):
+def test_a_certain_plan_is_told_before_the_state_after_it_is_worked_out(monkeypatch):
     """The committer judges it meanwhile; after the last plan of a cycle nothing need ask for the state."""
     happened = []
 
@@ -77,24 +77,24 @@ def test_a_settled_plan_is_told_before_the_state_after_it_is_worked_out(monkeypa
 
     monkeypatch.setattr("pipeline.actions.progress.carried_out", working_out)
     state = cluster([NODE], [gang(2, 0, gpu=2), gang(1, gpu=4, priority=1)])
-    done = cycle(state, actions("preempt"), 0.0, Setup(settled=lambda _: happened.append("the plan")))
+    done = cycle(state, actions("preempt"), 0.0, Setup(when_certain=lambda _: happened.append("the plan")))
     assert happened == ["the plan"]
     assert done.snapshot is done.snapshot
     assert happened == ["the plan", "the state after it"]
 
 
-def test_no_plan_is_settled_before_an_action_that_may_start_tasks():
+def test_no_plan_is_certain_before_an_action_that_may_start_tasks():
     state = cluster([NODE], [gang(2, 0, gpu=2), gang(1, gpu=4, priority=1)])
-    assert settled_first(state, actions("preempt", "allocate", "reclaim")) == (0, 1)
+    assert certain_first(state, actions("preempt", "allocate", "reclaim")) == (0, 1)
 
 
-def test_no_plan_is_settled_while_a_start_is_held_back_perhaps_for_nothing():
+def test_no_plan_is_certain_while_a_start_is_held_back_perhaps_for_nothing():
     """The first one that waits does not start, for the sake of one that then gets nothing: so it starts after all."""
     running = [gang(1, [0], gpu=1, priority=2), gang(1, [0], gpu=2), gang(1, [1], gpu=2, priority=3)]
     sizes = [(1, 1, 1), (2, 2, 5), (1, 2, 3), (1, 3, 4)]
     waiting = [gang(count, gpu=gpu, priority=priority) for count, gpu, priority in sizes]
     state = cluster([NODE] * 2, [*running, *waiting])
-    assert settled_first(state, actions("allocate", "preempt")) == (3, 3)
+    assert certain_first(state, actions("allocate", "preempt")) == (3, 3)
 
 
 def test_who_starves_is_served_by_priority():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows, is_among
-from pipeline.cluster.orders import kinds_of
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.rules.match_policy import keep_up, start_after
 from pipeline.cluster.rules.minimum import leaves_with, starts_with
 from pipeline.cluster.rules.reaching import Growing
@@ -19,7 +19,7 @@ from pipeline.cluster.topology import ROOT
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.compositions import compositions
 from pipeline.placement.domains import domains_of
-from pipeline.placement.layout.by_score.packed_minimum import order_matters, packed
+from pipeline.placement.layout.by_score.packed_minimum import order_matters, packed_minimum
 from pipeline.placement.layout.by_score.scored import Laid, ScoredPlacement
 from pipeline.placement.layout.by_score.settled_parts import Floor
 from pipeline.placement.layout.parts import least_of_parts
@@ -41,7 +41,7 @@ class _Layout:
     scores: tuple[float, float]
 
 
-def allocate(
+def allocate_by_score(
     host: Host, podgroups: tuple[int, ...], action: str, *, surplus_limit: int | None = None
 ) -> Statement | None:
     """Place the waiting tasks of podgroups that start together.
@@ -80,7 +80,7 @@ def _packed(host: Host, need: Need, action: str) -> Statement | None:
     fewest = _fewest(snapshot, podgroups)
     if not host.binding or not _in_reach(snapshot, need, fewest) or not order_matters(snapshot, need):
         return None
-    found = packed(host, need, _tiers(host, podgroups), fewest)
+    found = packed_minimum(host, need, _tiers(host, podgroups), fewest)
     if found is None:
         return None
     way, placement = found
@@ -249,7 +249,7 @@ def _like_any(floor: Floor, some: Rows, others: Rows) -> Bools:
     """bool[S]: which tasks (positions int64[S]) ask for the same as one of the others (int64[O]), under its labels."""
     rows = floor.need.tasks
     pairs = np.stack([floor.need.shape[some], floor.snapshot.tasks.label_set[rows[some]]], axis=1)
-    kind = kinds_of(pairs)[1]
+    kind = unique_inverse(pairs)[1]
     return is_among(kind, kind[is_among(some, others)])
 
 

@@ -13,13 +13,13 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows, is_among
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.headroom import takes
+from pipeline.decision.headroom import queues_take
 from pipeline.placement.layout.by_score.scored import ScoredPlacement
 from pipeline.placement.layout.other_ways import ways_within
 from pipeline.placement.layout.packing import node_slots
 from pipeline.placement.layout.regions_of_parts import asked_of_regions
 from pipeline.placement.layout.topology_packing import Packings
-from pipeline.placement.need import Need, all_of
+from pipeline.placement.need import Need, need_of_all
 from pipeline.plugins.host import Host
 
 #: At most this often a gang is packed, all ways to make up its minimum and all domains together.
@@ -31,7 +31,9 @@ def order_matters(snapshot: Snapshot, need: Need) -> bool:
     return len(need.shapes) > 1 or not need.plain or concerns(snapshot, need.tasks)
 
 
-def packed(host: Host, need: Need, tiers: Sequence[Sequence[int]], fewest: int) -> tuple[Need, ScoredPlacement] | None:
+def packed_minimum(
+    host: Host, need: Need, tiers: Sequence[Sequence[int]], fewest: int
+) -> tuple[Need, ScoredPlacement] | None:
     """A way to make up the minimum of a need's podgroups, and where its tasks go; None if no place was found.
 
     Parameters
@@ -42,7 +44,7 @@ def packed(host: Host, need: Need, tiers: Sequence[Sequence[int]], fewest: int) 
         How many tasks any way has at least.
     """
     snapshot, room = host.to_start, _room_of(host, need, tiers, fewest)
-    ways = [one for one in _ways(snapshot, need, room) if takes(host, one.tasks)]
+    ways = [one for one in _ways(snapshot, need, room) if queues_take(host, one.tasks)]
     able = np.array([room.holds(one) for one in ways], bool).reshape(len(ways), len(room.domain))
     packings = dict[int, Packings]()
     for row, at in np.argwhere(able.T)[:_TRIED].tolist():
@@ -87,7 +89,7 @@ class _DomainRoom:
 
 def _room_of(host: Host, need: Need, tiers: Sequence[Sequence[int]], fewest: int) -> _DomainRoom:
     """The room for the tasks of a need in domains with slots for the ``fewest`` of them."""
-    snapshot, every = host.to_start, all_of(need)
+    snapshot, every = host.to_start, need_of_all(need)
     future, topology = snapshot.room.future, snapshot.topology
     slots, _ = node_slots(every.request, every.count, host.allowed(every.shapes), 0, future)
     each = np.concatenate([slots.T, np.maximum(future, 0)], axis=1)

@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Rows, distinct, is_among
 from pipeline.cluster.cards import slots_on_cards
 from pipeline.cluster.counted.counting import add_requests
-from pipeline.cluster.orders import first_of, kinds_of
+from pipeline.cluster.orders import first_of, unique_inverse
 from pipeline.cluster.resources import slots
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions, not_yet, of_single_nodes
 from pipeline.cluster.snapshot import Snapshot
@@ -269,10 +269,10 @@ def _kinds(host: Host, snapshot: Snapshot, tasks: Rows) -> tuple[Ids, Rows, Bool
     anti-affinity concerns none of them, a kind is a shape.
     """
     pairs = np.stack([snapshot.tasks.shape[tasks], snapshot.tasks.label_set[tasks]], axis=1)
-    kinds, kind = kinds_of(pairs)
+    kinds, kind = unique_inverse(pairs)
     repelling = bool(concerned(snapshot, snapshot.shapes.constraint[kinds[:, 0]], kinds[:, 1]).any())
     if not repelling:
-        kinds, kind = kinds_of(pairs[:, :1])
+        kinds, kind = unique_inverse(pairs[:, :1])
     shapes = kinds[:, 0].astype(np.int64)
     usable, early, found = host.allowed(shapes), None, None
     if repelling:

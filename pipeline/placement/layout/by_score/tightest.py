@@ -14,7 +14,7 @@ from pipeline.cluster.topology import Topology
 _NOTHING_LEFT = 1000.0
 
 
-def places(topology: Topology, free: Longs, asked: Longs, start: int, stop: int) -> Longs:
+def places_in_tiers(topology: Topology, free: Longs, asked: Longs, start: int, stop: int) -> Longs:
     """int64[D]: the place of each domain of the slice ``start:stop`` among those of its tier; NONE outside of it.
 
     Parameters
@@ -45,7 +45,7 @@ def regions(topology: Topology, place: Longs, required: int, preferred: int, hel
     Parameters
     ----------
     place: int64[D]
-        As `places` gives it; domains without a place (NONE) are not tried.
+        As `places_in_tiers` gives it; domains without a place (NONE) are not tried.
     required, preferred
         Level rows, NONE without; one of them is given.
     held: int64[K]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, frozen
-from pipeline.cluster.orders import kinds_of
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, quota_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Budgets
@@ -54,7 +54,7 @@ def binding(snapshot: Snapshot, budgets: Budgets, candidate: Bools) -> Budgets:
 
 def covered_by(snapshot: Snapshot, budgets: Budgets) -> Covered:
     """What the budgets count."""
-    by_kind, kind_of = kinds_of(budgets.covers.reshape(len(budgets), -1).T.astype(np.int64))
+    by_kind, kind_of = unique_inverse(budgets.covers.reshape(len(budgets), -1).T.astype(np.int64))
     kind = kind_of[_pairs(snapshot, snapshot.occupancy.task)]
     groups, kinds = len(snapshot.podgroups), len(by_kind)
     many = np.bincount(snapshot.placed.podgroup * np.int64(kinds) + kind, minlength=groups * kinds)

@@ -23,7 +23,7 @@ from pipeline.placement.room.card_columns import asks_for_cards, cards_scarcer, 
 from pipeline.placement.room.repulsion import Repulsion, repulsion_of
 from pipeline.placement.room.room_columns import RoomColumns, room_columns
 from pipeline.solvers.bundles.bundling.budget_columns import Covered, as_wide, covered_by, quota_with, with_budgets
-from pipeline.solvers.bundles.bundling.kinds import GroupKinds, kinds_of
+from pipeline.solvers.bundles.bundling.kinds import GroupKinds, group_kinds
 from pipeline.solvers.bundles.bundling.node_clearing import node_rank
 from pipeline.solvers.bundles.bundling.records import Entries, Groups, Rules, Site, Surplus, TaskDetails, Terms, Worth
 from pipeline.solvers.bundles.bundling.surplus import surplus_of
@@ -170,7 +170,7 @@ class BundleSearch(Keeping):
         """Podgroups by what their candidates free."""
         preempts, levels = self.rules.by_priority, self._level.max(initial=0) + 1
         priority = self.snapshot.podgroups.once(_priorities) if preempts else frozen(np.zeros(levels), np.int64)
-        return kinds_of(self.terms, priority, self.site.scarce)
+        return group_kinds(self.terms, priority, self.site.scarce)
 
     @property
     def _level(self) -> Longs:

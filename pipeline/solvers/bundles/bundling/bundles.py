@@ -36,7 +36,7 @@ def _picked(bundles: Bundles, some: Rows | Bools, stop: Longs, entry: Rows) -> B
 
 
 @linked
-def steps_of(efficiency: float, step: float) -> int:
+def efficiency_step(efficiency: float, step: float) -> int:
     """The step of an efficiency: step ``k`` ends at ``k * step``, so 0.952 and 1 are both in the last step of 0.05.
 
     A step of 0 means the finest that a sort key can tell apart.
@@ -61,7 +61,7 @@ def order_of(bundles: Bundles, before: Longs, groups: Groups, rules: Rules) -> R
     for b in range(many):
         group = bundles.podgroup[b]
         kind = 0 if bundles.safe[b] else 1
-        steps = 0 if bundles.safe[b] else steps_of(bundles.efficiency[b], rules.efficiency_step)
+        steps = 0 if bundles.safe[b] else efficiency_step(bundles.efficiency[b], rules.efficiency_step)
         high[b] = ((kind << _RANK_BITS | before[group]) << _STEP_BITS) + _MOST_STEPS - steps
         low[b] = (groups.after[group] << 31) + groups.order[group]
     sort_by(order, high, low)
@@ -129,7 +129,7 @@ def _taken_by(b: int, mine: Rows, surplus: int, bundles: Bundles, taken: Longs, 
 
 
 @writing("seats")
-def counted_off(bundles: Bundles, terms: Terms, favour: Favour, seats: Ids) -> Bundles:
+def left_by_quota(bundles: Bundles, terms: Terms, favour: Favour, seats: Ids) -> Bundles:
     """What the quota leaves of the bundles, counted along their order (section 3.4.1, phase 3).
 
     A bundle that cannot go whole uses nothing up; the design charges the quota for the part that could go. A gang

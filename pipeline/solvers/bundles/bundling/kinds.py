@@ -35,7 +35,7 @@ class GroupKinds(NamedTuple):
     most: Floats
 
 
-def kinds_of(terms: Terms, priority: Longs, scarce: int) -> GroupKinds:
+def group_kinds(terms: Terms, priority: Longs, scarce: int) -> GroupKinds:
     """The kinds of all podgroups; ``priority`` as in ``GroupKinds``."""
     groups, spare, rules, levels = terms.groups, terms.surplus.gang, terms.rules, len(priority)
     kind = (groups.level + 1).astype(np.uint32)

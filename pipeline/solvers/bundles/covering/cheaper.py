@@ -6,7 +6,7 @@ from pipeline.cluster.arrays import Rows, is_among
 from pipeline.decision.price import Price
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.records import Outcome
-from pipeline.solvers.bundles.covering.chosen import Selection, price_of
+from pipeline.solvers.bundles.covering.chosen import Selection, price_in_domain
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.every_set import saves, selected_of
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
@@ -63,7 +63,7 @@ def _preferred(here: DomainBundles, best: Selection, found: list[Outcome], leavi
     def better(price: Price, than: Price) -> bool:
         return price < than or breaks_fewer(price, than, slack)
 
-    prices, last, lowest = [price_of(here.search, here.domain, one.cost) for one in found], None, best.price
+    prices, last, lowest = [price_in_domain(here.search, here.domain, one.cost) for one in found], None, best.price
     for at, price in enumerate(prices):
         if better(price, lowest):
             last, lowest = at, price

@@ -99,7 +99,7 @@ class Chosen:
         return self.search.validate_set(self.victims)
 
 
-def all_of(search: BundleSearch, domain: int, bundles: Bundles) -> Chosen:
+def all_chosen(search: BundleSearch, domain: int, bundles: Bundles) -> Chosen:
     """All entries of the bundles."""
     return Chosen(search, domain, bundles.entry, bundles.podgroup[~bundles.safe])
 
@@ -134,12 +134,12 @@ def placed(outcome: Outcome, chosen: Chosen, free: FreeRoom) -> Selection | None
     node = free.arranged(chosen.victims)
     if node is None:
         return None
-    price = price_of(chosen.search, chosen.domain, outcome.cost)
+    price = price_in_domain(chosen.search, chosen.domain, outcome.cost)
     given_back = len(outcome.units.entry) - len(chosen.entry)
     return Selection(chosen.victims, chosen.entry, chosen.broken, node, price, outcome, given_back, free)
 
 
-def price_of(search: BundleSearch, domain: int, cost: Cost) -> Price:
+def price_in_domain(search: BundleSearch, domain: int, cost: Cost) -> Price:
     """The price of lawful victims in a domain."""
     return Price(
         budgets_violated=0,

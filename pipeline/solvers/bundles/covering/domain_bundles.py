@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import Ids, Longs, distinct
-from pipeline.cluster.orders import kinds_of
+from pipeline.cluster.orders import unique_inverse
 from pipeline.decision.explanation import LowerBound
 from pipeline.decision.price import NO_PRIORITY
 from pipeline.keeping import begun_with, cached_property
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
-from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES, arranged, counted_off, order_of, within_quota
+from pipeline.solvers.bundles.bundling.bundles import NO_BUNDLES, arranged, left_by_quota, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
 from pipeline.solvers.bundles.bundling.splitting import split
@@ -95,7 +95,7 @@ class DomainBundles:
         search, terms = self.search, self.search.terms
         if not search.counts_quotas:
             return within_quota(self.ordered, search, self.nodes)
-        return counted_off(self.ordered, terms, indifferent(), search.seats())
+        return left_by_quota(self.ordered, terms, indifferent(), search.seats())
 
     @cached_property
     def permitted(self) -> list[Bundles]:
@@ -142,7 +142,7 @@ def least_leading(search: BundleSearch, bundles: Bundles) -> int:
     snapshot.add_requests(snapshot.occupancy.task[bundles.entry], held, bundles.owner)
     away = np.flatnonzero(bundles.elsewhere)  # a podgroup that goes everywhere goes with all that its surplus leaves
     if len(away):
-        groups, at = kinds_of(bundles.podgroup)
+        groups, at = unique_inverse(bundles.podgroup)
         surplus = np.zeros((len(groups), held.shape[1]), np.int64)
         np.add.at(surplus, at[bundles.safe], held[bundles.safe])
         held[away] = snapshot.podgroup_held[bundles.podgroup[away]] - surplus[at[away]]

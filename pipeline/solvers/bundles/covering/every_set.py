@@ -9,10 +9,10 @@ from pipeline.decision.price import Price
 from pipeline.placement.room.ground import lead
 from pipeline.records import replace
 from pipeline.solvers.bundles.bundling.bundle_search import BundleSearch
-from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of, within_quota
+from pipeline.solvers.bundles.bundling.bundles import arranged, first, left_by_quota, order_of, within_quota
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Outcome
-from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_of
+from pipeline.solvers.bundles.covering.chosen import Selection, left_by, placed, price_in_domain
 from pipeline.solvers.bundles.covering.cover import units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.exact import MOST, cheapest_sets
@@ -38,7 +38,7 @@ def of_all_sets(here: DomainBundles, best: Selection | None) -> tuple[Selection 
     sets, every = cheapest_sets(search.site, nodes, free.ground, terms, search.alike, seats, known, _SETS, _STEPS)
     for at in range(len(sets.gone)):
         found = outcome_of_set(sets, at, terms, seats)
-        price = price_of(search, domain, found.cost)
+        price = price_in_domain(search, domain, found.cost)
         if best is not None and (price >= best.price or not saves(price, best.price, terms.rules.tolerance)):
             continue
         selected = selected_of(here, found, NO_ROWS)
@@ -94,7 +94,7 @@ def voted(search: BundleSearch, domain: int, bundles: Bundles) -> bool:
     terms = search.terms
     mine = arranged(bundles, order_of(bundles, terms.groups.before, terms.groups, terms.rules))
     if search.counts_quotas:
-        left = counted_off(mine, terms, indifferent(), search.seats())
+        left = left_by_quota(mine, terms, indifferent(), search.seats())
     else:
         left = within_quota(mine, search, search.nodes_of(domain))
     return len(left.entry) == len(bundles.entry)
@@ -116,7 +116,8 @@ def of_few_units(here: DomainBundles, best: Outcome | None) -> Outcome | None:
                 continue
             cost = cost_of(bundles, units, stays, terms, search.seats())
             if best is None or is_cheaper(cost, best.cost):
-                found.append((price_of(search, domain, cost), len(found), Outcome(True, bundles, units, stays, cost)))
+                price, outcome = price_in_domain(search, domain, cost), Outcome(True, bundles, units, stays, cost)
+                found.append((price, len(found), outcome))
     for _, _, one in sorted(found, key=lambda entry: entry[:2]):
         chosen = left_by(search, domain, one)
         if FreeRoom(search, domain, chosen.entry).places(chosen) and chosen.lawful():

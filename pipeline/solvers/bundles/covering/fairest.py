@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.cluster.arrays import Ids
 from pipeline.kernels import linked
 from pipeline.placement.room.ground import lead
-from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, order_of
+from pipeline.solvers.bundles.bundling.bundles import arranged, left_by_quota, order_of
 from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 from pipeline.solvers.bundles.covering.cover import ground_of
@@ -38,7 +38,7 @@ def of_fairest(
     sort_by(order, rank[order], np.arange(len(order)))
     some = arranged(bundles, order)
     if terms.quota.counted:
-        some = counted_off(some, terms, favour, seats)
+        some = left_by_quota(some, terms, favour, seats)
     count = lead(some.stop, some.entry, ground_of(site, nodes, terms))
     if count <= 0:  # all are too few, or none is needed
         return bundles

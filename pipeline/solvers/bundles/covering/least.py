@@ -10,7 +10,7 @@ from pipeline.cluster.arrays import NONE, Bools, Ids, Longs
 from pipeline.kernels import inlined, kernel, linked, shared, writing
 from pipeline.placement.layout.packing import slots_at
 from pipeline.placement.room.ground import Ground, lead
-from pipeline.solvers.bundles.bundling.bundles import arranged, counted_off, first, order_of
+from pipeline.solvers.bundles.bundling.bundles import arranged, first, left_by_quota, order_of
 from pipeline.solvers.bundles.bundling.cost import cost_of, is_cheaper
 from pipeline.solvers.bundles.bundling.records import Bundles, Favour, Outcome, Rules, Site, Terms, Units
 from pipeline.solvers.bundles.bundling.splitting import split
@@ -212,5 +212,5 @@ def _in_one_order(
     """The same in the order of the ranks ``before`` (int64[G], see ``order_of``), as far as quotas go along it."""
     some = arranged(bundles, order_of(bundles, before, terms.groups, terms.rules))
     if terms.quota.counted:
-        some = counted_off(some, terms, favour, seats)
+        some = left_by_quota(some, terms, favour, seats)
     return least_of(some, ground_of(site, nodes, terms), terms, seats, effort)

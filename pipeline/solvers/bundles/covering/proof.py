@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Longs
-from pipeline.cluster.orders import kinds_of
+from pipeline.cluster.orders import unique_inverse
 from pipeline.decision.price import Price
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.cover import each_alone
@@ -55,7 +55,7 @@ def _fewest(here: DomainBundles, price: Price) -> bool:
     if price.highest_priority > entries.of_tasks.priority[entries.task[rows]].min():
         return False
     amount = search.terms.worth.request[entries.shape[rows], site.scarce]
-    _, owner = kinds_of(entries.podgroup[rows])
+    _, owner = unique_inverse(entries.podgroup[rows])
     held = np.zeros(owner.max() + 1, np.int64)
     np.add.at(held, owner, amount)
     open_here = site.allowed[:, begin:end].any(axis=0)

@@ -20,11 +20,11 @@ from pipeline.solvers.bundles.covering.chosen import (
     NO_VICTIMS,
     Chosen,
     Selection,
-    all_of,
+    all_chosen,
     left_by,
     left_of,
     placed,
-    price_of,
+    price_in_domain,
 )
 from pipeline.solvers.bundles.covering.cover import units_of
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles, least_leading
@@ -90,7 +90,7 @@ def _ranked(here: DomainBundles, found: Selection) -> Selection:
 def estimate(search: BundleSearch, domain: int) -> Price | None:
     """The price of the selection where slots decide, without effort, law or placement; None if there is none."""
     found = DomainBundles(search, domain, estimated=True).by_slots()
-    return None if found is None else price_of(search, domain, found.cost)
+    return None if found is None else price_in_domain(search, domain, found.cost)
 
 
 def _shortfall(here: DomainBundles, room: tuple[int, ...]) -> Shortfall:
@@ -98,9 +98,9 @@ def _shortfall(here: DomainBundles, room: tuple[int, ...]) -> Shortfall:
     search, domain, bundles, permitted = here.search, here.domain, here.ordered, here.first_permitted
     allowed = FreeRoom(search, domain, permitted.entry)
     reachable = tuple(allowed.ground.total.tolist())
-    if allowed.places(all_of(search, domain, permitted)):
+    if allowed.places(all_chosen(search, domain, permitted)):
         return Shortfall(Reason.ILLEGAL, room, reachable)
-    if FreeRoom(search, domain, bundles.entry).places(all_of(search, domain, bundles)):
+    if FreeRoom(search, domain, bundles.entry).places(all_chosen(search, domain, bundles)):
         return Shortfall(Reason.VETOED, room, reachable)
     return Shortfall(Reason.NO_ARRANGEMENT if allowed.enough else Reason.UNPLACEABLE, room, reachable)
 
@@ -142,7 +142,7 @@ def _make_room(here: DomainBundles) -> bool:
     """Whether the gang places once all bundles have gone that quotas permit."""
     free, bundles = FreeRoom(here.search, here.domain), here.first_permitted
     free.leave(bundles.entry)
-    return free.places(all_of(here.search, here.domain, bundles))
+    return free.places(all_chosen(here.search, here.domain, bundles))
 
 
 def _by_placing(here: DomainBundles) -> Selection | None:
@@ -180,7 +180,7 @@ def _least(here: DomainBundles, *, by_limits: bool, by_law: bool) -> tuple[Outco
         return (not limited or chosen.relieves()) and (not by_law or chosen.lawful())
 
     def leave(count: int) -> Chosen:
-        return all_of(search, domain, first(bundles, count))
+        return all_chosen(search, domain, first(bundles, count))
 
     permits = relieving if by_law or limited else None
     count = NONE if least == NONE else free.cover(bundles, leave, permits, least)

@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.records import replace
 from pipeline.solvers.gather.leaving.out_of_order import permitted
-from pipeline.solvers.gather.leaving.pool import of_some
+from pipeline.solvers.gather.leaving.pool import pool_of_some
 from pipeline.solvers.gather.leaving.search import GatherSearch, pool_in
 
 
@@ -26,8 +26,8 @@ def _freeing(search: GatherSearch) -> Rows:
     rows = np.flatnonzero(search.candidate)
     rows = rows[search.frees[search.snapshot.queue_of(rows)]]
     pool = pool_in(search, rows)
-    pool = of_some(pool, np.asarray((pool.frees[:, search.short > 0] > 0).any(axis=1)))
-    pool = of_some(pool, permitted(search, pool))
+    pool = pool_of_some(pool, np.asarray((pool.frees[:, search.short > 0] > 0).any(axis=1)))
+    pool = pool_of_some(pool, permitted(search, pool))
     order = pool.usual[::-1]
     enough = (np.cumsum(pool.frees[order], axis=0) >= search.short).all(axis=1)
     if not enough.any():

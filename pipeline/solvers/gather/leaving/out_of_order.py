@@ -13,7 +13,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Floats, Rows
 from pipeline.decision.price import in_units, needed_by
 from pipeline.policy import Purpose
-from pipeline.solvers.gather.leaving.pool import Pool, of_some
+from pipeline.solvers.gather.leaving.pool import Pool, pool_of_some
 from pipeline.solvers.gather.leaving.search import GatherArea, GatherSearch, slots_brought
 
 #: Amounts and efficiencies are equal that agree in this many decimals.
@@ -38,7 +38,7 @@ def differs_by_order(search: GatherSearch) -> bool:
 
 def of_losers(search: GatherSearch, pool: Pool) -> Pool:
     """The candidates whose queues may lose something."""
-    return of_some(pool, search.host.may_lose(search.preemptor)[search.snapshot.queue_of(pool.rows)])
+    return pool_of_some(pool, search.host.may_lose(search.preemptor)[search.snapshot.queue_of(pool.rows)])
 
 
 def orders_otherwise(search: GatherSearch, area: GatherArea, pool: Pool) -> Iterator[Rows]:

@@ -84,7 +84,7 @@ def pool_of(snapshot: Snapshot, rows: Rows, gang: Preemptor, held: Longs, frees:
     )  # fmt: skip
 
 
-def levelled(pool: Pool, level: int, slots: Longs) -> Iterator[Rows]:
+def orders_up_to(pool: Pool, level: int, slots: Longs) -> Iterator[Rows]:
     """Orders of return in which priorities up to ``level`` count as equal: one so important has to go in any case.
 
     Of these what breaks nothing goes first; then what comes last in the usual order, or brings most ``slots`` int64[C].
@@ -93,7 +93,7 @@ def levelled(pool: Pool, level: int, slots: Longs) -> Iterator[Rows]:
         yield in_pieces(np.lexsort((*keys, pool.part, -np.maximum(pool.top, level))), _whole(pool.unit))
 
 
-def of_some(pool: Pool, some: Bools) -> Pool:
+def pool_of_some(pool: Pool, some: Bools) -> Pool:
     """The pool of the candidates ``some`` (bool[C]); they return in the same orders."""
     if some.all():
         return pool

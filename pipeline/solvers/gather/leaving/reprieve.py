@@ -82,7 +82,7 @@ class _Ground(NamedTuple):
 
 
 @writing("left")
-def suffices(wanted: Wanted, left: Longs, node: Rows, held: Longs, leaves: Bools) -> bool:
+def has_slots_without(wanted: Wanted, left: Longs, node: Rows, held: Longs, leaves: Bools) -> bool:
     """Whether there are slots for each kind, and enough in regions, if the candidates ``leaves`` (bool[C]) leave.
 
     ``node``, ``held``: see `LeavingCandidates`.

@@ -16,15 +16,15 @@ from pipeline.placement.need import Need
 from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
-from pipeline.solvers.gather.gathering import Gathered, counted_of, in_rank_order, slots_decide
+from pipeline.solvers.gather.gathering import Gathered, counted_of, in_rank_order, only_slots_decide
 from pipeline.solvers.gather.leaving.pool import Pool, pool_of
 from pipeline.solvers.gather.leaving.reprieve import (
     LeavingCandidates,
     Wanted,
     brought,
+    has_slots_without,
     reprieved,
     reprieved_in_places,
-    suffices,
 )
 from pipeline.solvers.gather.multiples import Steps
 from pipeline.solvers.gather.offers import Kinds, kinds_of, offers_of
@@ -119,7 +119,7 @@ class GatherSearch:
     @cached_property
     def slots_decide(self) -> bool:
         """Whether only slots decide where the minimum fits."""
-        return slots_decide(self.counted)
+        return only_slots_decide(self.counted)
 
     @cached_property
     def areas(self) -> "dict[int, GatherArea]":
@@ -248,7 +248,7 @@ def slots_of_nodes(search: GatherSearch, area: GatherArea, pool: Pool) -> Longs:
 
 def slots_suffice(search: GatherSearch, area: GatherArea, pool: Pool, leaves: Bools) -> bool:
     """Whether the domain has slots and regions for the gang's tasks once ``leaves`` (bool[C]) of the pool are gone."""
-    return suffices(area.wanted, _room(search, area), area.numbers(pool.node), pool.held, leaves)
+    return has_slots_without(area.wanted, _room(search, area), area.numbers(pool.node), pool.held, leaves)
 
 
 def slots_brought(search: GatherSearch, area: GatherArea, pool: Pool) -> Longs:

@@ -10,12 +10,12 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among, paired, unpaired, without
 from pipeline.cluster.cards import best_card
-from pipeline.cluster.orders import kinds_of
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
 from pipeline.kernels import linked, writing
-from pipeline.placement.domains import levelled
+from pipeline.placement.domains import with_required_level
 from pipeline.plugins.host import Host
 from pipeline.solvers.scenarios.moves.restarting import may_restart
 
@@ -71,7 +71,7 @@ def new_places(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs, 
     if len(may) == 0:
         return result
     movers, owner = _movers(host, rows[may], rows, preemptor), snapshot.tasks.podgroup[rows[may]]
-    bound = snapshot.once(levelled)[owner]
+    bound = snapshot.once(with_required_level)[owner]
     for podgroup in dict.fromkeys(owner[bound].tolist()):
         mine = np.flatnonzero(owner == podgroup)
         members = without(snapshot.tasks_of(podgroup), np.concatenate([rows, staying]))
@@ -143,13 +143,13 @@ def _movers(host: Host, rows: Rows, leaving: Rows, preemptor: tuple[Rows, Rows])
     snapshot = host.context.snapshot
     tasks, shapes = snapshot.tasks, snapshot.shapes
     repels = concerned(snapshot, shapes.constraint[tasks.shape[rows]], tasks.label_set[rows])
-    kinds, kind = kinds_of(paired(tasks.shape[rows], np.where(repels, tasks.label_set[rows], NONE)))
+    kinds, kind = unique_inverse(paired(tasks.shape[rows], np.where(repels, tasks.label_set[rows], NONE)))
     shape, labels = unpaired(kinds)
     allowed = host.allowed(shape)
     some = np.flatnonzero(labels != NONE)
     if len(some):
         asks, places = preemptor
-        others, other = kinds_of(paired(shapes.constraint[tasks.shape[asks]], tasks.label_set[asks]))
+        others, other = unique_inverse(paired(shapes.constraint[tasks.shape[asks]], tasks.label_set[asks]))
         stated, carried = unpaired(others)
         constraint = np.concatenate([shapes.constraint[shape[some]], stated]).astype(np.int32)
         found = exclusions(snapshot, constraint, np.concatenate([labels[some], carried]).astype(np.int32), leaving)

@@ -7,7 +7,7 @@ made anew (`actions.redeem`), so the same is asked before a task is moved.
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
-from pipeline.cluster.rules.gang_groups import gang_groups, together
+from pipeline.cluster.rules.gang_groups import gang_group_of, gang_groups
 from pipeline.cluster.rules.match_policy import stated_policy
 from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.snapshot import Snapshot
@@ -37,7 +37,7 @@ def _held_up(snapshot: Snapshot, podgroups: Rows, otherwise: str) -> Rows:
     waits = np.asarray(stated_policy(groups.match_policy[podgroups], otherwise) == ONLY_WAITING)
     for at in np.flatnonzero((groups.gang_group[podgroups] != NONE) & ~waits).tolist():
         podgroup = int(podgroups[at])
-        others = [one for one in together(snapshot, podgroup) if one != podgroup]
+        others = [one for one in gang_group_of(snapshot, podgroup) if one != podgroup]
         waits[at] = not known.complete[podgroup] or not minima_met(snapshot).ready[others].all()
     result: Rows = podgroups[waits]
     return result

@@ -48,7 +48,7 @@ def all_lost(victims: Rows) -> Settled:
     return Settled(NO_ROWS, NO_ROWS, NO_ROWS, victims)
 
 
-def settled(
+def placed_again(
     host: Host, need: Need, places: tuple[Rows, Rows], victims: Rows, *, biggest_first: bool, anew: bool = False
 ) -> Settled:
     """Place the victims again beside the preemptor, whose tasks take the nodes and cards ``places`` (int64[K] each).

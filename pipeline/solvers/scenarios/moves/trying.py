@@ -14,8 +14,8 @@ from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.solvers.scenarios.accumulating import Scenario
 from pipeline.solvers.scenarios.budget import Budget
-from pipeline.solvers.scenarios.moves.settling import Settled, all_lost, settled
-from pipeline.solvers.scenarios.returning import needed, together
+from pipeline.solvers.scenarios.moves.settling import Settled, all_lost, placed_again
+from pipeline.solvers.scenarios.returning import joined_by_gang, needed
 from pipeline.solvers.scenarios.units import VictimUnits
 
 #: This many scenarios grow by one unit each; later ones grow by this factor.
@@ -35,7 +35,7 @@ class WorkingScenario:
     victims: Settled
 
 
-def tried(scenario: Scenario, budget: Budget) -> tuple[int, WorkingScenario] | None:
+def first_lawful(scenario: Scenario, budget: Budget) -> tuple[int, WorkingScenario] | None:
     """The first scenario, by its number of leading units, whose outcome is lawful, and the turn of its newest unit.
 
     For each, some sets of victims are tried (see ``_sets``); if none of any is lawful, all victims of each once more in
@@ -79,7 +79,7 @@ def outcome(
     """The outcome of taking the victims, or None if it is not lawful.
 
     ``emptiest``: the ways to place the preemptor that are tried in turn, see ``NodeSlice.place``. ``anew``: see
-    ``settled``.
+    ``placed_again``.
     """
     law, ground = scenario.law, scenario.ground
     need, gone, some_fit = ground.need, all_lost(victims), _some_fit(ground.snapshot, ground.need, victims)
@@ -91,7 +91,7 @@ def outcome(
             continue
         places = placed_on(law.host, need, nodes, victims)
         if some_fit:
-            found = settled(law.host, need, places, victims, biggest_first=law.settles, anew=anew)
+            found = placed_again(law.host, need, places, victims, biggest_first=law.settles, anew=anew)
             if not law.settles and not law.takes(found.lost):  # they go because of a limit, not for their room
                 found = gone
         if not some_fit or _is_lawful(scenario, found):
@@ -158,7 +158,7 @@ def _sets(scenario: Scenario, units: VictimUnits) -> Iterator[Rows]:
         yield NO_ROWS
         return
     settles = scenario.law.settles
-    groups = units.split() if settles else together(units)
+    groups = units.split() if settles else joined_by_gang(units)
     newest = np.flatnonzero(groups.turn == units.turn[-1])[:_NEWEST].tolist()
     orders = [_keeping(kept, scenario.ground.snapshot.tasks.node[groups.rows[groups.start[:-1]]]) for kept in newest]
     found = chain.from_iterable(needed(scenario, groups, some) for some in orders)

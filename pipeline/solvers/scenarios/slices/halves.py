@@ -20,8 +20,8 @@ from pipeline.placement.kept_places import (
     offer_again,
 )
 from pipeline.placement.layout.settled_groups import AskedPlaces
-from pipeline.placement.room.ground import Ground, copied, enough, leave, recount, shift
-from pipeline.solvers.scenarios.slices.slots_kernels import free_of, here, within
+from pipeline.placement.room.ground import Ground, copied_ground, enough, leave, recount_slots, shift
+from pipeline.solvers.scenarios.slices.slots_kernels import free_of, here, none_exceeds
 
 
 class Asked(NamedTuple):
@@ -98,12 +98,14 @@ def halves(begun: Begun, units: int, leaving: Rows, order: Rows) -> Halves:
     back, todo = np.ones(units, np.bool_), np.zeros((len(order) + 2, 2), np.int64)
     back[order], todo[0, 1] = False, len(order)
     places = KeptPlaces(*(column.copy() for column in begun.places))
-    return Halves(copied(begun.ground), begun.free.copy(), places, back, todo, np.array([2, 0, len(leaving), NONE]))
+    return Halves(
+        copied_ground(begun.ground), begun.free.copy(), places, back, todo, np.array([2, 0, len(leaving), NONE])
+    )
 
 
 def begun(ground: Ground, asked: Asked, leaving: Rows) -> Begun:
     """The slice after ``leaving`` have gone."""
-    ground = copied(ground)
+    ground = copied_ground(ground)
     return Begun(ground, *_begin(ground, asked, leaving))
 
 
@@ -203,7 +205,7 @@ def _comes_back(asked: Asked, start: Longs, rows: Rows, unit: int, walk: Halves,
     mine = rows[start[unit] : start[unit + 1]]
     walk.back[unit] = True
     _move(-1, mine, walk)
-    if doubt and not (enough(walk.ground) and within(asked.total, walk.free)):
+    if doubt and not (enough(walk.ground) and none_exceeds(asked.total, walk.free)):
         walk.back[unit] = False
         _move(1, mine, walk)
         return False
@@ -277,4 +279,4 @@ def _move(sign: int, rows: Rows, walk: Halves) -> None:
         shift(at, row, sign, ground)
         for r in range(len(walk.free) if is_open else 0):
             walk.free[r] += max(ground.room[at, r], 0)
-        recount(at, sign, ground)
+        recount_slots(at, sign, ground)

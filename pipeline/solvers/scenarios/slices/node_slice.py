@@ -25,7 +25,7 @@ from pipeline.solvers.scenarios.slices.halves import (
     too_few_return,
 )
 from pipeline.solvers.scenarios.slices.part_slots import part_slots
-from pipeline.solvers.scenarios.slices.slots_kernels import fullest, leading, returned, suffices
+from pipeline.solvers.scenarios.slices.slots_kernels import fullest, may_be_enough, returned, units_needed
 from pipeline.solvers.scenarios.units import VictimUnits
 
 
@@ -89,7 +89,7 @@ class NodeSlice:
 
     def reached(self, units: VictimUnits) -> int:
         """How many leading units must go at least; NONE if all of them are too few. Exact if ``plain``."""
-        return int(leading(self._ground, units.start, units.rows))
+        return int(units_needed(self._ground, units.start, units.rows))
 
     def spared(self, units: VictimUnits, leaving: Rows, quota: Longs, orders: Longs, many: Longs, upto: Longs) -> Bools:
         """bool[O, U]: which units return, in each order, after ``leaving`` have gone; only if ``plain``.
@@ -101,10 +101,10 @@ class NodeSlice:
     def fits(self, leaving: Rows) -> bool:
         """Whether all tasks find a place once ``leaving`` have gone; places are only found where counts do not say."""
         if self.plain:
-            return bool(suffices(self._ground, self.counted.total, leaving))
+            return bool(may_be_enough(self._ground, self.counted.total, leaving))
         known, asked = self._fitting, leaving.tobytes()
         if asked not in known:
-            enough = bool(suffices(self._ground, self.counted.total, leaving))
+            enough = bool(may_be_enough(self._ground, self.counted.total, leaving))
             known[asked] = enough and self._finds(self.room(leaving), leaving)
         return known[asked]
 

@@ -8,7 +8,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Longs, Rows
 from pipeline.kernels import inlined, kernel, linked
 from pipeline.placement.layout.packing import slots_at
-from pipeline.placement.room.ground import Ground, copied, enough, leave, recount, shift, try_return
+from pipeline.placement.room.ground import Ground, copied_ground, enough, leave, recount_slots, shift, try_return
 
 
 @inlined
@@ -20,7 +20,7 @@ def _add(rows: Rows, ground: Ground, amounts: Longs) -> None:
 
 
 @inlined
-def within(some: Longs, most: Longs) -> bool:
+def none_exceeds(some: Longs, most: Longs) -> bool:
     """Whether no amount is more than ``most`` of it; NumPy would make an array of the answers."""
     holds = True
     for at in range(len(some)):
@@ -81,12 +81,12 @@ def here(rows: Rows, ground: Ground) -> Rows:
 
 
 @kernel
-def leading(ground: Ground, start: Longs, rows: Rows) -> int:
+def units_needed(ground: Ground, start: Longs, rows: Rows) -> int:
     """How many leading units must go until every shape has its slots, 0 for none; NONE if all are too few.
 
     Unit ``u`` is ``rows[start[u]:start[u + 1]]``.
     """
-    ground = copied(ground)
+    ground = copied_ground(ground)
     for unit in range(len(start)):
         if enough(ground):
             return unit
@@ -96,18 +96,18 @@ def leading(ground: Ground, start: Longs, rows: Rows) -> int:
 
 
 @kernel
-def suffices(ground: Ground, asked: Longs, leaving: Rows) -> bool:
+def may_be_enough(ground: Ground, asked: Longs, leaving: Rows) -> bool:
     """Whether what some tasks leave can be enough: slots of each shape as if alone, and room of each resource in all.
 
     ``asked`` int64[R] is the whole need.
     """
-    then, gone = copied(ground), here(leaving, ground)
+    then, gone = copied_ground(ground), here(leaving, ground)
     for row in gone:
         shift(ground.node[row] - ground.first, row, 1, then)
-    if not within(asked, free_of(then, len(asked))):  # sooner known than slots
+    if not none_exceeds(asked, free_of(then, len(asked))):  # sooner known than slots
         return False
     for row in gone:
-        recount(ground.node[row] - ground.first, 1, then)
+        recount_slots(ground.node[row] - ground.first, 1, then)
     return bool(enough(then))
 
 
@@ -131,7 +131,7 @@ def returned(
     Parameters
     ----------
     start, rows
-        The units, as for ``leading``.
+        The units, as for ``units_needed``.
     leaving: int64[V]
         All tasks that go, those of the units included.
     quota: int64[R]
@@ -142,7 +142,7 @@ def returned(
         In each only the leading ``many`` units and the leading ``upto`` of ``leaving`` go, no fewer than in the one
         before; units that stay count as returned.
     """
-    ground, before = copied(ground), np.empty((len(ground.wanted), len(rows)), np.int64)
+    ground, before = copied_ground(ground), np.empty((len(ground.wanted), len(rows)), np.int64)
     result, holds = np.ones(orders.shape, np.bool_), np.zeros((len(start) - 1, len(quota)), np.int64)
     left, may, gone = quota.copy(), np.empty(len(quota), np.int64), 0
     for unit in range(len(holds)):
@@ -153,7 +153,7 @@ def returned(
         may[:], gone = left, upto[number]
         result[number, : many[number]] = False
         for unit in orders[number]:
-            if unit >= many[number] or not (within(holds[unit], may) and enough(ground)):
+            if unit >= many[number] or not (none_exceeds(holds[unit], may) and enough(ground)):
                 continue
             if try_return(here(rows[start[unit] : start[unit + 1]], ground), before, ground):
                 result[number, unit] = True

@@ -188,7 +188,7 @@ def cards_without(case: NodeCase, some: Rows) -> Longs:
 
 
 @shared
-def leaving(case: Case, every: Rows, sets: Longs) -> tuple[int, Rows]:
+def candidates_making_room(case: Case, every: Rows, sets: Longs) -> tuple[int, Rows]:
     """A verdict, and the candidates that may go together and make room, in victim order; none if there are none.
 
     Parameters
@@ -240,11 +240,11 @@ def shortest(case: Case, gone: Rows) -> Rows:
     last_first = gone[:many].copy()
     for at in range(many):
         last_first[at] = gone[many - 1 - at]
-    return reprieved(case, gone[:many], last_first)
+    return still_needed(case, gone[:many], last_first)
 
 
 @shared
-def reprieved(case: Case, gone: Rows, order: Rows) -> Rows:
+def still_needed(case: Case, gone: Rows, order: Rows) -> Rows:
     """Those of ``gone`` that stay gone when each in ``order`` is reprieved if the task still fits."""
     for one in order:
         back = gone[gone != one]

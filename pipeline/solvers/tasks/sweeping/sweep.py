@@ -35,12 +35,12 @@ from pipeline.solvers.tasks.sweeping.one_node import (
     MAKES_ROOM,
     WITHHELD,
     NodeCase,
+    candidates_making_room,
     cards_without,
-    leaving,
     loss,
     reprieve_order,
-    reprieved,
     shortest,
+    still_needed,
 )
 from pipeline.solvers.tasks.sweeping.victim_order import in_victim_order
 
@@ -213,9 +213,9 @@ def _made(facts: FixedColumns, fleet: Fleet, kind: TaskKind, decisions: Decision
 @linked
 def _verdict(case: NodeCase, sets: Longs, simulated: bool, priority: Ids) -> tuple[int, Rows]:
     """A verdict on a node, and the candidates that go; ``priority`` int32[C] is that of each candidate."""
-    verdict, gone = leaving(case, np.arange(len(priority)), sets)
+    verdict, gone = candidates_making_room(case, np.arange(len(priority)), sets)
     if verdict == MAKES_ROOM and simulated:
-        gone = reprieved(case, gone, reprieve_order(gone, priority))
+        gone = still_needed(case, gone, reprieve_order(gone, priority))
     elif verdict == MAKES_ROOM:
         gone = shortest(case, gone)
     return verdict, gone

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET
-from pipeline.cluster.rules.gang_groups import together
+from pipeline.cluster.rules.gang_groups import gang_group_of
 from pipeline.cluster.tables import PENDING, RUNNING
 from pipeline.cluster.vocabulary import Requirement, Taint, Toleration
 from tests.support.clusters import changed, compiled, small_file
@@ -135,7 +135,7 @@ def test_podgroups_keep_the_lists_of_those_that_they_start_with() -> None:
     words = snapshot.vocabulary
     named = [[words.gangs[gang] for gang in one] for one in words.gang_groups]
     assert named == [["default/old", "lab/new"], ["default/y", "default/z"]]
-    assert [together(snapshot, row) for row in range(5)] == [(0,), (1, 0), (2,), (3, 4), (4,)]
+    assert [gang_group_of(snapshot, row) for row in range(5)] == [(0,), (1, 0), (2,), (3, 4), (4,)]
 
 
 def test_the_last_tie_break_is_age_then_name() -> None:

@@ -17,7 +17,7 @@ from actors.contracts import Intake, Leadership
 from actors.health.facts import Facts
 from actors.health.watch import Beats, Watch
 from actors.observability.telemetry import start as start_telemetry
-from actors.protocol.presence import EVERY_S, Presence, RolePlace, present, say
+from actors.protocol.presence import EVERY_S, Presence, RolePlace, announce, present
 from tests.support.assembly import Clock
 from tests.support.measured import recorded
 
@@ -200,7 +200,7 @@ def test_a_standby_that_dies_is_seen_by_the_leader(
     bus = MemoryBus("test", wall)
     beats = Beats(bus, watch, "me")
     looked(watch, clock)
-    say(bus, Presence(owner="other", host="h", process=2, version="1", state="stands by", ready=True))
+    announce(bus, Presence(owner="other", host="h", process=2, version="1", state="stands by", ready=True))
     beats.beat()
     assert watch.facts.others["other"].state == "stands by"
     assert 'clearway_services{fleet="test",role="run",state="stands by"} 1.0' in watch.metrics().decode()
@@ -246,7 +246,7 @@ def test_a_service_with_a_short_lease_is_missed_sooner() -> None:
     bus = MemoryBus("test", wall)
     hasty = Watch(Settings(fleet="test", lease_ttl_s=1.0), "hasty", "p", telemetry)
     assert hasty.every_s == 1.0
-    say(bus, hasty.presence())
+    announce(bus, hasty.presence())
     began = wall.now
     assert present(bus, began + 2.9).keys() == {"hasty"}
     assert present(bus, began + 3.1) == {}

@@ -21,16 +21,16 @@ STATE = with_quota(
 POLICY = replace(DEFAULT, actions=("reclaim",))
 
 
-def taken_by_the_next_plan(*, settled: int) -> list[int]:
+def taken_by_the_next_plan(*, certain: int) -> list[int]:
     """Tasks of an earlier plan that lose their room to a plan that withdraws its promise."""
     done = cycle(STATE, POLICY, 0.0)
     (earlier,) = done.plans
     made = statement("preempt", 2, nominated=np.array([1]), nominated_node=np.array([NONE]))
     later: Plan = replace(earlier, statement=made)
-    progress = Progress(done.state, POLICY, 0.0, plans=(earlier,), takes_back=True, settled=settled)
+    progress = Progress(done.state, POLICY, 0.0, plans=(earlier,), takes_back=True, certain=certain)
     return progress.retaken_by(later).tolist()
 
 
-def test_room_that_was_made_is_taken_back_until_its_plan_was_told_to_be_settled() -> None:
-    assert taken_by_the_next_plan(settled=0) == [1]
-    assert taken_by_the_next_plan(settled=1) == []
+def test_room_that_was_made_is_taken_back_until_its_plan_was_told_to_be_certain() -> None:
+    assert taken_by_the_next_plan(certain=0) == [1]
+    assert taken_by_the_next_plan(certain=1) == []

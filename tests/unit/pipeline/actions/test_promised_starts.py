@@ -130,7 +130,7 @@ def _told(document: dict[str, Any]) -> list[Plan]:
     """The plans that are told before the cycle is over."""
     plans: list[Plan] = []
     case = open_case(document)
-    done = cycle(case.snapshot, case.policy, case.now, Setup(settled=plans.append))
+    done = cycle(case.snapshot, case.policy, case.now, Setup(when_certain=plans.append))
     assert len(done.plans) == 2
     return plans
 

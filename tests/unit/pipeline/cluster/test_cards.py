@@ -10,7 +10,7 @@ from actors.cli.simulate import open_case, simulate
 from pipeline.actions.substitution import substitute
 from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.cards import best_card, cards_for, packed, slots_on_cards
+from pipeline.cluster.cards import best_card, cards_for, packed_on_cards, slots_on_cards
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
@@ -21,7 +21,7 @@ from pipeline.decision.verdict import Accepted, Conflict
 from pipeline.judge import judge
 from pipeline.policy import Purpose
 from pipeline.propose import host_of, propose
-from pipeline.solvers.tasks.sweeping.one_node import cards_without, reprieved, stands
+from pipeline.solvers.tasks.sweeping.one_node import cards_without, stands, still_needed
 from tests.support.carded import POLICIES, Holder, carded, holder, node, waiting
 from tests.support.encoded import encoded
 from tests.support.small_clusters import named, played
@@ -90,7 +90,7 @@ def test_a_task_that_is_added_again_returns_to_its_own_card() -> None:
         assert not stands(asked, NO_ROWS)
         assert stands(asked, gone)
     assert cards_without(here.case, gone).tolist() == [8 << 30, 4 << 30]
-    assert reprieved(here, gone, gone).tolist() == gone.tolist()
+    assert still_needed(here, gone, gone).tolist() == gone.tolist()
     moved = open_case(carded([("a", "4Gi", "gpu-1", 1), APART[1]], waiting("c", "8Gi"))).snapshot
     assert stands(on_node(moved, case.policy, waits), NO_ROWS)
 
@@ -192,7 +192,9 @@ def test_the_policy_chooses_between_the_fullest_and_the_emptiest_card(cards: str
 
 
 def on_one_node(amounts: list[int], free: Any, *, spread: bool) -> list[int]:
-    return [int(card) for card in packed(np.array(amounts), np.zeros(len(amounts), np.int64), free[None], spread)]
+    return [
+        int(card) for card in packed_on_cards(np.array(amounts), np.zeros(len(amounts), np.int64), free[None], spread)
+    ]
 
 
 def test_a_card_fills_up_and_equals_go_by_the_order_of_the_node() -> None:
@@ -215,7 +217,7 @@ def test_spreading_gives_way_where_only_packing_fits() -> None:
 def test_each_node_has_its_tasks_packed_by_themselves() -> None:
     free, at = np.array([[8, 8], [5, 3], [8, 5]]), np.array([2, 1, 0, 1, 2, 0, 2, 1, 0])
     amounts = np.array([5, 4, 9, 3, 4, 1, 4, 1, 0])
-    assert packed(amounts, at, free, True).tolist() == [1, 0, NONE, 1, 0, NONE, 0, 0, NONE]
+    assert packed_on_cards(amounts, at, free, True).tolist() == [1, 0, NONE, 1, 0, NONE, 0, 0, NONE]
 
 
 def test_a_task_that_asks_for_a_card_alone_is_not_best_effort() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pipeline.cluster.arrays import frozen
-from pipeline.cluster.growing import copied, extended
+from pipeline.cluster.growing import extended, writable_copy
 
 
 def column(*values: int) -> NDArray[Any]:
@@ -56,14 +56,14 @@ def test_what_is_no_whole_column_is_copied(part: Any) -> None:
 
 
 def test_a_copy_that_is_still_written_to_is_copied() -> None:
-    before = copied(column(1, 2))
+    before = writable_copy(column(1, 2))
     after = extended(before, column(3))
     before[0] = 7
     assert after.tolist() == [1, 2, 3]
 
 
 def test_a_copy_has_room_once_it_is_sealed() -> None:
-    before = copied(frozen([[1, 2], [3, 4]], np.int64))
+    before = writable_copy(frozen([[1, 2], [3, 4]], np.int64))
     before[0, 0] = 5
     before.flags.writeable = False
     after = extended(before, frozen([[6, 7]], np.int64))

@@ -6,13 +6,13 @@ import pytest
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.orders import (
     _last_first,
-    counted_off,
     dense_rank,
     first_of,
-    kinds_of,
     last_first,
     none_last,
     ordered_by,
+    unique_counts,
+    unique_inverse,
 )
 
 LINES = ([], [3], [3, 3, 3], [5, 3, 5, 1], [-1, 0], [2, 90, 2, 7])
@@ -24,7 +24,7 @@ TABLES = ([[1, 2]], [[1, 2], [1, 2]], [[1, 2], [1, 1], [0, 9], [1, 2]], [[7], [7
 @pytest.mark.parametrize("values", [*LINES, *TABLES, [7, -3, 5] * 500], ids=lambda values: str(values[:4]))
 def test_kinds_are_those_that_numpy_finds(values: list[int] | list[list[int]]) -> None:
     table = np.array(values, np.int32)
-    kinds, kind = kinds_of(table)
+    kinds, kind = unique_inverse(table)
     expected, which = np.unique(table, axis=0, return_inverse=True)
     assert kinds.dtype == expected.dtype
     assert kinds.tolist() == expected.tolist()
@@ -119,9 +119,9 @@ def test_one_key_is_ranked_alike_whether_its_numbers_are_close_together_or_not(w
 def test_first_rows_and_counts_are_those_that_numpy_finds(values: list[int]) -> None:
     rows = np.array(values, np.int32)
     expected, first, count = np.unique(rows, return_index=True, return_counts=True)
-    assert [one.tolist() for one in counted_off(rows)] == [expected.tolist(), count.tolist()]
+    assert [one.tolist() for one in unique_counts(rows)] == [expected.tolist(), count.tolist()]
     assert [one.tolist() for one in first_of(rows)] == [first.tolist(), count.tolist()]
-    assert counted_off(rows)[0].dtype == rows.dtype
+    assert unique_counts(rows)[0].dtype == rows.dtype
 
 
 @pytest.mark.parametrize("runs", [40, 3, 1])  # of a few rows each, of more than are sorted by insertion, and one

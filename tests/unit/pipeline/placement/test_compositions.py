@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.placement.compositions import asks_less
-from pipeline.placement.need import all_of, need_of
+from pipeline.placement.need import need_of, need_of_all
 from pipeline.policy import Purpose
 from pipeline.solvers.bundles import solver
 from tests.support import small_clusters
@@ -109,5 +109,5 @@ def test_what_asks_for_less_has_a_task_at_least_as_large_for_each_of_its_own(
     tasks = [task(f"t{at}", cpu) for at, cpu in enumerate((*one, *other))]
     snapshot = attempt_of(world({"x": 1}, gang(1, tasks) | {"name": "waits"}), Purpose.PREEMPT).snapshot
     rows, none = np.arange(len(tasks)), np.ones((9, 1), bool)
-    needs = [all_of(need_of(snapshot, (0,), among=some)) for some in (rows[: len(one)], rows[len(one) :])]
+    needs = [need_of_all(need_of(snapshot, (0,), among=some)) for some in (rows[: len(one)], rows[len(one) :])]
     assert asks_less(snapshot, *needs, lambda shapes: none[: len(shapes)]) is less

@@ -9,7 +9,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, RUNNING, TERMINATING
 from pipeline.cluster.updates.events import REPLACED, Changes
 from pipeline.cluster.updates.fold import fold
-from pipeline.decision.decided import carried_out, decided
+from pipeline.decision.decided import carried_out, decision_of
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import feasible
 from tests.support.builders import cluster, gang
@@ -102,6 +102,6 @@ def test_a_moved_task_keeps_its_promise_until_it_starts() -> None:
 def test_a_move_that_is_taken_back_leaves_no_promise() -> None:
     state = carried(two_nodes(), move())
     back = statement("withdraw", nominated=np.array([MOVED, WAITS]), nominated_node=np.array([NONE, NONE]))
-    after = fold(state, Changes(decided=decided(back, state, 2, 0.0, spared=frozen([MOVED], np.int64))))
+    after = fold(state, Changes(decided=decision_of(back, state, 2, 0.0, spared=frozen([MOVED], np.int64))))
     assert (after.tasks.status[MOVED], after.tasks.nominated[MOVED]) == (RUNNING, NONE)
     assert not after.room.nominated.any()

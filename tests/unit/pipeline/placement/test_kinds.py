@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.actions import allocate as module
 from pipeline.cycle import cycle
-from pipeline.placement.kinds import kind_of, kinds_in_turn
+from pipeline.placement.kinds import kinds_in_turn, podgroup_kind
 from tests.support.alike import UNLIKE
 from tests.support.asking import DEFAULT
 from tests.support.builders import Gang, Task, cluster, gang
@@ -14,7 +14,7 @@ NODES = [{"gpu": 4}]
 
 def kinds(*gangs):
     state = cluster(NODES, gangs)
-    return [kind_of(state, (row,)) for row in range(len(gangs))]
+    return [podgroup_kind(state, (row,)) for row in range(len(gangs))]
 
 
 def test_podgroups_that_ask_for_the_same_are_of_one_kind():

@@ -13,7 +13,7 @@ from pipeline.solvers.bundles.covering.local_search.in_regions import make_room_
 from pipeline.solvers.bundles.covering.local_search.knapsack import break_cheapest, losses, slots_alone
 from pipeline.solvers.bundles.covering.local_search.lacking import fit
 from pipeline.solvers.bundles.covering.local_search.node_offers import no_offers
-from pipeline.solvers.bundles.covering.local_search.of_domain import begin, places_of, pool_of
+from pipeline.solvers.bundles.covering.local_search.of_domain import begin, places_of, victim_pool_of
 from pipeline.solvers.bundles.covering.local_search.pool import (
     State,
     VictimPool,
@@ -133,7 +133,7 @@ def cheaper_sets(
     slack
         By what fraction the work of podgroups that break may exceed the least found, if fewer of them break.
     """
-    pool, levels = pool_of(site, nodes, terms, leaving, highest, seats)
+    pool, levels = victim_pool_of(site, nodes, terms, leaving, highest, seats)
     role, left = terms.surplus.role.copy(), terms.quota.allocated.copy()
     state = begin(pool, leaving, breaking, role, left, ground, seats)
     weigh(SCALES[0], 0.0, pool, state)

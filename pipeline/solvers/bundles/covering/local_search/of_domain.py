@@ -107,7 +107,7 @@ def places_of(asked: AskedPlaces, ground: Ground) -> GangPlaces:
 
 
 @linked
-def pool_of(
+def victim_pool_of(
     site: Site, nodes: tuple[int, int], terms: Terms, leaving: Rows, highest: tuple[int, int], seats: Ids
 ) -> tuple[VictimPool, int]:
     """The pool, and how many levels there are.

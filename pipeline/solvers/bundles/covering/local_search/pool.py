@@ -201,7 +201,7 @@ def shut_above(rank: float, pool: VictimPool, state: State) -> None:
 
 
 @linked
-def may_take(i: int, pool: VictimPool, state: State, ground: Ground) -> bool:
+def may_go_as_surplus(i: int, pool: VictimPool, state: State, ground: Ground) -> bool:
     """Whether an entry may go as surplus beside what is gone; a refusal of the quota holds for the step."""
     g = pool.seat[i]
     spare, role = pool.spare[g], pool.role[i]

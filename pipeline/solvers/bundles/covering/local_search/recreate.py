@@ -15,7 +15,7 @@ from pipeline.solvers.bundles.covering.local_search.pool import (
     State,
     VictimPool,
     break_up,
-    may_take,
+    may_go_as_surplus,
     take,
 )
 
@@ -245,7 +245,7 @@ def clear_cheapest(
         g = pool.seat[i]
         if state.gone[i]:
             continue
-        if may_take(i, pool, state, ground):
+        if may_go_as_surplus(i, pool, state, ground):
             leave(pool.entry[i : i + 1], ground)
             take(i, 1, pool, state, ground)
             moved = True

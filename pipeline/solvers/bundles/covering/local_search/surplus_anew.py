@@ -12,7 +12,7 @@ from pipeline.kernels import inlined, linked
 from pipeline.placement.room.ground import Ground, leave
 from pipeline.solvers.bundles.covering.local_search.multipliers import adjust, limits_of, write_dear
 from pipeline.solvers.bundles.covering.local_search.node_offers import TASKS, NodeOffers, choose, lacking_slots, offer
-from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, may_take, take, weight_of
+from pipeline.solvers.bundles.covering.local_search.pool import State, VictimPool, may_go_as_surplus, take, weight_of
 from pipeline.solvers.bundles.covering.local_search.recreate import recreate
 from pipeline.solvers.bundles.covering.local_search.returning import (
     BestVictims,
@@ -55,7 +55,7 @@ def _leave_chosen(pool: VictimPool, state: State, ground: Ground, offers: NodeOf
     for n in range(len(offers.chosen)):
         for bit in range(TASKS):
             i = offers.task[n, bit]
-            if offers.chosen[n] >> bit & 1 and may_take(i, pool, state, ground):
+            if offers.chosen[n] >> bit & 1 and may_go_as_surplus(i, pool, state, ground):
                 leave(pool.entry[i : i + 1], ground)
                 take(i, 1, pool, state, ground)
 

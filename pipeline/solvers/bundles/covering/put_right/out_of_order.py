@@ -2,7 +2,7 @@
 
 from pipeline.cluster.arrays import NO_ROWS, NONE
 from pipeline.solvers.bundles.covering.cheaper import ANY, searched
-from pipeline.solvers.bundles.covering.chosen import Selection, all_of, price_of
+from pipeline.solvers.bundles.covering.chosen import Selection, all_chosen, price_in_domain
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles, least_leading
 from pipeline.solvers.bundles.covering.every_set import selected_of
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
@@ -27,7 +27,7 @@ def out_of_order(here: DomainBundles, among: int) -> Selection | None:
     steps = min(max(_ALL // (many * among), _LEAST), _MOST)
     budget = budget_of(many, wanted, reclaims=True)._replace(first=steps)
     found = searched(here, NO_ROWS, NO_ROWS, (ANY, ANY), budget, _WHATEVER)
-    for outcome in sorted(found, key=lambda one: price_of(search, here.domain, one.cost)):
+    for outcome in sorted(found, key=lambda one: price_in_domain(search, here.domain, one.cost)):
         selected = selected_of(here, outcome, NO_ROWS)
         if selected is not None:
             return selected
@@ -39,4 +39,4 @@ def _could_suffice(here: DomainBundles) -> bool:
     search, domain, everything = here.search, here.domain, here.ordered
     if least_leading(search, everything) == NONE:
         return False
-    return FreeRoom(search, domain, everything.entry).places(all_of(search, domain, everything))
+    return FreeRoom(search, domain, everything.entry).places(all_chosen(search, domain, everything))

@@ -24,7 +24,7 @@ from actors.configuration.settings import Settings
 from actors.ingestion.exported import cluster_document
 from actors.ingestion.spectating import NotListed, Onlooker
 from actors.protocol.envelopes import Outgoing
-from actors.protocol.presence import Presence, StreamLag, say
+from actors.protocol.presence import Presence, StreamLag, announce
 from actors.search.pending_reasons import waiting
 from pipeline.cluster.tables import GONE
 from pipeline.cluster.updates.gang_history import once_whole
@@ -105,7 +105,7 @@ def test_nodes_reservations_and_decisions_are_listed(assembly: Assembly) -> None
 def test_services_are_listed_with_what_keeps_them_from_their_work() -> None:
     bus = MemoryBus("test", Clock())
     told = {"owner": "one", "host": "h", "process": 1, "version": "1", "state": "waits", "ready": False}
-    say(bus, Presence.model_validate({**told, "why": "no fleet", "shadow": True}))
+    announce(bus, Presence.model_validate({**told, "why": "no fleet", "shadow": True}))
     (one,) = OF_STREAMS["services"](bus)
     assert (one["owner"], one["state"], one["why"]) == ("one", "waits", "no fleet")
     assert dict(zip(*(line.split() for line in table(("owner", "shadow"), [one])), strict=True))["SHADOW"] == "yes"
@@ -214,7 +214,7 @@ def test_the_export_is_a_file_that_simulate_reads_and_its_time_is_the_brokers(
 
 def test_top_shows_services_queues_what_waits_and_reservations(assembly: Assembly) -> None:
     lag = {"events/ingestor": StreamLag(entries=3, seconds=0.25), "decisions/fleet": StreamLag()}
-    say(assembly.bus, Presence(owner="one", host="h", process=1, version="1", state="leads", ready=True, lag=lag))
+    announce(assembly.bus, Presence(owner="one", host="h", process=1, version="1", state="leads", ready=True, lag=lag))
     lines = list(screen("test", assembly.bus, seen(assembly).state(), 24, assembly.clock()))
     assert lines[0].startswith("fleet test   ")
     assert lines[1] == "lag: events/ingestor 3 entries, 0.2 s; decisions/fleet 0 entries, 0.0 s"

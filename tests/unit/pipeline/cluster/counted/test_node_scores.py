@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import Floats, Longs
-from pipeline.cluster.counted.node_scores import score_terms, scores, summed
+from pipeline.cluster.counted.node_scores import score_terms, scores, sum_of_scores
 from pipeline.cluster.resources import CPU, MEMORY, PODS
 
 
@@ -39,7 +39,7 @@ def test_a_score_is_the_sum_of_its_terms_to_the_last_bit(seed: int) -> None:
     weight[PODS] = 0.0
     least, most, balanced = rng.integers(0, 3, 3).astype(float).tolist()
     filling = score_terms(5, filling=scale, weight=weight)
-    terms = summed([filling, score_terms(5, least=least, most=most, balanced=balanced)], 5)
+    terms = sum_of_scores([filling, score_terms(5, least=least, most=most, balanced=balanced)], 5)
     wanted = by_filling(request, used, there[rows], weight, scale)
     wanted = wanted + by_request(request, used, there[rows], least, most, balanced)
     assert scores(terms, request, used, there, rows).tolist() == wanted.tolist()
@@ -54,4 +54,4 @@ def test_weights_that_are_whole_numbers_make_the_same_columns() -> None:
 
 def test_without_terms_all_nodes_are_alike() -> None:
     amounts = np.ones((2, 3), np.int64)
-    assert scores(summed([], 3), amounts[0], amounts, amounts, np.arange(2)).tolist() == [0.0, 0.0]
+    assert scores(sum_of_scores([], 3), amounts[0], amounts, amounts, np.arange(2)).tolist() == [0.0, 0.0]

@@ -11,8 +11,8 @@ from pipeline.cluster.counted.recent_evictions import (
     HORIZON_S,
     NO_EVICTIONS,
     RecentEvictions,
-    in_order,
     in_queues,
+    recent_evictions_of,
     with_evictions,
 )
 from pipeline.cluster.snapshot import Snapshot
@@ -86,7 +86,7 @@ def test_the_table_says_what_a_list_of_all_evictions_says(seed: int) -> None:
                 late = sum(one == queue and now - at < window_s + 1 for one, at in told)
                 assert true <= counted <= late
     assert len(table) == len({*zip(table.queue.tolist(), table.at.tolist(), strict=True)})
-    assert rows(in_order(table.queue[::-1], table.at[::-1], table.count[::-1])) == rows(table)
+    assert rows(recent_evictions_of(table.queue[::-1], table.at[::-1], table.count[::-1])) == rows(table)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -100,7 +100,7 @@ def test_more_evictions_are_added_as_if_all_were_put_in_order(seed: int) -> None
         if len(queues):
             told = [(at, queue) for at, queue in told if second - HORIZON_S <= at <= second + HORIZON_S]
         at, queue = np.array(told, np.int64).reshape(-1, 2).T
-        expected = in_order(queue, at, np.ones(len(told), np.int64))
+        expected = recent_evictions_of(queue, at, np.ones(len(told), np.int64))
         assert rows(table) == rows(expected)
         assert [one.dtype for one in (table.queue, table.at, table.count)] == [np.int32, np.int64, np.int64]
         assert not any(one.flags.writeable for one in (table.queue, table.at, table.count))

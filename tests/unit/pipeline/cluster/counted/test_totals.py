@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE
-from pipeline.cluster.counted.totals import Totals, carried, totals_of
+from pipeline.cluster.counted.totals import Totals, carried_totals, totals_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, GONE, PENDING, RUNNING, SUCCEEDED, TERMINATING
 from tests.support.builders import Gang, Task, cluster
@@ -109,7 +109,7 @@ def test_totals_are_sums_over_tasks_and_are_carried_as_they_are_counted(seed: in
     for _ in range(3):
         rows = np.sort(draw.permutation(len(before.tasks))[: draw.integers(1, 5)])
         after = changed(draw, before, rows)
-        found = carried(before.totals, before.counted, after.counted, rows)
+        found = carried_totals(before.totals, before.counted, after.counted, rows)
         assert listed(found) == listed(totals_of(after.counted)) == summed(after)
         for table in fields(found):
             old, new = getattr(before.totals, table.name), getattr(found, table.name)
@@ -122,10 +122,10 @@ def test_totals_are_sums_over_tasks_and_are_carried_as_they_are_counted(seed: in
 def test_a_column_in_which_nothing_changes_is_shared() -> None:
     before, rows = with_tasks(state("cards"), ..., status=RUNNING, node=0, card=0), np.arange(2)
     after = with_tasks(before, rows, status=TERMINATING)
-    found = carried(before.totals, before.counted, after.counted, rows)
+    found = carried_totals(before.totals, before.counted, after.counted, rows)
     assert found.nodes.used is before.totals.nodes.used
     assert found.nodes.nominated is before.totals.nodes.nominated
     assert found.podgroup_sums.pending is before.totals.podgroup_sums.pending
     assert found.subgroups is before.totals.subgroups
     assert found.nodes.terminating.sum() > 0
-    assert carried(before.totals, before.counted, after.counted, rows[:0]) is before.totals
+    assert carried_totals(before.totals, before.counted, after.counted, rows[:0]) is before.totals

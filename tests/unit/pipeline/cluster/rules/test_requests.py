@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.cluster.rules.requests import asking, lasting_requests
+from pipeline.cluster.rules.requests import lasting_requests, snapshot_of_requests
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.decided import carried_out
 from pipeline.decision.statement import statement
@@ -19,5 +19,5 @@ def test_an_eviction_changes_no_request() -> None:
 
 
 def test_a_what_if_asks_for_as_much_as_the_snapshot_beneath_it() -> None:
-    assert asking(WhatIf.of(STATE).evicting(VICTIMS)) is STATE
-    assert asking(STATE) is STATE
+    assert snapshot_of_requests(WhatIf.of(STATE).evicting(VICTIMS)) is STATE
+    assert snapshot_of_requests(STATE) is STATE

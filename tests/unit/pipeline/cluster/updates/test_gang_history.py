@@ -10,7 +10,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import FAILED, PHASE_RUNNING, RUNNING
 from pipeline.cluster.updates.events import Changes, Listed
 from pipeline.cluster.updates.fold import fold
-from pipeline.cluster.updates.gang_history import settled
+from pipeline.cluster.updates.gang_history import with_gang_history
 from tests.support.builders import Gang, Task, cluster
 from tests.support.small_states import decided, task_news
 
@@ -93,7 +93,7 @@ def test_history_is_that_of_each_podgroup_after_each_of_its_tasks_or_all(seed: i
             look_at(owner[row], at)
     for row in rows if at_once else ():
         look_at(owner[row], 20.0)
-    after = settled(state, np.array(counted, np.int64).reshape(-1, 5), times, at_once=at_once)
+    after = with_gang_history(state, np.array(counted, np.int64).reshape(-1, 5), times, at_once=at_once)
     np.testing.assert_array_equal([getattr(after, name) for name in HISTORY], np.array(expected).T)
     for name in HISTORY:
         column, before = getattr(after, name), getattr(state.podgroups, name)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.counted.recent_evictions import in_order
+from pipeline.cluster.counted.recent_evictions import recent_evictions_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import cycle
 from pipeline.decision.attempt import Attempt
@@ -39,7 +39,7 @@ def paced(policy: Policy = DEFAULT, **bounds: Any) -> Policy:
 def with_recent(snapshot: Snapshot, *rows: tuple[int, int, int]) -> Snapshot:
     """The snapshot after evictions: queue, second and count."""
     queue, at, count = np.array(rows, np.int64).reshape(-1, 3).T
-    return replace(snapshot, recent=in_order(queue.astype(np.int32), at, count))
+    return replace(snapshot, recent=recent_evictions_of(queue.astype(np.int32), at, count))
 
 
 def full(nodes: int = 2, **said: Any) -> Snapshot:

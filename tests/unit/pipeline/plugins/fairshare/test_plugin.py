@@ -8,7 +8,7 @@ import pytest
 from actors.cli.simulate import open_case, simulate
 from pipeline.cluster.arrays import UNLIMITED
 from pipeline.cluster.what_if import WhatIf
-from pipeline.placement.serving_order import in_order
+from pipeline.placement.serving_order import in_serving_order
 from pipeline.plugins.fairshare import shares
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
@@ -119,7 +119,7 @@ def test_queues_are_ranked_anew_once_their_first_podgroup_is_out_of_the_way():
         group("b-first", "b", waiting=1),
     ]  # fmt: skip
     asked = host(queues, groups)
-    order = in_order(asked, np.ones(3, bool))
+    order = in_serving_order(asked, np.ones(3, bool))
     names = [groups[row]["name"] for (row,) in order]
     assert names == ["a-first", "b-first", "a-big"]
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pipeline.solvers.bundles.pricing import leading, reaches
+from pipeline.solvers.bundles.pricing import leading_of, may_be_preferred
 from pipeline.solvers.bundles.surveying import estimates
 from tests.support.builders import searching
 from tests.support.placing import Work, placed
@@ -37,9 +37,9 @@ def test_a_little_more_work_is_not_looked_at_where_no_fewer_can_break(minimum: i
 
 
 def test_where_several_break_a_little_more_work_may_be_preferred():
-    several, one = (leading(3, 1000.0, many, 0.01) for many in (2, 1))
+    several, one = (leading_of(3, 1000.0, many, 0.01) for many in (2, 1))
     works = np.array([1000.0, 1009.9, 1010.1])
-    assert reaches(np.full(3, 3), works, several).tolist() == [True, True, False]
-    assert reaches(np.full(3, 3), works, one).tolist() == [True, False, False]
+    assert may_be_preferred(np.full(3, 3), works, several).tolist() == [True, True, False]
+    assert may_be_preferred(np.full(3, 3), works, one).tolist() == [True, False, False]
     assert all(more.most > less.most for less, more in pairwise((one, several)))
-    assert reaches(np.array([2, 4]), works[2:].repeat(2), one).tolist() == [True, False]
+    assert may_be_preferred(np.array([2, 4]), works[2:].repeat(2), one).tolist() == [True, False]

@@ -14,9 +14,9 @@ from pipeline.plugins.plugin import Context
 from pipeline.policy import Purpose
 from pipeline.propose import propose
 from pipeline.records import replace
-from pipeline.solvers.tasks.candidates import order_of
+from pipeline.solvers.tasks.candidates import victim_order
 from pipeline.solvers.tasks.kind_search import KindSearch
-from pipeline.solvers.tasks.kinds import Withheld, facts_of, fleet_of, kind_of
+from pipeline.solvers.tasks.kinds import Withheld, facts_of, fleet_of, task_kind
 from pipeline.solvers.tasks.rule import Rule
 from pipeline.solvers.tasks.sweeping.following import freed
 
@@ -60,7 +60,7 @@ def test_what_candidates_hold_is_counted_node_by_node() -> None:
     fleet = fleet_with("cards")
     snapshot, rule = fleet.snapshot, Rule(Purpose.PREEMPT, (fleet.gang,))
     host, task = Host(Context(snapshot, load_profile("volcano"), 0.0)), int(snapshot.tasks_of(fleet.gang)[0])
-    kind = kind_of(host, task, rule, order_of(host), None, None, Withheld(len(snapshot.nodes)), 0)
+    kind = task_kind(host, task, rule, victim_order(host), None, None, Withheld(len(snapshot.nodes)), 0)
     columns = facts_of(snapshot), fleet_of(host, None, None)
     columns[1].gone[::3] = True
     rows = np.flatnonzero(kind.may & ~columns[1].gone)

@@ -7,7 +7,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.vocabulary import AntiAffinity, Constraint
-from pipeline.solvers.tasks.sweeping.one_node import reprieved, stands
+from pipeline.solvers.tasks.sweeping.one_node import stands, still_needed
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.editing import with_budget, with_queues, with_tasks
 from tests.support.task_centric import nominated, on_node, policy, preempted, promised, victims
@@ -22,7 +22,7 @@ def test_who_returns_holds_what_it_held_so_that_a_needed_victim_stays_needed() -
         assert stands(asked, np.array([0, 1]))
         assert not stands(asked, np.array([0]))
         assert not stands(asked, np.array([1]))
-        assert reprieved(asked, np.array([0, 1]), np.array([1, 0])).tolist() == [0, 1]
+        assert still_needed(asked, np.array([0, 1]), np.array([1, 0])).tolist() == [0, 1]
 
 
 def test_the_most_important_returns_first() -> None:

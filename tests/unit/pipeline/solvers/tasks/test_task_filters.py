@@ -15,7 +15,7 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import ExtensionPoint, Policy, Purpose
 from pipeline.propose import propose
-from pipeline.solvers.tasks.candidates import may_go
+from pipeline.solvers.tasks.candidates import candidate_mask
 from pipeline.solvers.tasks.rule import Rule
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.editing import with_budget, with_queues, with_tasks
@@ -63,8 +63,8 @@ def test_priority_and_drf_have_no_say_in_reclaim() -> None:
 def test_a_gang_group_reclaims_nothing_from_a_member_in_another_queue() -> None:
     state = cluster([{"cpu": 2}], [gang(2, 0, cpu=1, minimum=0, queue=1), gang(1, cpu=1)])
     host = Host(Context(state, policy((*USUAL, "proportion")), 0.0))
-    assert may_go(host, 2, Rule(Purpose.RECLAIM, (1,))).tolist() == [True, True, False]
-    assert not may_go(host, 2, Rule(Purpose.RECLAIM, (0, 1))).any()
+    assert candidate_mask(host, 2, Rule(Purpose.RECLAIM, (1,))).tolist() == [True, True, False]
+    assert not candidate_mask(host, 2, Rule(Purpose.RECLAIM, (0, 1))).any()
 
 
 def test_drf_lets_the_poorer_podgroup_take_from_the_richer_of_equal_priority() -> None:

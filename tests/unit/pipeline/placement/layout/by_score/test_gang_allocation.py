@@ -10,7 +10,7 @@ from pipeline.cluster.tables import TERMINATING
 from pipeline.cluster.vocabulary import Constraint, Requirement
 from pipeline.cluster.what_if import WhatIf
 from pipeline.placement.layout.by_score import gang_allocation
-from pipeline.placement.layout.by_score.gang_allocation import allocate
+from pipeline.placement.layout.by_score.gang_allocation import allocate_by_score
 from tests.support.asking import DEFAULT, VOLCANO, host_on
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.editing import with_quota, with_tasks
@@ -20,7 +20,7 @@ from tests.support.placing import RACK, Work, placed
 
 def put(snapshot, podgroup=0, policy=DEFAULT):
     """Node by task of what is bound, and of what is promised; None if nothing."""
-    made = allocate(host_on(snapshot, policy), (podgroup,), "allocate")
+    made = allocate_by_score(host_on(snapshot, policy), (podgroup,), "allocate")
     if made is None:
         return None
     assert len(made.evictions) == 0
@@ -166,14 +166,14 @@ def test_who_prefers_to_be_close_is_placed_beside_those_who_run(preferred):
     state = placed([1, 1, 1, 1], work, racks=(2, 2), groups=groups, subgroups=[(0, NONE, 1, NONE)])
     if preferred == "subgroup":
         state = replace(state, subgroups=replace(state.subgroups, preferred_level=frozen([RACK], np.int32)))
-    made = allocate(host_on(state), (0,), "allocate", surplus_limit=2)
+    made = allocate_by_score(host_on(state), (0,), "allocate", surplus_limit=2)
     assert made is not None
     assert made.bound_node.tolist() == ([3] if preferred == "podgroup" else [3, 0])
 
 
 def on_one_node(state, *, limit=None):
     """The tasks that are placed, in order."""
-    made = allocate(host_on(state), (0,), "allocate", surplus_limit=limit)
+    made = allocate_by_score(host_on(state), (0,), "allocate", surplus_limit=limit)
     return [] if made is None else made.bound.tolist()
 
 

@@ -8,7 +8,7 @@ import pytest
 from actors.configuration.profiles import load_profile
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.placement.layout.by_score.gang_allocation import allocate
+from pipeline.placement.layout.by_score.gang_allocation import allocate_by_score
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from tests.support.placing import BLOCK, RACK, Work, placed
@@ -18,7 +18,7 @@ KAI = load_profile("kai")
 
 def put(state: Snapshot, podgroup: int = 0, limit: int | None = None) -> list[int] | None:
     """The nodes of the podgroup's tasks in the order of its tasks."""
-    made = allocate(Host(Context(state, KAI, 0.0)), (podgroup,), "allocate", surplus_limit=limit)
+    made = allocate_by_score(Host(Context(state, KAI, 0.0)), (podgroup,), "allocate", surplus_limit=limit)
     if made is None:
         return None
     tasks, nodes = np.append(made.bound, made.nominated), np.append(made.bound_node, made.nominated_node)

@@ -6,7 +6,7 @@ import pytest
 from pipeline.cluster.arrays import NONE, UNLIMITED
 from pipeline.decision.headroom import LineLimits
 from pipeline.solvers.bundles.bundling.bundles import first
-from pipeline.solvers.bundles.covering.chosen import all_of
+from pipeline.solvers.bundles.covering.chosen import all_chosen
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles, least_leading
 from tests.support.builders import AXIS, cluster, gang, searching
 
@@ -28,7 +28,7 @@ def in_a_rack(left, *, counted=True, **changed):
 
 def freed_by(search, bundles, count):
     """Devices of the first queue that leading bundles free, wherever they are."""
-    rows, snapshot = all_of(search, RACK, first(bundles, count)).victims, search.snapshot
+    rows, snapshot = all_chosen(search, RACK, first(bundles, count)).victims, search.snapshot
     return int(snapshot.request[rows[snapshot.queue_of(rows) == 0], AXIS.index("gpu")].sum())
 
 

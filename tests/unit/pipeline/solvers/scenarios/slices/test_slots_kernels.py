@@ -10,7 +10,7 @@ from pipeline.cluster.resources import slots
 from pipeline.placement.layout.region_slots import ANY, NO_PARTS, PartsInRegions
 from pipeline.placement.room.ground import Ground, _counted, ground_on
 from pipeline.placement.room.room_columns import RoomColumns
-from pipeline.solvers.scenarios.slices.slots_kernels import fullest, leading, returned, suffices, with_slots
+from pipeline.solvers.scenarios.slices.slots_kernels import fullest, may_be_enough, returned, units_needed, with_slots
 from tests.support.twins import uncompiled
 
 
@@ -69,9 +69,9 @@ def fleet(request):
 
 def test_the_leading_units_are_the_fewest_without_which_the_tasks_fit(fleet):
     enough = [many for many in range(8) if fleet.fits(fleet.rows[: fleet.start[many]])]
-    assert leading(fleet.ground, fleet.start, fleet.rows) == (enough[0] if enough else NONE)
+    assert units_needed(fleet.ground, fleet.start, fleet.rows) == (enough[0] if enough else NONE)
     with uncompiled():
-        assert leading.py_func(fleet.ground, fleet.start, fleet.rows) == (enough[0] if enough else NONE)
+        assert units_needed.py_func(fleet.ground, fleet.start, fleet.rows) == (enough[0] if enough else NONE)
 
 
 def test_what_leaves_suffices_where_it_fits_and_the_sums_are_enough(fleet):
@@ -82,9 +82,9 @@ def test_what_leaves_suffices_where_it_fits_and_the_sums_are_enough(fleet):
                 room[fleet.ground.node[row] - 2] += fleet.ground.held[fleet.ground.shape[row]]
         total, open_to = fleet.ground.wanted @ fleet.ground.request, fleet.ground.allowed[:, 2:7].any(axis=0)
         expected = fleet.fits(gone) and (np.maximum(room[open_to, : len(total)], 0).sum(axis=0) >= total).all()
-        assert suffices(fleet.ground, total, gone) == expected
+        assert may_be_enough(fleet.ground, total, gone) == expected
         with uncompiled():
-            assert suffices.py_func(fleet.ground, total, gone) == expected
+            assert may_be_enough.py_func(fleet.ground, total, gone) == expected
 
 
 def returning(fleet, order, many, quota):

@@ -19,7 +19,7 @@ adjust, limits_of, write_dear = (
 choose, lacking_slots, no_offers, offer = (
     one.py_func for one in (node_offers.choose, node_offers.lacking_slots, node_offers.no_offers, node_offers.offer)
 )
-begin, pool_of = of_domain.begin.py_func, of_domain.pool_of.py_func
+begin, pool_of = of_domain.begin.py_func, of_domain.victim_pool_of.py_func
 
 NODES, ANY = 3, (1 << 31) - 1
 

@@ -1,6 +1,6 @@
 """Units that policy ranks equal: the cheapest set of them goes."""
 
-from pipeline.solvers.bundles.covering.chosen import price_of
+from pipeline.solvers.bundles.covering.chosen import price_in_domain
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from tests.support.builders import cluster, gang, searching
 
@@ -11,7 +11,7 @@ def price(gangs, nodes, wanted, *, estimated=False):
     here = DomainBundles(searching(snapshot, len(gangs), by_priority=True), 0, estimated=estimated)
     found = here.by_slots()
     assert found is not None
-    return price_of(here.search, 0, found.cost)
+    return price_in_domain(here.search, 0, found.cost)
 
 
 def test_two_lone_tasks_go_where_one_of_them_and_a_gang_would_lose_more():
