@@ -12,6 +12,7 @@ from itertools import product
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need, need_of, task_order
@@ -97,7 +98,7 @@ def _kinds(snapshot: Snapshot, need: Need) -> list[Rows]:
     tasks = snapshot.tasks
     waiting = np.concatenate([task_order(snapshot, snapshot.pending(podgroup)) for podgroup in need.podgroups])
     columns = (tasks.podgroup, tasks.shape, tasks.subgroup, tasks.role, tasks.label_set)
-    kind = np.unique(np.stack([column[waiting] for column in columns]), axis=1, return_inverse=True)[1].reshape(-1)
+    _, kind = unique_inverse(np.stack([column[waiting] for column in columns], axis=1))
     return [waiting[kind == one] for one in dict.fromkeys(kind.tolist())]
 
 

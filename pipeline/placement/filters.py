@@ -72,10 +72,10 @@ def _repelling_kinds(snapshot: Snapshot, rows: Rows) -> tuple[Ids, Ids, Rows]:
     if not states_terms(snapshot):
         return nothing
     pairs = np.stack([snapshot.shapes.constraint[tasks.shape[rows]], tasks.label_set[rows]], axis=1)
-    kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
+    kinds, kind = unique_inverse(pairs)
     if not concerned(snapshot, kinds[:, 0], kinds[:, 1]).any():
         return nothing
-    return kinds[:, 0], kinds[:, 1], kind.reshape(-1).astype(np.int64)
+    return kinds[:, 0], kinds[:, 1], kind
 
 
 def _in_conflict(found: Exclusions, kind: Rows, nodes: Rows) -> Bools:
@@ -84,7 +84,7 @@ def _in_conflict(found: Exclusions, kind: Rows, nodes: Rows) -> Bools:
     kinds = np.arange(len(found.conflict))
     for bit, domains in enumerate(found.domains):
         conflict = (found.conflict >> bit & 1).astype(np.int64)
-        there, place = np.unique(domains[nodes], return_inverse=True)
+        there, place = unique_inverse(domains[nodes])
         count = np.zeros((len(there), len(kinds)), np.int64)
         np.add.at(count, (place, kind), 1)
         others = count @ conflict - conflict[kinds, kinds] * (count > 0)  # a task does not repel itself

@@ -14,15 +14,15 @@ class Priority(Plugin, OrdersJobs, OrdersTasks, FindsStarving, ShieldsTasks):
     PROTECTS = Protects.PRIORITY
 
     def job_order(self) -> Longs:
-        """Higher priority first."""
+        """Key[G]: higher priority first."""
         return -self._snapshot.podgroups.priority.astype(np.int64)
 
     def task_order(self, rows: Rows) -> Longs:
-        """Higher priority first."""
+        """Key[K]: higher priority first."""
         return -self._snapshot.tasks.priority.take(rows).astype(np.int64)
 
     def job_starving(self) -> Bools:
-        """Starving while any task waits without a promise."""
+        """bool[G]: starving while any task waits without a promise."""
         return np.asarray(self._snapshot.counts.pending > 0)
 
     def evictable(self, preemptor: Preemptor) -> Bools | OfPodgroups | None:

@@ -243,7 +243,10 @@ def more_by_changes(heads: Longs, entries: Longs, count: int, kind: int, row: in
 
 @linked
 def whole_and_spare(minima: Minima, group: int, leaf: Counts) -> tuple[Bools, Counts]:
-    """Which subgroups of a podgroup are whole, and how many children each of them, and last the podgroup, can spare."""
+    """Which subgroups of a podgroup are whole, and how many children each of them, and last the podgroup, can spare.
+
+    bool[P] and int32[P + 1]; ``leaf`` int32[P] is what leaves have.
+    """
     first, count = minima.part_start[group], len(leaf)
     holder, wanted = np.empty(count, np.int32), np.empty(count + 1, np.int32)
     for at in range(count):

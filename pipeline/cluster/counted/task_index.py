@@ -221,7 +221,10 @@ def _owners(start: Longs) -> Ids:
 
 @kernel
 def grouped(owner: Ids | Rows, owners: int) -> tuple[Longs, Rows]:
-    """Rows grouped by owner: a counting sort, which keeps their order; those of NONE are left out."""
+    """Rows grouped by ``owner`` [K]: a counting sort, which keeps their order; those of NONE are left out.
+
+    int64[owners + 1] where those of each owner begin, and the rows.
+    """
     start = np.zeros(owners + 1, np.int64)
     for row in range(len(owner)):
         if owner[row] != NONE:

@@ -188,7 +188,7 @@ def lacking_in_subgroups(
 ) -> tuple[Longs, Rows, Longs]:
     """What the subgroups of some podgroups lack at least, in which leaves, and how much there: see ``lacking_leaves``.
 
-    ``waiting`` None: all that they lack may come.
+    ``have``, ``waiting`` int32[U]: how many tasks each has, and how many more may come; None: all that it lacks.
     """
     if waiting is None:
         waiting = np.broadcast_to(snapshot.subgroups.min_available, have.shape)

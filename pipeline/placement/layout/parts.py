@@ -37,7 +37,7 @@ class Group:
 def groups_of(
     need: Need, snapshot: Snapshot, leaving: Rows, nodes: tuple[int, int] | None = None
 ) -> tuple[list[Group], Rows] | None:
-    """The groups in a slice of nodes, and the group of each part; None if a part has tasks outside the slice.
+    """The groups in a slice of nodes, and int64[P]: the group of each part; None if a part has tasks outside the slice.
 
     Without a slice: in any domain in which the podgroups may lie; that is within what they require as a whole.
     """

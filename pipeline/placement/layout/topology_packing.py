@@ -15,6 +15,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Longs, Rows, sealed
 from pipeline.cluster.cards import freed_on_cards
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.rules.anti_affinity import Denials, Exclusions, concerns, denials, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
@@ -140,7 +141,7 @@ class PackedNeed:
             return TaskKinds(shape, shapes, shapes.astype(np.int32))
         labels, many = self.snapshot.tasks.label_set, len(self.snapshot.vocabulary.label_sets)
         pairs = shape * many + labels[self.need.tasks[: self.need.minimum]]
-        kinds, kind = np.unique(pairs, return_inverse=True)
+        kinds, kind = unique_inverse(pairs)
         return TaskKinds(kind, kinds // many, (kinds % many).astype(np.int32))
 
     @cached_property

@@ -124,7 +124,10 @@ def _usable(n: int, request: Longs, scarce: int, room: Longs, slots: Longs) -> i
 
 @linked
 def usable_of(request: Longs, wanted: Longs, scarce: int, room: Longs, slots: Longs) -> tuple[Longs, Longs]:
-    """What tasks of several shapes can take together; see ``Ground.usable`` and ``Ground.spare``."""
+    """What tasks of several shapes can take together: ``Ground.usable`` and ``Ground.spare``.
+
+    ``slots`` int64[S, n] are those that nodes with this ``room`` (int64[n, R]) have.
+    """
     together = len(wanted) > 1 and scarce != NONE
     usable, spare = np.zeros(len(room) if together else 0, np.int64), np.zeros(1, np.int64)
     for s in range(len(wanted) if together else 0):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Ids, Longs, Rows, frozen, sealed
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.need import Need
 
@@ -104,10 +105,10 @@ def room_columns(snapshot: Snapshot, need: Need, closing: Sequence[Closing]) -> 
         holds[at, one.tasks] = True
     entries = holds[:, snapshot.occupancy.task]
     some = np.flatnonzero(entries.any(axis=0))
-    kinds, kind = np.unique(np.vstack([form[some], entries[:, some]]).T, axis=0, return_inverse=True)
+    kinds, kind = unique_inverse(np.vstack([form[some], entries[:, some]]).T)
     more = np.concatenate([np.zeros((len(held), len(there)), np.int64), kinds[:, 1:] * there])
     form = form.copy()
-    form[some] = len(held) + kind.reshape(-1)
+    form[some] = len(held) + kind
     used = np.zeros((len(snapshot.nodes), len(closing)), np.int64)
     np.add.at(used, snapshot.placed.node[some], entries[:, some].T * there)
     asked = np.array([one.shapes for one in closing]).T

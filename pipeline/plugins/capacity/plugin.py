@@ -105,7 +105,7 @@ class Capacity(
         return priority, self._shares.inner.astype(np.int64), rank
 
     def victim_queue_order(self, queue: int) -> Longs:
-        """In a tree, the nearest relatives of the preemptor's queue first; none if queues are flat."""
+        """Key[Q]: in a tree, the nearest relatives of the preemptor's queue first; all alike if queues are flat."""
         if not self._tree or queue == NONE:
             return np.zeros(len(self._queues), np.int64)
         return np.asarray(-in_common(self._shares.parent, queue))

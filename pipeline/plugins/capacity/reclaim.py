@@ -53,7 +53,7 @@ def answering_strictly(parent: Ids, mine: int, counts: Bools) -> Ids:
 def once_requested(
     parent: Ids, mine: int, request: Longs, allocated: Longs, entitled: Entitled
 ) -> tuple[Longs, Entitled]:
-    """What queues hold, and what protects them, once the ancestors of ``mine`` hold the ``request`` as well.
+    """What queues hold (int64[Q, R]), and what protects them, once the ancestors of ``mine`` hold ``request`` as well.
 
     An ancestor that holds less than it deserves then loses what it gains, and no more.
     """

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, is_among
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.decision.attempt import Attempt
@@ -83,7 +84,7 @@ def _frees_quota_alone(snapshot: Snapshot, made: Statement) -> bool:
     tasks, left = snapshot.tasks, leftover(snapshot, made, made.places)
     victims = made.evictions[is_among(tasks.node[made.evictions], left.node)]
     many = len(snapshot.nodes)
-    each, of = np.unique(tasks.podgroup[victims].astype(np.int64) * many + tasks.node[victims], return_inverse=True)
+    each, of = unique_inverse(tasks.podgroup[victims].astype(np.int64) * many + tasks.node[victims])
     held = np.zeros((len(each), left.room.shape[1]), np.int64)
     np.add.at(held, of, asked(snapshot, victims, tasks.card[victims]))
     needed = (held > left.room[left.node.searchsorted(each % many)]).any(axis=1)

@@ -15,7 +15,7 @@ def gathers(snapshot: Snapshot, podgroups: Sequence[int]) -> bool:
 
 
 def layers(snapshot: Snapshot, podgroups: Sequence[int]) -> Iterator[Rows]:
-    """Domains by layer: of each layer that any of them prefers, the narrowest first, then ``required_domains``."""
+    """Domains (int64[D]) by layer: each layer that any of them prefers, the narrowest first, then what is required."""
     groups, rows, topology = snapshot.podgroups, list(podgroups), snapshot.topology
     required, outer = int(groups.required_level[rows].max()), required_domains(snapshot, podgroups)
     held = held_nodes(snapshot, podgroups)

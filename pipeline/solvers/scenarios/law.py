@@ -27,12 +27,12 @@ class Law:
 
     @cached_property
     def parts(self) -> dict[tuple[int, bool, int, bytes], Rows]:
-        """What was found to go of podgroups with surplus; see ``returning.needed``."""
+        """Task rows that were found to go of podgroups with surplus; see ``returning.needed``, which writes it."""
         return {}
 
     @cached_property
     def singles(self) -> dict[tuple[int, bytes], tuple[VictimUnits, Longs]]:
-        """Tasks of podgroups with surplus, and the orders in which they return; see ``returning.needed``."""
+        """Tasks of podgroups with surplus, and orders of their return, int64[O, U]; see ``returning.needed``."""
         return {}
 
     @property

@@ -19,9 +19,10 @@ _PRIORITY_BITS = 32
 
 @inlined
 def by_podgroup(begin: int, end: int, entries: Entries, seats: Ids) -> tuple[Rows, Longs, Rows, Bools]:
-    """Group the candidates of ``begin:end`` by podgroup: podgroups, offsets, entries, and a mask of podgroups.
+    """Group the candidates of ``begin:end`` by podgroup.
 
-    The mask says which of the podgroups have other tasks running here.
+    The podgroups, int64[P]; where the candidates of each begin, int64[P + 1]; these as entries; and bool[P]: which of
+    the podgroups have other tasks running here. ``seats`` int32[G], scratch: below 0 before and after.
     """
     owner, start = np.empty(end - begin, np.int64), np.zeros(end - begin + 1, np.int64)
     groups = 0

@@ -78,7 +78,7 @@ class Chosen:
 
     @cached_property
     def victims(self) -> Rows:
-        """All victims, ascending: those of the domain, and members elsewhere that go along."""
+        """int64[V]: all victims, ascending: those of the domain, and members elsewhere that go along."""
         snapshot = self.search.snapshot
         here = snapshot.occupancy.task[self.entry]
         if not self.search.rules.cluster_wide or len(self.broken) == 0:

@@ -53,7 +53,7 @@ class DomainBundles:
 
     @cached_property
     def priorities(self) -> Longs:
-        """The priorities of podgroups that have such tasks there, the highest first."""
+        """int64[K]: the priorities of podgroups that have such tasks there, each once, the highest first."""
         return -distinct(-self.search.snapshot.podgroups.priority[self._owners].astype(np.int64))
 
     @cached_property

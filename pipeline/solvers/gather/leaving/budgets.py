@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.orders import unique_inverse
 from pipeline.records import replace
 from pipeline.solvers.gather.leaving.pool import Pool, in_pieces
 from pipeline.solvers.gather.leaving.search import (
@@ -70,6 +71,6 @@ def _orders(search: GatherSearch, area: GatherArea, pool: Pool, covered: Bools) 
 
 def _by_node(search: GatherSearch, area: GatherArea, pool: Pool, covered: Bools) -> Longs:
     """int64[C]: slots that the node of each gains if all leave, for each candidate there that a budget covers."""
-    _, at = np.unique(pool.node, return_inverse=True)
+    _, at = unique_inverse(pool.node)
     taken = np.bincount(at, weights=covered.any(axis=0))[at]
     return np.asarray(_PARTS * slots_of_nodes(search, area, pool) // np.maximum(taken, 1), np.int64)

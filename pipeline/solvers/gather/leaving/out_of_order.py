@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Rows
+from pipeline.cluster.orders import unique_inverse
 from pipeline.decision.price import in_units, needed_by
 from pipeline.policy import Purpose
 from pipeline.solvers.gather.leaving.pool import Pool, pool_of_some
@@ -42,9 +43,9 @@ def of_losers(search: GatherSearch, pool: Pool) -> Pool:
 
 
 def orders_otherwise(search: GatherSearch, area: GatherArea, pool: Pool) -> Iterator[Rows]:
-    """The usual orders, and one in which units return first that bring the fewest slots for what they hold."""
+    """int64[C] each: the usual orders, and one in which units return first that bring few slots for what they hold."""
     yield from pool.orders
-    _, unit = np.unique(pool.whole, return_inverse=True)
+    _, unit = unique_inverse(pool.whole)
     size = np.round(np.bincount(unit, weights=_held(search, pool.rows))[unit], _DECIMALS)
     thrift = np.round(slots_brought(search, area, pool) / np.maximum(size, 10.0**-_DECIMALS), _DECIMALS)
     yield np.lexsort((pool.place, -size, thrift))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
-from pipeline.cluster.orders import dense_rank
+from pipeline.cluster.orders import dense_rank, unique_inverse
 from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, needed_by
@@ -132,7 +132,7 @@ def _highest(snapshot: Snapshot, rows: Rows, whole: Longs) -> Longs:
     """int64[C]: the highest priority in the unit of each candidate."""
     tasks, groups = snapshot.tasks, snapshot.podgroups
     priority = np.maximum(groups.priority[tasks.podgroup[rows]], tasks.priority[rows]).astype(np.int64)
-    _, inverse = np.unique(whole, return_inverse=True)
+    _, inverse = unique_inverse(whole)
     top = np.full(len(rows), np.iinfo(np.int64).min)
     np.maximum.at(top, inverse, priority)
     return np.asarray(top[inverse])
@@ -148,7 +148,7 @@ def _orders(snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, top: Longs
     own = in_units(snapshot.shapes.request, needed)[tasks.shape[rows]]
     work = np.where(part == _CORE, in_units(snapshot.podgroup_held[owner], needed), own)
     whole, at = _whole(unit), np.full(len(rows), np.iinfo(np.int64).max)
-    _, inverse = np.unique(whole, return_inverse=True)
+    _, inverse = unique_inverse(whole)
     np.minimum.at(at, inverse, node)  # a unit has the place of its first node
     at = at[inverse]
     cost = np.bincount(node - node.min(initial=0), weights=work)[node - node.min(initial=0)] if len(rows) else work
@@ -165,8 +165,8 @@ def _orders(snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, top: Longs
 
 
 def in_pieces(order: Rows, whole: Longs) -> Rows:
-    """The order with each unit in one piece, at the place of its first candidate."""
-    _, inverse = np.unique(whole, return_inverse=True)
+    """int64[C]: the order with each unit (``whole`` int64[C]) in one piece, at the place of its first candidate."""
+    _, inverse = unique_inverse(whole)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     lead = np.full(len(order), len(order), np.int64)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Rows, is_among
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.filters import repelled
 from pipeline.solvers.gather.gathering import Gathered
@@ -16,7 +17,7 @@ def unneeded(search: GatherSearch, victims: Rows, placed: Gathered) -> Bools:
     """
     snapshot, lacks = search.snapshot, search.short > 0
     here, held = snapshot.tasks.node[victims].astype(np.int64), snapshot.request_of(victims)
-    nodes, at = np.unique(here, return_inverse=True)
+    nodes, at = unique_inverse(here)
     left, mine = snapshot.room.future[nodes], is_among(placed.node, nodes)
     np.add.at(left, at, held)
     np.subtract.at(left, np.searchsorted(nodes, placed.node[mine]), snapshot.request_of(placed.tasks[mine]))

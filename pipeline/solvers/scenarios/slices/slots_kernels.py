@@ -71,7 +71,7 @@ def with_slots(
 
 @linked
 def here(rows: Rows, ground: Ground) -> Rows:
-    """Those of some tasks that run in the slice."""
+    """int64[M]: those of some tasks (``rows`` int64[K]) that run in the slice."""
     inside, many = np.empty(len(rows), np.int64), 0
     for row in rows:
         if 0 <= ground.node[row] - ground.first < len(ground.room):

@@ -229,7 +229,7 @@ def _other_set(case: Case, every: Rows, sets: Longs) -> tuple[int, Rows]:
 
 @shared
 def shortest(case: Case, gone: Rows) -> Rows:
-    """The shortest prefix that suffices, without those that can be reprieved, the highest priority first."""
+    """The shortest prefix of ``gone`` (int64[C]) that makes room, less what can be reprieved of it, the last first."""
     few, many = -1, len(gone)  # ``many`` suffice, ``few`` do not
     while many - few > 1:
         half = (few + many) // 2
@@ -245,7 +245,7 @@ def shortest(case: Case, gone: Rows) -> Rows:
 
 @shared
 def still_needed(case: Case, gone: Rows, order: Rows) -> Rows:
-    """Those of ``gone`` that stay gone when each in ``order`` is reprieved if the task still fits."""
+    """Those of ``gone`` (int64[C]) that stay gone when each in ``order`` is reprieved if the task still fits."""
     for one in order:
         back = gone[gone != one]
         if stands(case, back):

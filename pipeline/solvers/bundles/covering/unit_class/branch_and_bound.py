@@ -36,7 +36,7 @@ class UnitClass(NamedTuple):
 
 @inlined
 def entries_of(units: Units, unit: int) -> Rows:
-    """The entries of a unit."""
+    """int64[K]: the entries of a unit."""
     return units.entry[units.stop[unit - 1] if unit > 0 else 0 : units.stop[unit]]
 
 
