@@ -93,6 +93,19 @@ def mask_of(rows: Any, count: int) -> Bools:
     return mask
 
 
+def running_sums(values: NDArray[Any]) -> Longs:
+    """int64[N + 1, ...]: the sum of the rows before each of ``values`` (whole numbers [N, ...]); last of all."""
+    result = np.zeros((len(values) + 1, *values.shape[1:]), np.int64)
+    np.cumsum(values, axis=0, out=result[1:])
+    return result
+
+
+def sums_of_slices(values: NDArray[Any], start: Longs, stop: Longs) -> Longs:
+    """int64[D, ...]: the sums of the rows ``start:stop`` of ``values`` [N, ...], for each of some slices (int64[D])."""
+    upto = running_sums(values)
+    return np.asarray(upto[stop] - upto[start])
+
+
 def with_rows(column: NDArray[Any], rows: NDArray[Any], values: Any) -> NDArray[Any]:
     """A read-only copy of ``column`` in which ``rows`` hold ``values``."""
     changed = column.copy()

@@ -5,7 +5,7 @@ from itertools import islice
 
 import numpy as np
 
-from pipeline.cluster.arrays import Longs, Rows
+from pipeline.cluster.arrays import Longs, Rows, sums_of_slices
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.layout.packing import node_slots
@@ -27,9 +27,8 @@ def other_ways(host: Host, snapshot: Snapshot, need: Need, outer: Rows, room: Ca
         return
     every, topology = need_of_all(need_of(snapshot, need.podgroups)), snapshot.topology
     slots, _ = node_slots(every.request, every.count, host.allowed(every.shapes), 0, room())
-    upto = np.concatenate([np.zeros((len(slots), 1), np.int64), slots.cumsum(axis=1)], axis=1)
     most = np.zeros(len(snapshot.shapes), np.int64)
-    most[every.shapes] = (upto[:, topology.stop[outer]] - upto[:, topology.start[outer]]).max(axis=1, initial=0)
+    most[every.shapes] = sums_of_slices(slots.T, topology.start[outer], topology.stop[outer]).max(axis=0, initial=0)
     yield from ways_within(snapshot, need, most, surplus=len(need.tasks) > need.minimum)
 
 

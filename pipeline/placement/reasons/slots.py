@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Longs, Rows
+from pipeline.cluster.arrays import Bools, Longs, Rows, running_sums
 from pipeline.placement.layout.packing import node_slots
 from pipeline.placement.need import Need
 from pipeline.placement.reasons.question import Question
@@ -21,25 +21,23 @@ class ShapeSlots:
 
     Attributes
     ----------
-    running: int64[S, N + 1]
+    upto: int64[N + 1, S]
         Sums over the nodes before each.
     """
 
     asked: Question
-    running: Longs
+    upto: Longs
 
     @classmethod
     def of(cls, asked: Question, allowed: Bools, room: Longs) -> "ShapeSlots":
         """Count on the nodes that are allowed (bool[S, N]), with a room of int64[N, R]."""
         slots, _ = node_slots(asked.need.request, asked.need.count, allowed, 0, room)
-        running = np.zeros((len(slots), len(room) + 1), np.int64)
-        slots.cumsum(axis=1, out=running[:, 1:])
-        return cls(asked, running)
+        return cls(asked, running_sums(slots.T))
 
     def reach(self, domains: Rows) -> Longs:
         """int64[D, S]: how many tasks of each shape the domains take."""
         topology = self.asked.snapshot.topology
-        return np.asarray((self.running[:, topology.stop[domains]] - self.running[:, topology.start[domains]]).T)
+        return np.asarray(self.upto[topology.stop[domains]] - self.upto[topology.start[domains]])
 
     def enough(self, domains: Rows) -> Rows:
         """int64[E]: the domains that have enough slots for each shape."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Ids, Longs, Rows, offsets, sealed
+from pipeline.cluster.arrays import NONE, Ids, Longs, Rows, offsets, sealed, sums_of_slices
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.kernels import kernel
@@ -44,9 +44,7 @@ class Tree(NamedTuple):
 
     def summed(self, per_node: Longs) -> Longs:
         """int64[V]: the sum over the nodes of each vertex."""
-        upto = np.zeros(len(per_node) + 1, np.int64)
-        np.cumsum(per_node, out=upto[1:])
-        return np.asarray(upto[self.last] - upto[self.first])
+        return sums_of_slices(per_node, self.first, self.last)
 
 
 def tree_of(snapshot: Snapshot) -> Tree:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among, mask_of
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, is_among, mask_of, running_sums
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
 from pipeline.cluster.topology import Topology
@@ -99,7 +99,7 @@ def _ranked(slices: list[tuple[int, int]], slots: Slots, missing: int, *, alone:
         slices = _side_by_side(slices)
     if len(slices) <= 1:
         return slices
-    now, later = (np.concatenate([[0], np.cumsum(room)]) for room in slots())
+    now, later = map(running_sums, slots())
 
     def worth(piece: tuple[int, int]) -> tuple[bool, int]:
         start, stop = piece

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows, is_among
+from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows, is_among, sums_of_slices
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.headroom import queues_take
@@ -93,10 +93,9 @@ def _room_of(host: Host, need: Need, tiers: Sequence[Sequence[int]], fewest: int
     future, topology = snapshot.room.future, snapshot.topology
     slots, _ = node_slots(every.request, every.count, host.allowed(every.shapes), 0, future)
     each = np.concatenate([slots.T, np.maximum(future, 0)], axis=1)
-    upto = np.append(np.zeros_like(each[:1]), each.cumsum(axis=0), axis=0)
     domain = np.array([row for tier in tiers for row in tier], np.int64)
     tier = np.arange(len(tiers)).repeat([len(one) for one in tiers])
-    inside = upto[topology.stop[domain]] - upto[topology.start[domain]]
+    inside = sums_of_slices(each, topology.start[domain], topology.stop[domain])
     total = inside[:, : len(slots)].sum(axis=1)
     order = np.lexsort((total, tier))
     order = order[total[order] >= fewest]

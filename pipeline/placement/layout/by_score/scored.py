@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Rows, distinct, is_among, sums_of_slices
 from pipeline.cluster.cards import slots_on_cards
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.orders import first_of, unique_inverse
@@ -176,8 +176,7 @@ class ScoredPlacement:
         """int64[Q]: how many tasks like this one the nodes of each region take at present."""
         first, last = np.array(regions, np.int64).reshape(-1, 2).T
         low, high = int(first.min(initial=len(self._future))), int(last.max(initial=0))
-        upto = np.append(0, np.cumsum(self._slots(task, low, high)))
-        return np.asarray(upto[last - low] - upto[first - low])
+        return sums_of_slices(self._slots(task, low, high), first - low, last - low)
 
     def domain_scores(self, tasks: Rows, regions: list[tuple[int, int]]) -> Floats:
         """float64[Q]: how good each region is at present for tasks (positions int64[K]) together; larger is better."""
@@ -185,10 +184,8 @@ class ScoredPlacement:
             return np.zeros(len(regions))
         first, last = np.array(regions, np.int64).T
         low, high = int(first.min()), int(last.max())
-        zero = np.zeros((1, self._used.shape[1]), np.int64)
         columns = (self._used[low:high], self._snapshot.nodes.allocatable[low:high])
-        upto = [np.append(zero, np.cumsum(column, axis=0), axis=0) for column in columns]
-        used, there = (one[last - low] - one[first - low] for one in upto)
+        used, there = (sums_of_slices(column, first - low, last - low) for column in columns)
         asked = self._snapshot.request_of(self.tasks[tasks]).sum(axis=0)
         return self._host.domain_score(asked, used, there)
 
@@ -201,8 +198,7 @@ class ScoredPlacement:
         first, count = first_of(self._kind)
         for task, many in zip(first.tolist(), count.tolist(), strict=True):
             there = np.minimum(self._slots(task, 0, len(self._future)), many)
-            upto = np.append(0, np.cumsum(there))
-            total += np.minimum(upto[stop] - upto[start], many)
+            total += np.minimum(sums_of_slices(there, start, stop), many)
         return total
 
     def enough(self, tasks: Rows, regions: list[tuple[int, int]], spare: int = 0) -> Bools:

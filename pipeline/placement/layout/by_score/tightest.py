@@ -6,7 +6,7 @@ After KAI Scheduler's plugin `topology` (notes on KAI, 3).
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Longs, Rows
+from pipeline.cluster.arrays import NONE, Longs, Rows, running_sums
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.topology import Topology
 
@@ -26,8 +26,7 @@ def places_in_tiers(topology: Topology, free: Longs, asked: Longs, start: int, s
     """
     counts = asked > 0
     counts[PODS] = False
-    none = np.zeros((1, int(counts.sum())), np.int64)
-    upto = np.append(none, np.cumsum(free[start:stop, counts], axis=0), axis=0)
+    upto = running_sums(free[start:stop, counts])
     inside = (topology.start >= start) & (topology.stop <= stop) & (topology.start < topology.stop)
     place = np.full(len(topology), NONE, np.int64)
     for tier in range(topology.levels + 1, 0, -1):

@@ -1,9 +1,9 @@
-"""Arrays: sets of rows are those that NumPy finds, and pairs are found again."""
+"""Arrays: sets of rows are those that NumPy finds, sums of slices what their rows add up to; pairs are found again."""
 
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import NONE, distinct, is_among, paired, unpaired, without
+from pipeline.cluster.arrays import NONE, distinct, is_among, paired, sums_of_slices, unpaired, without
 
 LINES = ([], [3], [3, 3, 3], [5, 3, 5, 1], [-1, 0], [2, 90, 2, 7])
 
@@ -32,3 +32,10 @@ def test_pairs_are_told_apart_and_found_again() -> None:
     pairs = paired(first, second)
     assert (np.diff(pairs) > 0).all()
     assert [one.tolist() for one in unpaired(pairs)] == [first.tolist(), second.tolist()]
+
+
+def test_the_sums_of_slices_are_what_their_rows_add_up_to() -> None:
+    start, stop = np.array([0, 2, 1, 4]), np.array([4, 2, 3, 4])
+    for values in (np.array([5, -2, 7, 1]), np.arange(8).reshape(4, 2), np.array([True, False, True, True])):
+        expected = [values[first:last].sum(axis=0).tolist() for first, last in zip(start, stop, strict=True)]
+        assert sums_of_slices(values, start, stop).tolist() == expected
