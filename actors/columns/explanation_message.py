@@ -72,11 +72,13 @@ def _finite(efficiency: float) -> float | None:
 
 def _bound(why: Explanation, chosen: Price | None) -> dict[str, Any] | None:
     """The lower bound of every lawful plan, and by which fraction the chosen plan can be above it."""
-    if why.bound is None:
+    if why.lower_bound is None:
         return None
-    excess = None if chosen is None else why.bound.excess(chosen)
-    said: dict[str, Any] = {"broken": [{"level": level, "work": round(work, 6)} for level, work in why.bound.broken]}
-    return said | {"queue_rank": why.bound.queue_rank, "excess": None if excess is None else round(excess, 4)}
+    excess = None if chosen is None else why.lower_bound.excess(chosen)
+    said: dict[str, Any] = {
+        "broken": [{"level": level, "work": round(work, 6)} for level, work in why.lower_bound.broken]
+    }
+    return said | {"queue_rank": why.lower_bound.queue_rank, "excess": None if excess is None else round(excess, 4)}
 
 
 def unplaced(action: str, why: Explanation, naming: Directory, shown: int = SHOWN) -> dict[str, Any]:

@@ -211,7 +211,7 @@ class LowerBound:
     broken: tuple[tuple[int, float], ...]
 
     def excess(self, price: Price) -> float | None:
-        """By what fraction a price exceeds the bound in its first line of broken work; None where that is not known."""
+        """By what fraction a price exceeds this in its first line of broken work; None where that is not known."""
         if price.victims == 0:
             return 0.0
         if self.queue_rank != price.queue_rank or not price.broken or not self.broken:
@@ -225,10 +225,11 @@ class Explanation:
     """Why a plan is as it is, or why there is none.
 
     ``spared`` has a few of the podgroups that could have been taken in the chosen domain, ``spared_more`` counts the
-    others. ``obstacles`` say what stands in the way where there is no plan. ``bound`` is what every lawful plan costs
-    at least; None where the search did not work one out. ``together`` counts the podgroups alike for which room was
-    sought at once: if it is more than one, domains, spared podgroups and the bound are those of all of them. Or it
-    counts podgroups that need a domain each and lose least in sum; then domains are those where room was sought last.
+    others. ``obstacles`` say what stands in the way where there is no plan. ``lower_bound`` is what every lawful plan
+    costs at least; None where the search did not work one out. ``together`` counts the podgroups alike for which room
+    was sought at once: if it is more than one, domains, spared podgroups and lower bound are those of all of them. Or
+    it counts podgroups that need a domain each and lose least in sum; then domains are those where room was sought
+    last.
     """
 
     purpose: str
@@ -243,5 +244,5 @@ class Explanation:
     spared: tuple[Spared, ...] = ()
     spared_more: int = 0
     obstacles: tuple[Obstacle, ...] = ()
-    bound: LowerBound | None = None
+    lower_bound: LowerBound | None = None
     together: int = 1

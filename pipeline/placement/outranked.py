@@ -85,7 +85,7 @@ def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: 
         else:
             lost.append(mine)
     made = taking_back(plan.statement, np.concatenate(lost)) if lost else plan.statement
-    why = replace(plan.explanation, bound=None)
+    why = replace(plan.explanation, lower_bound=None)
     return replace(plan, statement=made, assumes=assumptions(attempt, made), explanation=why)
 
 

@@ -55,7 +55,7 @@ def defect_of(seed: int, purpose: Purpose, make: Callable[[int, Purpose], dict[s
         return None if least is None else f"missed: {found.explanation.reason}, {least}"
     if least is None:
         return f"unlawful: {found.statement.evictions}"
-    bound = found.explanation.bound
+    bound = found.explanation.lower_bound
     if bound is not None and not holds(bound, priced(attempt, least.victims, 0, found.statement.placed)):
         return f"is proved by {bound}, but {least} is lawful"
     price = priced(attempt, found.statement.evictions, found.price.domain)

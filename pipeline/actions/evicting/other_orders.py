@@ -118,7 +118,7 @@ class OtherOrders:
         return {position: self._told_one(plan) for position, plan in plans.items()}
 
     def _told_one(self, plan: Plan) -> Plan:
-        why = replace(plan.explanation, bound=None, together=len(self._positions))
+        why = replace(plan.explanation, lower_bound=None, together=len(self._positions))
         return replace(plan, price=self._ranked(plan), explanation=why)
 
     # -- queues ----------------------------------------------------------------------------------------------------

@@ -57,11 +57,11 @@ class Victims(NamedTuple):
 
 
 @linked
-def within(held: Floats, request: Floats, bound: Floats) -> bool:
-    """Whether ``held`` and ``request`` together stay within ``bound`` (float64[R] each), of every resource."""
+def within(held: Floats, request: Floats, limit: Floats) -> bool:
+    """Whether ``held`` and ``request`` together stay within ``limit`` (float64[R] each), of every resource."""
     holds = True
     for r in range(len(held)):  # NumPy would make arrays, which takes longer than all the rest
-        holds &= held[r] + request[r] <= bound[r]
+        holds &= held[r] + request[r] <= limit[r]
     return holds
 
 
@@ -151,10 +151,10 @@ def _spares(queues: QueueShares, mine: int, other: int, request: Floats, left: F
 
 
 @linked
-def _exceeds(held: Floats, bound: Floats) -> bool:
+def _exceeds(held: Floats, limit: Floats) -> bool:
     found = False
     for r in range(len(held)):
-        found |= held[r] > bound[r] or (held[r] == _NO_BOUND and not np.isinf(bound[r]))
+        found |= held[r] > limit[r] or (held[r] == _NO_BOUND and not np.isinf(limit[r]))
     return found
 
 

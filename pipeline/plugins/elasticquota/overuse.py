@@ -16,7 +16,7 @@ class Held(NamedTuple):
     ----------
     parent: int32[Q]
     used, runtime, base: int64[Q, R]
-    bound: bool[Q, R]
+    limited: bool[Q, R]
         Resources with a quota.
     own: bool[Q]
         The preemptor's queue and its ancestors, which hold as much after the reclaim as before.
@@ -28,7 +28,7 @@ class Held(NamedTuple):
     used: Longs
     runtime: Longs
     base: Longs
-    bound: Bools
+    limited: Bools
     own: Bools
     asked: Bools
 
@@ -40,7 +40,7 @@ def _may_go(queues: Held, left: Longs, queue: int, taken: Longs) -> bool:
     What else it holds is not asked about: it may be less than its base already.
     """
     for r in range(len(taken)):
-        counts = queues.asked[r] and taken[r] > 0 and queues.bound[queue, r]
+        counts = queues.asked[r] and taken[r] > 0 and queues.limited[queue, r]
         if counts and left[queue, r] > queues.runtime[queue, r] and _keeps_base(queues, left, queue, r, taken[r]):
             return True
     return False

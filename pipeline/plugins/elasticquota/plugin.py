@@ -89,7 +89,7 @@ class ElasticQuota(
     @property
     def _limit(self) -> Longs:
         """int64[Q, R]: the runtime quota where one is stated, at most the maximum."""
-        return np.minimum(np.where(self._terms.bound, self._runtime, UNLIMITED), self._terms.most)
+        return np.minimum(np.where(self._terms.limited, self._runtime, UNLIMITED), self._terms.most)
 
     def lasting_headroom(self) -> Longs:
         """int64[Q, R]: up to the minimum that the queue states, for work that can never be evicted."""
@@ -102,9 +102,9 @@ class ElasticQuota(
         queue = self._queue_of(preemptor)
         if self._closed[queue]:
             return False
-        bound = self._terms.bound[queue] & (preemptor.request > 0)
+        limited = self._terms.limited[queue] & (preemptor.request > 0)
         after = self._state.allocated[queue] + preemptor.request
-        return bool(bound.any() and (after <= self._runtime[queue])[bound].all())
+        return bool(limited.any() and (after <= self._runtime[queue])[limited].all())
 
     # -- queues that may lose ----------------------------------------------------------------------------------
 
@@ -121,7 +121,7 @@ class ElasticQuota(
         snapshot, terms = self._base, self._terms
         own = mask_of(chain(terms.parent, self._queue_of(preemptor)), len(self._queues))
         runtime, used = self._runtime, self._state.allocated
-        queues = Held(terms.parent, used, runtime, self._floor, terms.bound, own, _asked(preemptor))
+        queues = Held(terms.parent, used, runtime, self._floor, terms.limited, own, _asked(preemptor))
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
         return overused(snapshot.queue_of(rows), snapshot.request_of(rows), unit, queues)
 
@@ -132,7 +132,7 @@ class ElasticQuota(
 
     def _over(self, preemptor: Preemptor) -> Bools:
         """bool[Q, R]: of what is asked for, where queues hold more than their runtime quota."""
-        return (self._state.allocated > self._runtime) & self._terms.bound & _asked(preemptor)
+        return (self._state.allocated > self._runtime) & self._terms.limited & _asked(preemptor)
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the preemptor's queue and ancestors stay within their quotas, and others a base that is asked for.
@@ -155,9 +155,9 @@ class ElasticQuota(
             return False
         if preemptor.purpose is not Purpose.RECLAIM:
             return True
-        loses = (lost > 0) & (taken < lost) & terms.bound
+        loses = (lost > 0) & (taken < lost) & terms.limited
         keeps = ((after >= self._floor) | (taken >= lost)) & (self._over(preemptor) | is_parent(terms.parent)[:, None])
-        spared = (lost > 0) & terms.bound & _asked(preemptor) & keeps
+        spared = (lost > 0) & terms.limited & _asked(preemptor) & keeps
         return not (loses.any(axis=1) & ~spared.any(axis=1)).any()
 
 

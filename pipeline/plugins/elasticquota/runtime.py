@@ -39,7 +39,7 @@ class StatedQuotas:
     weight: float64[Q, R]
     scales
         Whether the minima of siblings shrink, in proportion, where they are more together than there is to share.
-    bound: bool[Q, R]
+    limited: bool[Q, R]
         Where the queue or one of its ancestors states a quota; elsewhere none binds it.
     free: bool[Q, R]
         Where no descendant states one either: the base of such a queue is what it holds.
@@ -52,7 +52,7 @@ class StatedQuotas:
     kept: Longs
     weight: Floats
     scales: bool
-    bound: Bools
+    limited: Bools
     free: Bools
 
     def base_of(self, siblings: Longs, resource: int, total: int, held: Longs) -> Longs:
@@ -67,17 +67,17 @@ class StatedQuotas:
 def terms_of(queues: Queues, whole: Longs, *, scales: bool = False) -> StatedQuotas:
     """What the queues of a cluster of size ``whole`` (int64[R]) state."""
     least = np.where(queues.deserved >= UNLIMITED, whole, np.maximum(queues.deserved, 0))  # UNSET is below 0
-    bound = (queues.deserved != UNSET) | (queues.capability < UNLIMITED) | (queues.guarantee > 0)
+    limited = (queues.deserved != UNSET) | (queues.capability < UNLIMITED) | (queues.guarantee > 0)
     for queue, parent in enumerate(queues.parent.tolist()):  # parents come before children
         if parent != NONE:
-            bound[queue] |= bound[parent]
-    kept, free = _kept(queues), ~bound
+            limited[queue] |= limited[parent]
+    kept, free = _kept(queues), ~limited
     for queue in range(len(free) - 1, 0, -1):
         if queues.parent[queue] != NONE:
             free[queues.parent[queue]] &= free[queue]
     base = np.maximum(least, kept)
     weight = queues.weight[:, None] * queues.over_quota_weight
-    return StatedQuotas(queues.parent, least, base, queues.capability, kept, weight, scales, bound, free)
+    return StatedQuotas(queues.parent, least, base, queues.capability, kept, weight, scales, limited, free)
 
 
 def _kept(queues: Queues) -> Longs:

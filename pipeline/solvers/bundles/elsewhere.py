@@ -115,5 +115,5 @@ def _of_both(attempt: Attempt, host: Host, inside: Plan, gone: Rows) -> Plan | N
         return None
     rank = host.price_rank(attempt.purpose, attempt.podgroups[0])
     price = price_of(snapshot, victims, wanted, lost_work(snapshot, attempt.now), rank, inside.domain)
-    why = replace(inside.explanation, tried=(), bound=None, bundles=(), given_back=0)
+    why = replace(inside.explanation, tried=(), lower_bound=None, bundles=(), given_back=0)
     return plan_of(attempt, of(victims), price, why)

@@ -37,8 +37,8 @@ def over_compositions(
 
 def _leads(plan: Plan) -> bool:
     """Whether no plan for its need has a lower leading level."""
-    bound = plan.explanation.bound
-    return bound is not None and _leading(plan.price) == _leading(bound)
+    least = plan.explanation.lower_bound
+    return least is not None and _leading(plan.price) == _leading(least)
 
 
 def _leading(one: Price | LowerBound) -> tuple[int, int]:

@@ -38,7 +38,7 @@ class Best:
     finalists: Finalists
     tried: tuple[DomainTried, ...]
     ruled: Ruled
-    bound: LowerBound | None
+    lower_bound: LowerBound | None
 
     @property
     def selection(self) -> Selection | None:
@@ -126,11 +126,11 @@ class _Tried:
         self, finalists: Finalists, tried: list[DomainTried], unseen: Bools, bounds: list[LowerBound | None]
     ) -> Best:
         """The outcome; ``unseen`` bool[D] are the domains that were not looked at, ``bounds`` those of the parts."""
-        bound = min((one for one in bounds if one is not None), default=None)
+        least = min((one for one in bounds if one is not None), default=None)
         out = np.flatnonzero(unseen)
         room, reachable, wanted = self._lacking
         ruled = Ruled(self.domains[out], room[out], reachable[out], wanted[out], ~self.hopeless[out])
-        return Best(finalists, _compared(tried, finalists), ruled, bound)
+        return Best(finalists, _compared(tried, finalists), ruled, least)
 
     @property
     def finalists(self) -> Finalists:
@@ -225,7 +225,7 @@ def _best_first(tried: _Tried, some: Rows, before: Best | None = None) -> Best:
             break
         entry, finalists = tried.looked_at(at, finalists)
         entries.append(entry)
-    least = [least_of_all(bounds, tried.search), None if before is None else before.bound]
+    least = [least_of_all(bounds, tried.search), None if before is None else before.lower_bound]
     return tried.best(finalists, entries, unseen, least)
 
 

@@ -143,8 +143,8 @@ def _comparable(plans: Sequence[tuple[Attempt, Plan]], host: Host) -> list[Price
 
 
 def _unproved(outcome: Plan | NoPlan) -> Plan | NoPlan:
-    """The outcome without its bound: it holds for one need on one snapshot, and others were looked at as well."""
-    return replace(outcome, explanation=replace(outcome.explanation, bound=None))
+    """The outcome without its lower bound: it holds for one need on one snapshot, and others were looked at as well."""
+    return replace(outcome, explanation=replace(outcome.explanation, lower_bound=None))
 
 
 def _for_need(attempt: Attempt, host: Host, need: Need, known: Sequence[Plan] = ()) -> Plan | NoPlan:
@@ -285,7 +285,7 @@ def _why_none(best: Best) -> Reason:
 
 def _explained(attempt: Attempt, need: Need, reason: Reason, best: Best | None = None) -> Explanation:
     why = explained(attempt, need.minimum, reason)
-    return why if best is None else replace(why, tried=best.tried, ruled=best.ruled, bound=best.bound)
+    return why if best is None else replace(why, tried=best.tried, ruled=best.ruled, lower_bound=best.lower_bound)
 
 
 def _plan(attempt: Attempt, host: Host, search: BundleSearch, best: Best) -> Plan | NoPlan:

@@ -10,7 +10,7 @@ from pipeline.solvers.gather.offers import offers_of
 from pipeline.solvers.gather.tree import tree_of
 
 #: Below and above every priority.
-_NOBODY, _NEVER = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
+_LOWEST, _NEVER = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 
 
 class Prospect(NamedTuple):
@@ -46,7 +46,7 @@ def hopeful(search: GatherSearch, domains: Rows, limit: int) -> list[Prospect]:
     free, level, unsure = search.room, np.full(len(domains), _NEVER), np.ones(len(domains), bool)
     slots, enough = _slots(search, free)
     missing = np.maximum(need.minimum - slots[domains], 0)
-    _note(search, domains, free, unsure & enough[domains], _NOBODY, level, unsure)
+    _note(search, domains, free, unsure & enough[domains], _LOWEST, level, unsure)
     for value in search.priorities:
         if (level < _NEVER).all():
             break

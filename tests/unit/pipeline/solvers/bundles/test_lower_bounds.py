@@ -85,9 +85,9 @@ def test_a_reclaim_takes_no_more_from_a_queue_than_it_may_lose():
     low = [gang(1, on=0, gpu=1, queue=queue) for queue in (0, 0, 0, 0, 1, 1, 1, 1)]
     state = cluster([{"gpu": 8}], [*low, gang(3, queue=2, gpu=1)], queues=3)
     found = plan(with_quota(state, deserved={0: {"gpu": 2}, 1: {"gpu": 2}, 2: {"gpu": 3}}), 8, Purpose.RECLAIM)
-    assert found.explanation.bound is not None
-    assert found.explanation.bound.queue_rank == found.price.queue_rank > 0
-    assert found.explanation.bound.excess(found.price) == pytest.approx(0.0, abs=1e-5)
+    assert found.explanation.lower_bound is not None
+    assert found.explanation.lower_bound.queue_rank == found.price.queue_rank > 0
+    assert found.explanation.lower_bound.excess(found.price) == pytest.approx(0.0, abs=1e-5)
 
 
 def test_the_priority_that_must_break_is_where_those_below_free_too_little():
