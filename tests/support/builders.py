@@ -135,7 +135,7 @@ def searching(snapshot: Snapshot, preemptor: int, **changed: Any) -> BundleSearc
     usual: dict[str, Any] = {
         "snapshot": snapshot, "need": need, "candidate": frozen(candidate, bool),
         "allowed": frozen(np.ones((len(need.shapes), len(snapshot.nodes))), bool),
-        "before": frozen(groups.priority, np.int64), "after": nothing, "queue_rank": nothing,
+        "rank_before": frozen(groups.priority, np.int64), "rank_after": nothing, "queue_rank": nothing,
         "lost_work": frozen(np.ones(len(groups)), np.float64),
         "quota_filter": None, "validate_set": lambda _: True, "by_node": False, "effort": EFFORT,
         "quota": no_quota(), "budgets": NO_BUDGETS, "limits": None,

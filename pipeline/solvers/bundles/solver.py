@@ -219,8 +219,8 @@ def search_of(attempt: Attempt, host: Host, need: Need) -> BundleSearch:
         need=need,
         allowed=frozen(allowed, np.bool_),
         candidate=frozen(candidate, np.bool_),
-        before=frozen(before, np.int64),
-        after=frozen(after, np.int64),
+        rank_before=frozen(before, np.int64),
+        rank_after=frozen(after, np.int64),
         queue_rank=frozen(queue_rank, np.int64),
         lost_work=frozen(lost, np.float64),
         quota_filter=(lambda rows, unit: host.bundle_quota_filter(preemptor, rows, unit))

@@ -47,7 +47,7 @@ class BundleSearch(Keeping):
         Nodes that each of ``need.shapes`` may use.
     candidate: bool[T]
         Running tasks that may be victims, each judged alone.
-    before, after: int64[G]
+    rank_before, rank_after: int64[G]
         Policy ranks before and after efficiency; smaller goes first.
     queue_rank: int64[G]
         Rank of the podgroup's queue in the price; 0 where fairness does not count.
@@ -75,8 +75,8 @@ class BundleSearch(Keeping):
     need: Need
     allowed: Bools
     candidate: Bools
-    before: Longs
-    after: Longs
+    rank_before: Longs
+    rank_after: Longs
     queue_rank: Longs
     lost_work: Floats
     quota_filter: Callable[[Rows, Rows], Bools] | None
@@ -92,8 +92,8 @@ class BundleSearch(Keeping):
         """Refuse columns that do not go together: kernels do not check their bounds."""
         groups, nodes = len(self.snapshot.podgroups), len(self.snapshot.nodes)
         expected = {
-            "allowed": (len(self.need.shapes), nodes), "candidate": (len(self.snapshot.tasks),), "before": (groups,),
-            "after": (groups,), "queue_rank": (groups,), "lost_work": (groups,),
+            "allowed": (len(self.need.shapes), nodes), "candidate": (len(self.snapshot.tasks),),
+            "rank_before": (groups,), "rank_after": (groups,), "queue_rank": (groups,), "lost_work": (groups,),
         }  # fmt: skip
         for name, shape in expected.items():
             found = getattr(self, name).shape
@@ -200,13 +200,13 @@ class BundleSearch(Keeping):
         complete[snapshot.placed.podgroup[self.fixed]] = False
         by_node = NO_ROWS
         if self.by_node:
-            by_node = sealed(node_rank(snapshot, self.need, self._judged[0], self.lost_work, self.before))
+            by_node = sealed(node_rank(snapshot, self.need, self._judged[0], self.lost_work, self.rank_before))
         return Groups(
             cost=frozen(in_units(snapshot.podgroup_held, needed_by(self.need.total)), np.float64),
             running=frozen(snapshot.counts.running, np.int32),
             complete=frozen(complete, np.bool_),
-            before=frozen(self.before - self.before.min(initial=0), np.int64),
-            after=frozen(self.after - self.after.min(initial=0), np.int64),
+            rank_before=frozen(self.rank_before - self.rank_before.min(initial=0), np.int64),
+            rank_after=frozen(self.rank_after - self.rank_after.min(initial=0), np.int64),
             node_rank=by_node,
             order=frozen(groups.order, np.int64),
             priority=frozen(groups.priority, np.int32),

@@ -50,8 +50,8 @@ def efficiency_step(efficiency: float, step: float) -> int:
 def order_of(bundles: Bundles, before: Longs, groups: Groups, rules: Rules) -> Rows:
     """The order of bundles: safe before whole, policy, efficiency (whole ones, highest first), policy, age and name.
 
-    Returns positions, int64[B]. ``before`` int64[G] are the policy ranks before efficiency: ``groups.before``, or ranks
-    by nodes.
+    Returns positions, int64[B]. ``before`` int64[G] are the policy ranks before efficiency: ``groups.rank_before``, or
+    ranks by nodes.
 
     The design sorts a second time after the vote. Here the remaining bundles keep their order: no key of a safe bundle
     depends on its size, and whole ones do not shrink.
@@ -63,7 +63,7 @@ def order_of(bundles: Bundles, before: Longs, groups: Groups, rules: Rules) -> R
         kind = 0 if bundles.safe[b] else 1
         steps = 0 if bundles.safe[b] else efficiency_step(bundles.efficiency[b], rules.efficiency_step)
         high[b] = ((kind << _RANK_BITS | before[group]) << _STEP_BITS) + _MOST_STEPS - steps
-        low[b] = (groups.after[group] << 31) + groups.order[group]
+        low[b] = (groups.rank_after[group] << 31) + groups.order[group]
     sort_by(order, high, low)
     return order
 

@@ -69,7 +69,7 @@ class Groups(NamedTuple):
         How many tasks that is.
     complete: bool[G]
         Whether all of them are candidates.
-    before, after: int64[G]
+    rank_before, rank_after: int64[G]
         Policy ranks before and after efficiency, each from 0 to below 2**31; smaller goes first.
     node_rank: int64[G]
         Policy rank by the nodes of the podgroup's tasks; no rows where that order is not used.
@@ -88,8 +88,8 @@ class Groups(NamedTuple):
     cost: Floats
     running: Counts
     complete: Bools
-    before: Longs
-    after: Longs
+    rank_before: Longs
+    rank_after: Longs
     node_rank: Longs
     order: Longs
     priority: Ids

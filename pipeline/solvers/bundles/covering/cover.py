@@ -34,7 +34,7 @@ def units_of(bundles: Bundles, entries: Entries, groups: Groups, rules: Rules, s
     whole = np.flatnonzero(~bundles.safe)
     group = bundles.podgroup[whole]
     sort_by(whole, -(bundles.cost[whole] * groups.lost_work[group]), -whole)
-    sort_by(whole, -groups.before[bundles.podgroup[whole]], np.arange(len(whole)))
+    sort_by(whole, -groups.rank_before[bundles.podgroup[whole]], np.arange(len(whole)))
     single, owner = _singles(bundles, entries)
     many = len(whole) + len(single)
     stop, entry, bundle = np.empty(many, np.int64), np.empty(len(bundles.entry), np.int64), np.empty(many, np.int64)

@@ -131,7 +131,7 @@ class DomainBundles:
         if self.least_fair is not None:
             fair = terms.groups.queue_rank[bundles.podgroup] <= self.least_fair
             bundles = arranged(bundles, np.flatnonzero(fair))
-        return arranged(bundles, order_of(bundles, terms.groups.before, terms.groups, terms.rules))
+        return arranged(bundles, order_of(bundles, terms.groups.rank_before, terms.groups, terms.rules))
 
 
 def least_leading(search: BundleSearch, bundles: Bundles) -> int:

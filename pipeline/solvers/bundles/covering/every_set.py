@@ -92,7 +92,7 @@ def voted(search: BundleSearch, domain: int, bundles: Bundles) -> bool:
     if search.quota_filter is None:
         return True
     terms = search.terms
-    mine = arranged(bundles, order_of(bundles, terms.groups.before, terms.groups, terms.rules))
+    mine = arranged(bundles, order_of(bundles, terms.groups.rank_before, terms.groups, terms.rules))
     if search.counts_quotas:
         left = left_by_quota(mine, terms, indifferent(), search.seats())
     else:

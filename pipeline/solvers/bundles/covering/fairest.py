@@ -34,7 +34,7 @@ def of_fairest(
     rank = terms.groups.queue_rank[bundles.podgroup]
     if terms.rules.keep_order or len(rank) == 0 or rank.min() == rank.max():
         return bundles
-    order = order_of(bundles, terms.groups.before, terms.groups, terms.rules)
+    order = order_of(bundles, terms.groups.rank_before, terms.groups, terms.rules)
     sort_by(order, rank[order], np.arange(len(order)))
     some = arranged(bundles, order)
     if terms.quota.counted:

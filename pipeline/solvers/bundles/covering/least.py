@@ -29,7 +29,7 @@ def _of_a_class(bundles: Bundles, one: int, other: int, terms: Terms) -> bool:
     """Whether policy ranks two bundles equal; never if the order of bundles is to be kept."""
     if terms.rules.keep_order or bundles.safe[one] != bundles.safe[other]:
         return one == other
-    before = terms.groups.before
+    before = terms.groups.rank_before
     return bool(before[bundles.podgroup[one]] == before[bundles.podgroup[other]])
 
 
@@ -196,7 +196,7 @@ def _in_either_order(
     bundles: Bundles, favour: Favour, site: Site, nodes: tuple[int, int], terms: Terms, seats: Ids, effort: int
 ) -> Outcome:
     """The cheapest set of victims among given bundles, in the policy's order or in that by nodes."""
-    best = _in_one_order(bundles, terms.groups.before, favour, site, nodes, terms, seats, effort)
+    best = _in_one_order(bundles, terms.groups.rank_before, favour, site, nodes, terms, seats, effort)
     if len(terms.groups.node_rank) > 0 and (best.found or terms.quota.counted):
         other = _in_one_order(bundles, terms.groups.node_rank, favour, site, nodes, terms, seats, effort)
         if other.found and (not best.found or is_cheaper(other.cost, best.cost)):

@@ -89,7 +89,7 @@ def _without_needless(here: DomainBundles, found: Selection) -> Selection:
     half of it returns, and so on.
     """
     goes = _in_order(here, _going(here, found))[::-1]
-    ranked = here.search.before[here.search.terms.entries.podgroup[goes]]
+    ranked = here.search.rank_before[here.search.terms.entries.podgroup[goes]]
     goes = goes[np.argsort(-ranked, kind="stable")]
     returned = FreeRoom(here.search, here.domain, found.entry).reprieve(each_alone(goes), None)
     todo = [goes[returned]] if returned.any() else []

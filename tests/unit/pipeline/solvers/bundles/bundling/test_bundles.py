@@ -206,7 +206,7 @@ def ordered(bundles, before=None, after=None, last=None, step=0.05):
     by_nodes = np.zeros(0, np.int64)
     groups = Groups(zeros, none, none == 0, ranks[0], ranks[1], by_nodes, ranks[2], none, ranks[0], ranks[0], zeros)
     rules = Rules(True, True, False, False, True, step, 0.0)
-    return bundles.podgroup[order_of(bundles, groups.before, groups, rules)].tolist()
+    return bundles.podgroup[order_of(bundles, groups.rank_before, groups, rules)].tolist()
 
 
 def test_safe_bundles_come_first_whatever_policy_says():

@@ -21,7 +21,7 @@ def reclaimed(needs: list[int], **said: object) -> Selection:
     snapshot = cluster([{"gpu": 4}] * (3 * NODES), [*gangs, waiting])
     assert len(snapshot.tasks) - len(needs) > MOST
     rank = np.array([*np.repeat([0, 1, 2], NODES), 0])
-    found = select(searching(snapshot, len(gangs), before=rank, queue_rank=rank, **said), 0)
+    found = select(searching(snapshot, len(gangs), rank_before=rank, queue_rank=rank, **said), 0)
     assert isinstance(found, Selection)
     return found
 

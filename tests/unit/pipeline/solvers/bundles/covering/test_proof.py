@@ -63,10 +63,11 @@ def test_what_could_make_do_with_fewer_is_searched_for(
 def test_what_could_take_fewer_victims_or_less_important_ones_is_searched_for() -> None:
     many = [gang(2, [at // 2], gpu=1, priority=1) for at in range(2 * NODES - 2)]
     wide = [gang(1, [NODES - 1], gpu=2, priority=1)] * 2
-    here, found = selected([*many, *wide], 4, before=in_order(len(many), 2))
+    here, found = selected([*many, *wide], 4, rank_before=in_order(len(many), 2))
     assert (found.price.gangs_broken, found.price.victims, is_least(here, found)) == (2, 2, True)
     high, low = lone(4 * NODES - 4, priority=2), [gang(1, [NODES - 1], gpu=1, priority=1)] * 4
-    assert selected([*high, *low], 3, before=in_order(len(high), 4), by_priority=False)[1].price.highest_priority == 1
+    _, found = selected([*high, *low], 3, rank_before=in_order(len(high), 4), by_priority=False)
+    assert found.price.highest_priority == 1
 
 
 def in_order(*many: int) -> Longs:

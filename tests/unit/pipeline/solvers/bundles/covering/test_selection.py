@@ -134,7 +134,7 @@ def test_in_reclaim_a_set_of_another_efficiency_goes_only_if_it_is_cheaper_by_mo
     for weight, gone in ((1.0, [2, 3]), (0.96, [2, 3]), (0.9, [0, 1])):
         dear, cheap = gang(2, [0], gpu=2, priority=5), gang(2, [0], gpu=2)
         lost = np.array([weight, 1.0, 1.0])
-        ranks = {"before": np.zeros(3, np.int64), "after": np.array([5, 0, 0]), "lost_work": lost}
+        ranks = {"rank_before": np.zeros(3, np.int64), "rank_after": np.array([5, 0, 0]), "lost_work": lost}
         assert victims([dear, cheap, wanted(1, 4)], nodes=[{"gpu": 8}], **ranks) == gone
 
 
@@ -291,8 +291,8 @@ def test_subgroups_with_a_rack_of_their_own_make_room_in_each():
 
 
 def test_columns_that_do_not_go_together_are_refused():
-    with pytest.raises(ValueError, match=r"search\.before: expected shape \(1,\), found \(2,\)"):
-        selected([wanted(1, 1)], before=np.zeros(2, np.int64))
+    with pytest.raises(ValueError, match=r"search\.rank_before: expected shape \(1,\), found \(2,\)"):
+        selected([wanted(1, 1)], rank_before=np.zeros(2, np.int64))
 
 
 @pytest.mark.parametrize("effort", [EFFORT, 0])
