@@ -66,7 +66,7 @@ class Backoff:
     pauses: Mapping[GangGroup, Pause] = field(default_factory=dict)
     avoided: frozenset[tuple[int, float]] = frozenset()
 
-    def holds(self, gang_group: GangGroup, snapshot: Snapshot, now: float) -> bool:
+    def is_paused(self, gang_group: GangGroup, snapshot: Snapshot, now: float) -> bool:
         """Whether it is too early to search for the gang group again."""
         found = self.pauses.get(gang_group) if snapshot.epoch == self.epoch else None
         if found is None or (found.or_news_of is not None and snapshot.revision > found.or_news_of):
@@ -75,7 +75,7 @@ class Backoff:
 
     def held(self, snapshot: Snapshot, now: float) -> list[GangGroup]:
         """The gang groups for which it is too early."""
-        return [gang_group for gang_group in self.pauses if self.holds(gang_group, snapshot, now)]
+        return [gang_group for gang_group in self.pauses if self.is_paused(gang_group, snapshot, now)]
 
     def unplaced(
         self, gang_group: GangGroup, tasks: int, snapshot: Snapshot, now: float, opens_at: float = math.inf

@@ -231,7 +231,7 @@ def _waiting(host: Host, progress: Progress) -> Bools:
 def _admitted(progress: Progress, starving: list[GangGroup]) -> tuple[Progress, list[GangGroup]]:
     """The gang groups that get a turn in this cycle, in order: they do not pause, and the setup limits their number."""
     setup, searched = progress.setup, progress.searched
-    awake = [one for one in starving if not setup.backoff.holds(one, progress.snapshot, progress.now)]
+    awake = [one for one in starving if not setup.backoff.is_paused(one, progress.snapshot, progress.now)]
     fresh = [one for one in awake if one not in searched]
     turn = searched.union(fresh[: max(0, setup.gang_groups - len(searched))] if setup.gang_groups else fresh)
     seen = set(progress.starving)

@@ -205,7 +205,7 @@ class OtherOrders:
         """Plans once one gang was planned anew beside the others; None if not all get one, or they cost no less."""
         others = {at: plan for at, plan in best.plans.items() if at != position}
         beside = self._dealt_out(others, _victims(best.plans))
-        after = None if beside is None else self._searches.after(beside, Turn(position))
+        after = None if beside is None else self._searches.pass_after(beside, Turn(position))
         if after is None:
             return None
         return self._dealt(dict(zip([*others, position], self._searches.plans_of(after), strict=True)), best.price)
@@ -276,7 +276,7 @@ class OtherOrders:
             after: Pass | None = self._searches.fresh
             for position, plan in plans.items():
                 nodes = distinct(plan.statement.nominated_node) if fixed else None
-                after = after and self._searches.after(after, Turn(position, plan.domain), victims, nodes)
+                after = after and self._searches.pass_after(after, Turn(position, plan.domain), victims, nodes)
             if after is not None:
                 return after
         return None

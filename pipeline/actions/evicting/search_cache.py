@@ -74,10 +74,10 @@ class SearchCache:
         """The state once some gangs have had their turns in an order; None if not all get a plan."""
         if order not in self._after:
             before, turn = self.in_order(order[:-1]), order[-1]
-            self._after[order] = None if before is None else self.after(before, turn)
+            self._after[order] = None if before is None else self.pass_after(before, turn)
         return self._after[order]
 
-    def after(self, before: Pass, turn: Turn, among: Rows | None = None, nodes: Rows | None = None) -> Pass | None:
+    def pass_after(self, before: Pass, turn: Turn, among: Rows | None = None, nodes: Rows | None = None) -> Pass | None:
         """The state once a gang had its turn, among some victims and on some nodes, or any; None if it gets no plan.
 
         A plan that takes what was promised, or what started, is none: others would have a turn after it.

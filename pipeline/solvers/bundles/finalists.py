@@ -43,7 +43,7 @@ class Finalists:
         fewer = [one for one in self.found if breaks_fewer(one.price, least.price, slack)]
         return min(fewer, key=lambda one: (one.price.gangs_broken, one.price), default=least)
 
-    def may_lose(self, price: Price) -> bool:
+    def loses_to(self, price: Price) -> bool:
         """Whether a selection of this price would be preferred to all of these."""
         if self.cheapest is None or self.preferred is None or price < self.cheapest.price:
             return True

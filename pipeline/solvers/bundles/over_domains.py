@@ -166,7 +166,7 @@ def _cheapest_first(tried: _Tried, survey: Survey, outcomes: dict[int, Outcome])
     entries: dict[int, DomainTried] = {}
     known = sorted(((price, at) for price, at in told if price is not None), key=lambda one: compared(one[0]))
     for looked, (price, at) in enumerate(known):
-        if finalists.found and (looked >= _FEW or not finalists.may_lose(price)):
+        if finalists.found and (looked >= _FEW or not finalists.loses_to(price)):
             entries[at] = tried.entry(at, Reason.COSTLIER, price)
             continue
         entries[at], finalists = tried.looked_at(at, finalists, outcomes.get(int(tried.domains[at])))

@@ -127,7 +127,7 @@ def _otherwise(searches: Sequence[GatherSearch], tried: Sequence[DomainTried]) -
     common = in_common(parent, line[0])
     ways = [searches, *([with_elsewhere(replace(one, frees=common >= many)) for one in searches] for many in wider)]
     yield from ways[1:]
-    if any(search.lawful[one.domain] for one in tried) and differs_by_order(search):
+    if any(search.may_be_lawful[one.domain] for one in tried) and differs_by_order(search):
         yield from ([replace(one, out_of_order=True) for one in way] for way in ways)
 
 
@@ -256,7 +256,7 @@ def _outcome(search: GatherSearch, prospect: Prospect, best: MadeRoom | None) ->
         limit = best.price.highest_priority
     if prospect.highest > limit:
         return Reason.COSTLIER
-    if not prospect.lawful:
+    if not prospect.may_be_lawful:
         return Reason.UNPLACEABLE
     area = area_of(search, prospect.domain)
     if by_priority and not may_gather(search, area, prospect.highest):

@@ -22,14 +22,14 @@ class Prospect(NamedTuple):
         The priority up to which candidates must leave, as far as is known.
     slots
         Its slots if all left.
-    lawful
+    may_be_lawful
         See `GatherSearch`.
     """
 
     highest: int
     slots: int
     domain: int
-    lawful: bool
+    may_be_lawful: bool
 
 
 def hopeful(search: GatherSearch, domains: Rows, limit: int) -> list[Prospect]:
@@ -58,7 +58,7 @@ def hopeful(search: GatherSearch, domains: Rows, limit: int) -> list[Prospect]:
     order = np.lexsort((domains[reachable], slots[domains[reachable]], missing[reachable], level[reachable]))
     chosen = reachable[order[: limit or len(order)]]
     chosen = chosen[np.lexsort((domains[chosen], slots[domains[chosen]], level[chosen]))]
-    columns = level[chosen], slots[domains[chosen]], domains[chosen], search.lawful[domains[chosen]]
+    columns = level[chosen], slots[domains[chosen]], domains[chosen], search.may_be_lawful[domains[chosen]]
     return [Prospect(*one) for one in zip(*(column.tolist() for column in columns), strict=True)]
 
 

@@ -79,7 +79,7 @@ class KindSearch:
             and len(distinct(snapshot.queue_of(np.flatnonzero(columns.may)))) > 1
         )
 
-    def together(self, many: int) -> int:
+    def swept_together(self, many: int) -> int:
         """How many of the next tasks, at most ``many``, can be swept together: nothing is asked in between."""
         if self._by_node or self._queues_follow or not self._columns.limited:
             return 1

@@ -101,7 +101,7 @@ class TaskSearch:
         if self._hard or len(self._rules) > 1:
             return self._place(at, key, of_kind)
         kind = self._kind(int(self._tasks[at]), self._rules[0], key)
-        many = 1 if self._changing else kind.together(of_kind)
+        many = 1 if self._changing else kind.swept_together(of_kind)
         kind.place(self._tasks[at : at + many], (0, len(self._snapshot.nodes)))
         return many
 
@@ -118,7 +118,7 @@ class TaskSearch:
             kind = self._kind(int(waiting[0]), rule, key)
             if int(part[0]) in self._pinned:
                 in_part = int(np.argmin(np.append(part == part[0], False)))
-                many = 1 if self._changing else kind.together(in_part)
+                many = 1 if self._changing else kind.swept_together(in_part)
                 kind.place(waiting[:many], self._pinned[int(part[0])], all_or_none=self._hard)
                 return many
             for region in self._regions(kind, waiting):

@@ -131,7 +131,7 @@ def told_bundles(search: BundleSearch, outcome: Outcome) -> tuple[VictimBundle, 
 
 def placed(outcome: Outcome, chosen: Chosen, free: FreeRoom) -> Selection | None:
     """Place the gang and price the victims of an outcome; None if no placement is found."""
-    node = free.arranged(chosen.victims)
+    node = free.placed_nodes(chosen.victims)
     if node is None:
         return None
     price = price_in_domain(chosen.search, chosen.domain, outcome.cost)

@@ -94,7 +94,7 @@ class FreeRoom:
         self._placed = False
         leave(some, self.ground)
 
-    def arranged(self, leaving: Rows) -> Rows | None:
+    def placed_nodes(self, leaving: Rows) -> Rows | None:
         """int64[minimum]: at present a node row for each task of the minimum; ``leaving`` int64[V]: all victims."""
         if self._places is not None:
             asked, kept = self._places
@@ -146,10 +146,10 @@ class FreeRoom:
         return None if asked is None else (asked, no_places(asked))
 
     def _nodes(self, leaving: Leaving) -> Rows | None:
-        """As ``arranged``; victims are listed only where something besides their room matters."""
+        """As ``placed_nodes``; victims are listed only where something besides their room matters."""
         if not self._packing.of.heeds_leaving:
-            return self.arranged(NO_ROWS)
-        return self.arranged(leaving.victims) if self._packing.may_fit(self._room) else None
+            return self.placed_nodes(NO_ROWS)
+        return self.placed_nodes(leaving.victims) if self._packing.may_fit(self._room) else None
 
     def cover(
         self,

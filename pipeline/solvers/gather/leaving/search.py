@@ -96,7 +96,7 @@ class GatherSearch:
         return list[int](np.unique(groups.priority[has]).tolist())
 
     @cached_property
-    def lawful(self) -> Bools:
+    def may_be_lawful(self) -> Bools:
         """bool[D]: domains with slots for each kind of task if all candidates leave whose queues may lose anything.
 
         In the others quotas permit too little in whatever order they are counted off.

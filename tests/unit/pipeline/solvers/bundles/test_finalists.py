@@ -61,6 +61,6 @@ def test_a_price_that_would_be_preferred_is_never_above_what_beats_the_others(wo
     others = Finalists(0.01, (selection(1, 100.0, 9), selection(2, 100.5, 4)))
     one = selection(3, work, gangs)
     wins = others.and_also(one).preferred is one
-    assert others.may_lose(one.price) == (wins or work < 100.0)
+    assert others.loses_to(one.price) == (wins or work < 100.0)
     assert others.beaten_by is not None
     assert not wins or one.price.broken <= others.beaten_by.broken

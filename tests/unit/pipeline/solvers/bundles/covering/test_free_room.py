@@ -40,7 +40,7 @@ def test_tasks_that_are_alike_go_where_the_general_way_puts_them(tasks: int, gpu
         here = np.flatnonzero((search.snapshot.placed.node >= first) & (search.snapshot.placed.node < last))
         free.leave(draw.permutation(here)[: draw.integers(0, len(here) + 1)])
         packing = Packings(search.need, search.open, search.snapshot).on(first, last)
-        found, general = free.arranged(NO_ROWS), packing.places(free.ground.room, NO_ROWS)
+        found, general = free.placed_nodes(NO_ROWS), packing.places(free.ground.room, NO_ROWS)
         assert (None if found is None else found.tolist()) == (None if general is None else general.tolist())
 
 
@@ -85,7 +85,7 @@ def test_slots_say_whether_subgroups_find_racks_if_their_tasks_share_cards_or_ar
         free, gone = left_at_random(search, domain, draw)
         assert free.exact
         places = free.places(gone)
-        assert places == (free.arranged(gone.victims) is not None)
+        assert places == (free.placed_nodes(gone.victims) is not None)
         seen.add(places)
     assert seen == {True, False}
 
@@ -104,7 +104,7 @@ def test_with_what_returns_to_it_a_gang_of_several_shapes_is_placed(mixed: tuple
         back = free.reprieve(units, gone.without)
         returned += int(back.sum())
         last = gone.without(back)
-        assert free.arranged(last.victims) is not None
+        assert free.placed_nodes(last.victims) is not None
         np.add.at(room, free.ground.node[gone.entry[back]] - free.ground.first, -free.ground.held[
             free.ground.shape[gone.entry[back]]
         ])  # fmt: skip
@@ -151,7 +151,7 @@ def test_a_gang_with_tasks_in_another_rack_is_placed_in_the_general_way() -> Non
     snapshot = cluster([{"gpu": 4}] * 2, [gang], racks=(1, 1))
     search = searching(snapshot, 0)
     assert not search.only_slots
-    assert FreeRoom(search, 2).arranged(NO_ROWS) is None
-    beside = FreeRoom(search, 1).arranged(NO_ROWS)
+    assert FreeRoom(search, 2).placed_nodes(NO_ROWS) is None
+    beside = FreeRoom(search, 1).placed_nodes(NO_ROWS)
     assert beside is not None
     assert beside.tolist() == [0]
