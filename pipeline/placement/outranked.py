@@ -63,6 +63,14 @@ def unpromised(attempt: Attempt, rows: Rows) -> Attempt:
     return replace(attempt, snapshot=carried_out(withdrawal(rows), attempt.snapshot, attempt.now))
 
 
+def without_promises(
+    attempt: Attempt, host: Host, rows: Rows, searched: Callable[[Attempt, Host], Plan | NoPlan]
+) -> tuple[Attempt, Plan | NoPlan]:
+    """The attempt as if the tasks ``rows`` were promised nothing, and what a search finds for that."""
+    freed = unpromised(attempt, rows)
+    return freed, searched(freed, made_anew(host, freed.snapshot))
+
+
 def spares_work(taking: Price, leaving: Price) -> bool:
     """Whether less is taken from running work by taking promises than by leaving them; no matter where that is."""
     return replace(taking, tier=0, domain=NONE) < replace(leaving, tier=0, domain=NONE)
@@ -107,8 +115,7 @@ def or_breaking(
     rows = outranked_promises(attempt, breaking=True)
     if len(rows) == len(outranked_promises(attempt)):
         return found
-    freed = unpromised(attempt, rows)
-    other = searched(freed, made_anew(host, freed.snapshot))
+    freed, other = without_promises(attempt, host, rows, searched)
     if isinstance(other, NoPlan):
         return found
     plan = withdrawing(attempt, host, freed, other, rows)

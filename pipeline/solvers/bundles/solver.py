@@ -22,14 +22,7 @@ from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need, need_of, need_of_all, without_shapes
-from pipeline.placement.outranked import (
-    made_anew,
-    or_breaking,
-    outranked_promises,
-    spares_work,
-    unpromised,
-    withdrawing,
-)
+from pipeline.placement.outranked import or_breaking, outranked_promises, spares_work, withdrawing, without_promises
 from pipeline.placement.refusal import refusal_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -78,8 +71,7 @@ def _with_promises(attempt: Attempt, host: Host) -> Plan | NoPlan:
     rows = outranked_promises(attempt)
     if len(rows) == 0 or (isinstance(found, Plan) and len(found.statement.evictions) == 0):
         return found
-    freed = unpromised(attempt, rows)
-    other = _cheapest(freed, made_anew(host, freed.snapshot))
+    freed, other = without_promises(attempt, host, rows, _cheapest)
     if isinstance(other, NoPlan):
         return _unproved(found)
     if isinstance(found, Plan):

@@ -25,14 +25,7 @@ from pipeline.decision.statement import Statement, taking_back
 from pipeline.placement.domains import domains_of
 from pipeline.placement.layout.other_ways import other_ways
 from pipeline.placement.need import Need, need_of
-from pipeline.placement.outranked import (
-    made_anew,
-    or_breaking,
-    outranked_promises,
-    spares_work,
-    unpromised,
-    withdrawing,
-)
+from pipeline.placement.outranked import or_breaking, outranked_promises, spares_work, withdrawing, without_promises
 from pipeline.placement.promises import moving_alone
 from pipeline.placement.refusal import refusal_of
 from pipeline.placement.taken_again import taken_again
@@ -84,8 +77,7 @@ def _with_promises(attempt: Attempt, host: Host) -> Plan | NoPlan:
     rows = outranked_promises(attempt)
     if len(rows) == 0 or (isinstance(found, Plan) and len(found.statement.evictions) == 0):
         return found
-    freed = unpromised(attempt, rows)
-    other = _withdrawing(freed, made_anew(host, freed.snapshot))
+    freed, other = without_promises(attempt, host, rows, _withdrawing)
     if isinstance(other, NoPlan) or (isinstance(found, Plan) and not spares_work(other.price, found.price)):
         return found
     lasting = _lasting(attempt, host, withdrawing(attempt, host, freed, other, rows))
