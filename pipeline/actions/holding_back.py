@@ -12,13 +12,18 @@ from itertools import product
 import numpy as np
 
 from pipeline.actions.progress import Progress
-from pipeline.cluster.arrays import NONE, Bools, Ids, Rows, is_among
+from pipeline.cluster.arrays import NONE, Bools, Ids, Rows, distinct, is_among
 from pipeline.cluster.orders import first_of
 from pipeline.cluster.rules.gang_groups import starting_with
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import PENDING
 from pipeline.placement.taken_again import one_of_each_queue
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.records import replace
+
+#: Turns in which only what was taken is held back; seldom there are more.
+_ONE_BY_ONE = 2
 
 
 def without_retaken(run: Callable[[Progress], Progress], fresh: Progress) -> Progress:
@@ -46,17 +51,24 @@ def _held_back(run: Callable[[Progress], Progress], fresh: Progress) -> tuple[Pr
     others and another one takes even then it does not get: it waits for the next cycle. Podgroups are held back with
     all that start only with them. Each turn holds back more, so there is a last one; if an action started what is held
     back all the same, it would be of no use.
+
+    Where a podgroup is held back the next one in order may start in its place and be taken as well, and so on through
+    all that wait. So after `_ONE_BY_ONE` turns all that come behind are held back together.
     """
     tasks, held, given_up, waiting, takers = fresh.snapshot.tasks, fresh.held, fresh.given_up, fresh.waiting, set[int]()
     done = first = run(fresh)
+    turn = 0
     while True:
-        more = starting_with(fresh.snapshot, _to_hold_back(tasks.podgroup, done, first, takers))
+        found = _to_hold_back(tasks.podgroup, done, first, takers)
+        behind = _behind(fresh.snapshot, found) - held - takers if turn >= _ONE_BY_ONE else set()
+        more = starting_with(fresh.snapshot, [*found, *behind])
         losing = tasks.podgroup[done.retaken[tasks.nominated[done.retaken] != NONE]].tolist()
         if waiting.issuperset(more) and given_up.issuperset(losing):
             return done, len(done.retaken) == 0 and _serves(done, takers)
         held, given_up, waiting = held | more, given_up.union(losing), waiting | (more & held)
         takers |= {done.taker} - {NONE}
         done = run(replace(fresh, held=held, given_up=given_up, waiting=waiting))
+        turn += 1
 
 
 def _to_hold_back(owner: Ids, done: Progress, first: Progress, takers: set[int]) -> list[int]:
@@ -64,6 +76,15 @@ def _to_hold_back(owner: Ids, done: Progress, first: Progress, takers: set[int])
     if len(done.retaken) or _serves(done, takers):
         return list(owner[done.retaken].tolist())
     return [int(owner[row]) for row, _ in sorted(_starts(done) - _starts(first))]
+
+
+def _behind(snapshot: Snapshot, found: list[int]) -> set[int]:
+    """Podgroups with tasks that wait which are no more important than one of some of their queue."""
+    groups, tasks = snapshot.podgroups, snapshot.tasks
+    most = np.full(len(snapshot.queues), np.iinfo(np.int64).min)
+    np.maximum.at(most, groups.queue[found], groups.priority[found])
+    waits = distinct(tasks.podgroup[tasks.status == PENDING])
+    return set(waits[groups.priority[waits] <= most[groups.queue[waits]]].tolist())
 
 
 def _starts(done: Progress) -> set[tuple[int, int]]:

@@ -1,13 +1,29 @@
 """A cycle starts nothing that it would take again; under profile `kai` what is left is dealt out in order."""
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
 
+from actors.cli.simulate import open_case
+from pipeline.actions.observing import Noted, Notes, Unobserved
+from pipeline.actions.progress import Setup
+from pipeline.cycle import cycle
 from tests.support.small_clusters import REST, job, named, played, podgroup, task, told, world
 
 #: A gang that runs, and one that would fit beside it on four devices.
 FULL = (job("run", [1, 1], 50, "n", min_available=2), job("low", [1, 1], 50, min_available=2))
+
+
+class Steps(Unobserved):
+    """The names of the steps of a cycle."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def step(self, name: str, **attributes: Noted) -> AbstractContextManager[Notes]:
+        self.names.append(name)
+        return super().step(name, **attributes)
 
 
 def cycles(gpus: int, *jobs: dict[str, Any], count: int = 3, profile: str = "kai") -> list[dict[str, list[str]]]:
@@ -145,3 +161,19 @@ def test_a_task_that_only_moves_is_not_what_room_was_made_for() -> None:
     assert "low" not in cycle["evictions"]
     assert "high" in cycle["nominations"]
     assert cycle["bindings"] == []
+
+
+@pytest.mark.parametrize("profile", ["kai", "default"])
+@pytest.mark.parametrize("queue", ["q", "other"])
+def test_all_that_wait_behind_a_start_that_is_held_back_are_held_back_together(profile: str, queue: str) -> None:
+    """Each would start in place of the one before it, and the cycle began anew for each: for minutes in a large fleet."""
+    priority = 100 if queue == "q" else 50
+    waiting = [job(f"low{at}", [1, 1], 50, min_available=2) for at in range(20)]
+    groups = [FULL[0], *waiting, job("high", [4], priority, queue=queue)]
+    queues = {"q": {"deserved": {**REST, "gpu": 0}}, "other": {"deserved": {**REST, "gpu": 4}}}
+    case = open_case(world({"n": {"cpu": 64, "memory": "64Gi", "gpu": 4}}, queues, groups, profile=profile))
+    steps = Steps()
+    done = cycle(case.snapshot, case.policy, case.now, Setup(observer=steps))
+    assert [(len(made.evictions), len(made.nominated)) for made in done.statements if len(made.evictions)] == [(2, 1)]
+    assert [made for made in done.statements if len(made.placed) and not len(made.evictions)] == []
+    assert steps.names.count("allocate") <= 6
