@@ -105,7 +105,7 @@ class TelemetrySettings(_Section):
     endpoint: str | None = None
     sample_ratio: Annotated[float, Field(ge=0, le=1)] = 1.0
     spans_kept: Annotated[int, Field(ge=0, lt=2**31)] = 20_000
-    """How many of the newest spans the broker keeps for the live view; 0 keeps none."""
+    """At most how many of the newest spans the broker keeps for the live view; 0 keeps none."""
 
     @field_validator("endpoint")
     @classmethod

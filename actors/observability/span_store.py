@@ -14,16 +14,25 @@ from actors.observability.traces import SpanRecord
 log = logging.getLogger(__name__)
 
 _SHOWN_CHARACTERS = 48
+#: An entry has at most so many spans: the broker bounds a stream by its entries.
+_TOGETHER = 50
 _KEYS = {"name", "role", "trace", "span", "parent", "start_ns", "end_ns", "ok", "reason", "attributes", "links"}
 
 
 def ship_to(bus: Bus, kept: int) -> Callable[[list[SpanRecord]], object]:
-    """A shipper for `telemetry.start` that appends spans to the broker and keeps about the newest `kept` batches."""
+    """A shipper for `telemetry.start` that appends spans to the broker and keeps the newest, at most about `kept`."""
 
-    def ship(spans: list[SpanRecord]) -> object:
-        return bus.publish(SPANS, {"spans": msgpack.packb(spans)}, cap=kept)
+    def ship(spans: list[SpanRecord]) -> None:
+        for first in range(0, len(spans), _TOGETHER):
+            packed = msgpack.packb(spans[first : first + _TOGETHER])
+            bus.publish(SPANS, {"spans": packed}, cap=entries_kept(kept))
 
     return ship
+
+
+def entries_kept(spans: int) -> int:
+    """How many entries the stream keeps so that it has at most so many spans, but for what one entry has."""
+    return max(1, spans // _TOGETHER)
 
 
 def gathered(bus: Bus, after: str = START) -> tuple[list[SpanRecord], str]:

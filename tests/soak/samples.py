@@ -11,6 +11,7 @@ from statistics import median
 
 from actors.broker.bus import FULFILLED, SERVICES, SPANS, STARVING, STREAMS, Bus
 from actors.configuration.settings import TelemetrySettings
+from actors.observability.span_store import entries_kept
 from actors.processes.tree import descendants
 from actors.protocol import outcomes, presence
 from actors.search import pending_reasons
@@ -22,7 +23,7 @@ STREAM_FACTOR, STREAM_ENTRIES = 1.5, 500
 #: Streams that keep their newest entries may fill up to so many; to trim them takes whole blocks of entries.
 KEPT: Mapping[str, int] = {
     STARVING: pending_reasons.KEPT, FULFILLED: outcomes.KEPT, SERVICES: presence.KEPT,
-    SPANS: TelemetrySettings().spans_kept,
+    SPANS: entries_kept(TelemetrySettings().spans_kept),
 }  # fmt: skip
 DURATION_FACTOR, DURATION_S = 1.5, 0.050
 _SUM_OR_COUNT = re.compile(r"^(clearway_(?:decision|cycle)_duration\w*)_(sum|count)(?:\{[^}]*\})? (\S+)", re.MULTILINE)

@@ -91,6 +91,21 @@ def test_flushing_ships_what_is_waiting() -> None:
     telemetry.stop()
 
 
+def test_the_broker_keeps_as_many_spans_as_it_is_told_to_however_many_come_at_once() -> None:
+    """What is shipped together was one entry, and entries were counted: a busy service filled the broker with them."""
+    bus = MemoryBus()
+    telemetry = start(NONE, "searcher", ship=ship_to(bus, 100))
+    for batch in range(5):
+        for at in range(120):
+            with telemetry.span(f"{batch}-{at}"):
+                pass
+        telemetry.flush()
+    names = [span["name"] for span in gathered(bus)[0]]
+    assert 50 <= len(names) <= 100
+    assert names == [f"4-{at}" for at in range(120)][-len(names) :]
+    telemetry.stop()
+
+
 def test_a_role_ends_although_its_spans_are_not_taken(caplog: pytest.LogCaptureFixture) -> None:
     taken = threading.Event()
     telemetry = start(NONE, "searcher", ship=lambda _: taken.wait(60.0))
