@@ -12,6 +12,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
 from pipeline.cluster.queue_tree import chain, in_common
+from pipeline.cluster.resources import fits
 from pipeline.cluster.rules.gang_groups import gang_group_of
 from pipeline.cluster.rules.match_policy import to_make_room
 from pipeline.cluster.snapshot import Snapshot
@@ -100,7 +101,7 @@ def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
     if not searches[-1].allowed.any(axis=1).all():
         return NoPlan(explained(attempt, need.minimum, Reason.CONSTRAINTS))
     best, tried = _first_of([_ignoring_quota(one) for one in searches], attempt)
-    if (searches[0].short > 0).any() and (best is None or not _frees_enough(searches[0], best)):
+    if (searches[0].short > 0).any() and (best is None or not _within_quota(searches[0], best)):
         searches = [with_elsewhere(one) for one in searches]
         best, tried = _first_of(searches, attempt)
     for others in _otherwise(searches, tried) if best is None and tried else ():
@@ -152,15 +153,20 @@ def _first_of(searches: Sequence[GatherSearch], attempt: Attempt) -> tuple[MadeR
 
 
 def _ignoring_quota(search: GatherSearch) -> GatherSearch:
-    """The search as if the gang lacked no quota: what it finds is the least harm, if that frees the quota as well."""
-    return replace(search, short=np.zeros_like(search.short)) if (search.short > 0).any() else search
+    """The search as if the gang lacked no quota: what it finds is the least harm, if that frees the quota as well.
+
+    So nothing is passed over there that does not, for what costs more and does.
+    """
+    lacks = (search.short > 0).any()
+    return replace(search, short=np.zeros_like(search.short), validates=False) if lacks else search
 
 
-def _frees_enough(search: GatherSearch, room: MadeRoom) -> bool:
-    """Whether the victims free the quota that the gang lacks."""
+def _within_quota(search: GatherSearch, room: MadeRoom) -> bool:
+    """Whether the victims free the quota that the gang lacks, and may all go together."""
     snapshot = search.snapshot
     freeing = room.victims[search.frees[snapshot.queue_of(room.victims)]]
-    return bool((snapshot.request_of(freeing).sum(axis=0) >= search.short).all())
+    enough = (snapshot.request_of(freeing).sum(axis=0) >= search.short).all()
+    return bool(enough) and search.host.validate_set(search.preemptor, room.victims)
 
 
 def _takes_promises(searches: Sequence[GatherSearch], room: MadeRoom) -> bool:
@@ -213,7 +219,7 @@ def _search_of(attempt: Attempt, host: Host, need: Need, preemptor: Preemptor) -
         allowed=host.allowed(need.shapes),
         existing=existing_of(snapshot, gang_group, need.tasks[: need.minimum]),
         candidate=_candidates(host, preemptor),
-        short=np.maximum(preemptor.request - host.headroom[queue], 0),
+        short=np.where(preemptor.request > 0, np.maximum(preemptor.request - host.headroom[queue], 0), 0),
         frees=np.arange(len(snapshot.queues)) == queue,
         steps=steps_of(snapshot, gang_group, need.tasks[: need.minimum]),
         lost=lost_work(snapshot, attempt.now),
@@ -275,7 +281,7 @@ def _plan(
     fates = (replace(one, reason=Reason.CHOSEN) if one.domain == best.price.domain else one for one in tried)
     why = replace(explained(attempt, need.minimum, Reason.CHOSEN, best.price.domain), tried=tuple(fates))
     plan, left = plan_of(attempt, made, best.price, why), outdone[~is_among(outdone, given_up)]
-    if len(left) == 0 or (need.total <= host.headroom[attempt.snapshot.podgroups.queue[attempt.podgroups[0]]]).all():
+    if len(left) == 0 or fits(need.total, host.headroom[attempt.snapshot.podgroups.queue[attempt.podgroups[0]]]):
         return plan
     return withdrawing(attempt, host, unpromised(attempt, outdone), plan, left)  # they may hold the quota
 

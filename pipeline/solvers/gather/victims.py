@@ -25,7 +25,7 @@ from pipeline.solvers.gather.leaving.search import (
 from pipeline.solvers.gather.leaving.unneeded import unneeded
 
 Harm = tuple[int, int, int, int, Work, Work, int]
-#: Where slots do not decide, at most this many units are tried by themselves.
+#: Where slots do not decide, at most this many units are tried by themselves; of so few candidates all are.
 _TRIED = 16
 #: So often what quotas refuse returns first.
 _TURNS = 16
@@ -161,15 +161,19 @@ def _cheapest_of(search: GatherSearch, area: GatherArea, pool: Pool, best: Harm 
     if least.gangs_broken:
         brought = slots_brought(search, area, pool)
         _note_ways(search, area, pool, orders_up_to(pool, least.highest_priority, brought), ways)
-    found: Price | None = None
+    found: MadeRoom | Price | None = None
     for price, leaves, order in sorted(ways.values(), key=lambda one: harm_of(one.price)):
         if best is not None and harm_of(price) >= best:
             return found if found is not None else price
         room = _made(search, area, pool, order, leaves)
-        if room is not None and search.host.validate_set(search.preemptor, room.victims):
-            if best is None or harm_of(room.price) < best:
-                return room
+        if room is None or not search.may_all_go(room.victims):
+            continue
+        if best is None or harm_of(room.price) < best:
+            best, found = harm_of(room.price), room
+        elif found is None:
             found = room.price
+        if isinstance(found, MadeRoom) and not _tries_each(search, pool):
+            return found
     return found
 
 
@@ -187,7 +191,7 @@ def _permitted_room(
             room = _made(search, area, pool, order, leaves)
             refused = refused_of(search, room.victims) if room is not None else NO_ROWS
         if len(refused) == 0:
-            if room is None or not search.host.validate_set(search.preemptor, room.victims):
+            if room is None or not search.may_all_go(room.victims):
                 return None
             return room if best is None or harm_of(room.price) < best else room.price
         first = is_among(pool.rows[order], refused)
@@ -213,7 +217,7 @@ def _made(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leave
     """
     placed = _gathered(search, area, pool.rows[leaves])
     if placed is None:
-        fewer = leaving_places(search, area, pool, order) or _leading(search, area, pool, order)
+        fewer = leaving_places(search, area, pool, order) or _some_leave(search, area, pool, order)
         if fewer is None:
             return None
         leaves, placed = _fewer(search, area, pool, order, *fewer)
@@ -225,8 +229,11 @@ def _made(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leave
     return MadeRoom(victims, placed, _priced(search, victims, area.domain))
 
 
-def _leading(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows) -> tuple[Bools, Gathered] | None:
-    """What leaves where not all in the order may return: the most leading ones do."""
+def _some_leave(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows) -> tuple[Bools, Gathered] | None:
+    """What leaves where not all in the order may return: the most leading ones do, or none yet if each is tried."""
+    if _tries_each(search, pool):
+        placed = _gathered(search, area, pool.rows)
+        return None if placed is None else (np.ones(len(pool.rows), bool), placed)
     low, high, best = 0, len(order), None
     while low < high:  # at most this many may return
         half = (low + high) // 2
@@ -237,17 +244,26 @@ def _leading(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows) ->
     return best
 
 
+def _tries_each(search: GatherSearch, pool: Pool) -> bool:
+    """Whether of few candidates each is asked whether it may return, in each order.
+
+    Not where what quotas refuse returns first: they may go on refusing other parts of podgroups.
+    """
+    return len(pool.rows) <= _TRIED and not search.out_of_order
+
+
 def _fewer(
     search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leaves: Bools, placed: Gathered
 ) -> tuple[Bools, Gathered]:
     """The same, but others return as long as the gang can still be gathered: units in their order, then single ones."""
-    freed, tried, each = pool.frees, 0, np.arange(len(leaves))
-    units = [(one, pool.unit[one]) for one in order.tolist()]
-    for one, unit in units + [(one, NONE) for one, whole in units if whole != NONE]:
-        if not leaves[one] or tried == _TRIED:
-            continue
-        fewer = leaves & (each != one if unit == NONE else pool.unit != unit)
-        if (freed[fewer].sum(axis=0) < search.short).any():
+    freed, each = pool.frees, np.arange(len(leaves))
+    units = dict.fromkeys((pool.unit[one], one if pool.unit[one] == NONE else NONE) for one in order.tolist())
+    members = [(NONE, one) for one in order.tolist() if pool.unit[one] != NONE]
+    tried, most = 0, len(units) + len(members) if _tries_each(search, pool) else _TRIED
+    for unit, one in [*units, *members]:
+        stays = each == one if unit == NONE else pool.unit == unit
+        fewer = leaves & ~stays
+        if tried == most or not (leaves & stays).any() or (freed[fewer].sum(axis=0) < search.short).any():
             continue
         tried += 1
         found = _gathered(search, area, pool.rows[fewer])

@@ -60,6 +60,8 @@ class GatherSearch:
         Whether quotas are asked about victims that other orders choose: see ``orders_otherwise``.
     elsewhere: int64[K]
         Candidates that free the quota wherever they run: see ``with_elsewhere``.
+    validates
+        Whether plugins judge victims as a whole before they are taken.
     """
 
     host: Host
@@ -75,6 +77,11 @@ class GatherSearch:
     queue_rank: Longs | None
     out_of_order: bool = False
     elsewhere: Rows = field(default_factory=lambda: NO_ROWS)
+    validates: bool = True
+
+    def may_all_go(self, victims: Rows) -> bool:
+        """Whether victims (int64[V]) may go together, as far as the search asks."""
+        return not self.validates or self.host.validate_set(self.preemptor, victims)
 
     @property
     def snapshot(self) -> Snapshot:

@@ -59,3 +59,32 @@ def test_one_job_breaks_in_place_of_two_where_the_priority_is_spent_anyway() -> 
     job = waiting("job", [4, 4, 4], topology={"required": "spine"})
     found = Outcome(cluster_file(tree, 4, [must, one, other, pair, job]))
     assert sorted({task[:-2] for task in found.evicted}) in (["2", "pair"], ["3", "pair"])
+
+
+def test_of_tasks_that_are_not_alike_each_victim_is_asked_whether_it_may_stay_beside_all_others() -> None:
+    """Only the second task is repelled. The most leading victims that may return leave one of each podgroup behind."""
+    repels = [{"topology_key": "kubernetes.io/hostname", "match_labels": {"app": "x"}}]
+    pair = podgroup("pair", [{"gpu": 1}] * 2, of_each={"labels": {"app": "y"}}, priority=5, min_available=2)
+    pair["tasks"][1]["pod_anti_affinity"] = repels
+    single = podgroup("single", [{"gpu": 1}], "n1", priority=2, min_available=1)
+    three = podgroup("three", [{"gpu": 2}, {"gpu": 1}, {"gpu": 1}], ["n2", "n3", "n3"], priority=3, min_available=3)
+    for task in three["tasks"][:2]:
+        task["labels"] = {"app": "x"}
+    other = podgroup("other", [{"gpu": 2}, {"gpu": 1}, {"gpu": 1}], ["n0", "n1", "n2"], priority=9, min_available=3)
+    nodes = {"n0": {"gpu": 2}, "n1": {"gpu": 2}, "n2": {"gpu": 3}, "n3": {"gpu": 2}}
+    (cycle,) = played(world(nodes, {"q": {}}, [single, three, other, pair], profile="koordinator"))
+    assert named(cycle["evictions"]) == ["three-1", "three-2"]
+
+
+def test_another_order_of_return_counts_where_the_first_turns_out_to_cost_more_than_its_slots_said() -> None:
+    """By slots one task of `two` is enough, but then two of the three tasks that wait have no room."""
+    tasks = podgroup("gang", [{"gpu": 2}, {"gpu": 3}, {"gpu": 1}], priority=5, min_available=3)
+    groups = [
+        podgroup("low", [{"gpu": 2}], "n3", priority=1, min_available=1),
+        podgroup("mid", [{"gpu": 1}], "n2", priority=2, min_available=1),
+        podgroup("three", [{"gpu": 1}] * 3, ["n3", "n2", "n4"], priority=3, min_available=3),
+        podgroup("two", [{"gpu": 3}, {"gpu": 1}], ["n4", "n0"], priority=3, min_available=2),
+    ]
+    nodes = {"n0": {"gpu": 1}, "n2": {"gpu": 2}, "n3": {"gpu": 3}, "n4": {"gpu": 4}}
+    (cycle,) = played(world(nodes, {"q": {}}, [*groups, tasks], profile="koordinator"))
+    assert named(cycle["evictions"]) == ["low-0", "two-0", "two-1"]
