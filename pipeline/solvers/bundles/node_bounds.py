@@ -2,8 +2,9 @@
 
 A node that takes a task must lose every task that leaves too little of the scarcest resource by staying. So it costs at
 least the dearest of the podgroups that break with these, or lose them; and as many nodes must be cleared as tasks lack
-one. A podgroup that breaks is paid for once, however many of its nodes are cleared, so its work is divided among its
-tasks that stand in the way: no choice of nodes is charged more than it loses (cost splitting).
+one. A podgroup that breaks is paid for once, however many of its nodes are cleared, so its work is divided among the
+tasks that stand in the way, or among as many of them as so few nodes have at most: no choice of nodes is charged more
+than it loses (cost splitting).
 """
 
 import numpy as np
@@ -113,7 +114,8 @@ def _least_work(
     """
     many, groups, podgroup = len(level), 0, terms.entries.podgroup
     group = np.empty(site.start[begin + many] - site.start[begin], np.int64)
-    tasks = np.zeros(len(group), np.int64)
+    tasks, last = np.zeros(len(group), np.int64), np.full(len(group), NONE, np.int64)
+    here, most = np.zeros(len(group), np.int64), np.zeros(len(group), np.int64)
     work, nodes = np.zeros(many), 0
     for sums in (False, True):  # first the tasks of each podgroup are counted, then its work is divided among them
         for at in range(many):
@@ -127,12 +129,16 @@ def _least_work(
                 if held <= spare or not 1 + low % BREAKING <= kind <= 1 + high % BREAKING:
                     continue
                 if sums:
-                    work[nodes] += terms.groups.cost[owner] * terms.groups.lost_work[owner] / tasks[seats[owner]]
+                    shared_by = min(tasks[seats[owner]], wanted * most[seats[owner]])
+                    work[nodes] += terms.groups.cost[owner] * terms.groups.lost_work[owner] / shared_by
                     continue
                 if seats[owner] == NONE:
                     seats[owner], group[groups] = groups, owner
                     groups += 1
-                tasks[seats[owner]] += 1
+                seat = seats[owner]
+                here[seat] = here[seat] + 1 if last[seat] == at else 1
+                last[seat], most[seat] = at, max(most[seat], here[seat])
+                tasks[seat] += 1
             nodes += int(sums)
     for owner in group[:groups]:
         seats[owner] = NONE

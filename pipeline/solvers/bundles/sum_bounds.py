@@ -1,7 +1,8 @@
 """Lower bounds by sums: what must be freed of the scarcest resource, and what podgroups of each level can free.
 
 At least what the gang takes less what is idle must be freed. Surplus frees some of it; the rest needs podgroups that
-break: in preempt up to some priority, and at that priority at least the work of a fractional knapsack (Dantzig 1957);
+break: in preempt up to some priority, and at that priority at least the work of a fractional knapsack (Dantzig 1957),
+in which nobody frees more than is missing;
 in reclaim the same from queues up to some rank, and no more from any than its quota lets go. Where surplus frees all of
 it in preempt, the same holds for surplus.
 """
@@ -206,14 +207,17 @@ def _levels_needed(missing: float, by_level: _ByLevel, most: Floats, by_priority
 
 @inlined
 def _filled(missing: float, held: _Held, terms: Terms, most: Floats) -> float:
-    """The least work that frees what is missing, as if podgroups could break in part; ``most``: see ``GroupKinds``."""
-    ratio, left = np.empty(len(held.group)), most.copy()
+    """The least work that frees what is missing, as if podgroups could break in part; ``most``: see ``GroupKinds``.
+
+    A podgroup that holds more than is missing frees no more than that, so a part of it is a part of what is missing.
+    """
+    ratio, left, useful = np.empty(len(held.group)), most.copy(), np.minimum(held.rest, missing)
     for m in range(len(held.group)):
-        group, rest = held.group[m], held.rest[m]
+        group, rest = held.group[m], useful[m]
         loss = terms.groups.cost[group] * terms.groups.lost_work[group]
         ratio[m] = loss / rest if rest > 0 else np.inf
         left[terms.groups.level[group]] -= held.free[m]
-    return _poured(missing, held, held.rest, ratio, left, terms)
+    return _poured(missing, held, useful, ratio, left, terms)
 
 
 @inlined

@@ -102,6 +102,13 @@ def test_a_broken_gang_costs_what_it_has_elsewhere_too():
     assert bounded(snapshot).work[2] == pytest.approx(2.0, abs=1e-5)
 
 
+def test_a_podgroup_that_holds_more_than_is_missing_is_paid_for_whole():
+    work = [Work(0)] * 2 + [Work(1, node=0)] * 8
+    assert bounded(placed([8], work, groups=[{"min_available": 2}, {"min_available": 8}])).work[0] == pytest.approx(
+        8 / 2, abs=1e-5
+    )
+
+
 def test_a_gang_that_is_broken_already_costs_nothing():
     work = [Work(0)] * 2 + [Work(1, node=0)] * 2
     found = bounded(placed([2], work, groups=[{"min_available": 2}, {"min_available": 4, "priority": 3}]))
@@ -222,6 +229,14 @@ def test_a_podgroup_that_stands_in_the_way_on_several_nodes_is_paid_for_once():
     groups = [{"min_available": 2}, {"min_available": 2}, {"min_available": 1}]
     found = bounded(placed([4, 4, 4], work, groups=groups), [1.0, 3.0, 2.0], by_node=True)
     assert found.work[0] == pytest.approx(2.0 / 2 + 3.0 / 2, abs=1e-5)
+
+
+def test_podgroups_on_more_nodes_than_must_be_cleared_are_paid_for_whole():
+    """Two podgroups share all three nodes, one of which must be cleared, so both go."""
+    work = [Work(0, cpu=4)] + [Work(group, cpu=2, node=node) for group in (1, 2) for node in range(3)]
+    groups = [{"min_available": 1}, {"min_available": 3}, {"min_available": 3}]
+    found = bounded(placed([4, 4, 4], work, groups=groups), [1.0, 4.0, 2.0], by_node=True)
+    assert found.work[0] == pytest.approx(4.0 * 6 / 4 + 2.0 * 6 / 4, abs=1e-5)
 
 
 def test_idle_resources_on_several_nodes_are_no_room_for_a_task_that_takes_a_whole_one():
