@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 import msgpack
 from pydantic import BaseModel
 
+from actors.cluster_file.bounds import size_of
 from actors.cluster_file.documents import (
     DisruptionBudgetDocument,
     PriorityClassDocument,
@@ -51,6 +52,7 @@ class KeptDocuments:
     def __init__(self) -> None:
         self._packed: dict[Section, dict[str, bytes]] = {section: {} for section in _SECTIONS}
         self._topology: TopologyDocument | None = None
+        self._topology_bytes = 0
         self._homes: Homes | None = None
         self.revisions: dict[str, int] = {}
         self._models: dict[str, Any] = {}
@@ -82,7 +84,12 @@ class KeptDocuments:
     @property
     def text(self) -> int:
         """Bytes of all documents and revisions."""
-        return self._packed_bytes + _REVISION * len(self.revisions)
+        return self._packed_bytes + self._topology_bytes + _REVISION * len(self.revisions)
+
+    @property
+    def text_of_topology(self) -> int:
+        """Bytes of the names in the topology, also of nodes that have left; 0 without one."""
+        return self._topology_bytes
 
     def read(self, section: Section, name: str) -> dict[str, Any]:
         """A document that was kept.
@@ -107,6 +114,7 @@ class KeptDocuments:
     @topology.setter
     def topology(self, document: TopologyDocument | None) -> None:
         self._topology, self._homes = document, None
+        self._topology_bytes = size_of(document).text
 
     @property
     def present_topology(self) -> TopologyDocument | None:
@@ -171,7 +179,7 @@ class KeptDocuments:
         """A copy that can be changed independently."""
         made = KeptDocuments()
         made._packed = {section: dict(documents) for section, documents in self._packed.items()}
-        made._packed_bytes = self._packed_bytes
+        made._packed_bytes, made._topology_bytes = self._packed_bytes, self._topology_bytes
         made._topology, made._homes, made.revisions = self._topology, self._homes, dict(self.revisions)
         return made
 
@@ -185,5 +193,5 @@ class KeptDocuments:
         made = cls()
         made._packed, topology, made.revisions = given
         made._packed_bytes = sum(len(packed) for section in made._packed.values() for packed in section.values())
-        made._topology = understood(TopologyDocument, topology) if topology is not None else None
+        made.topology = understood(TopologyDocument, topology) if topology is not None else None
         return made

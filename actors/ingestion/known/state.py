@@ -202,7 +202,8 @@ class LiveState:
         if isinstance(body, NodeDocument) and self.node(body.name) != NONE:
             return added._replace(nodes=0, text=max(0, added.text - documents.text_of("nodes", body.name)))
         if isinstance(body, TopologyChanged):
-            return added._replace(domains=max(0, added.domains - len(self.snapshot.topology)))
+            domains, text = max(0, added.domains - len(self.snapshot.topology)), added.text - documents.text_of_topology
+            return added._replace(domains=domains, text=max(0, text))
         if isinstance(body, PodgroupDocument):
             row = self.podgroup(body.full_name)
             known = len(self.snapshot.tasks_of(row)) if row != NONE else 0

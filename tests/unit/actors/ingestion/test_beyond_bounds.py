@@ -68,6 +68,24 @@ def test_a_topology_with_more_domains_than_there_may_be_is_refused_and_one_that_
     assert len(world.letters()) == len(ingestor.snapshot.topology) == 1
 
 
+def test_the_names_of_a_topology_are_counted_and_one_that_is_said_again_takes_no_more(
+    world: World, ingestor: Ingestor
+) -> None:
+    names = [f"{at:0200d}" for at in range(100)]
+    racks = {"levels": ["rack"], "domains": [{"name": name, "level": "rack", "nodes": []} for name in names]}
+    before = ingestor.state.size.text
+    world.tell("topology_changed", topology=racks)
+    drained(ingestor)
+    held = ingestor.state.size
+    assert held.text - before >= sum(map(len, names))
+    ingestor.checkpoint()
+    full = world.ingestor(most=StateLimits(state_bytes=held.bytes + 1_000))
+    assert full.state.size == held
+    world.tell("topology_changed", topology=racks)
+    drained(full)
+    assert world.letters() == []
+
+
 _CARDS = [{"name": f"c{at}", "capacity": 1} for at in range(2_000)]
 _LABELS = {f"k{at}": "v" * 100 for at in range(900)}
 _LONG = {"k": "v" * 100_000}
