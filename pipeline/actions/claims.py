@@ -51,7 +51,7 @@ def closed_to(host: Host, closed: Closed, gang_groups: Sequence[tuple[int, ...]]
     if not claims:
         return [overdue] * len(gang_groups)
     rows = [*(row for gang_group in gang_groups for row in gang_group), *(one.podgroup for one in claims)]
-    in_turn = in_serving_order(host, mask_of(rows, len(snapshot.podgroups)))
+    in_turn = in_serving_order(host, mask_of(rows, len(snapshot.podgroups)), evicting=True)
     place_of = {row: at for at, gang_group in enumerate(in_turn) for row in gang_group}
     return [
         np.union1d(

@@ -15,23 +15,34 @@ from pipeline.policy import Policy
 QUEUE_DEPTH = "queue_depth"
 
 
-def in_serving_order(host: Host, wanted: Bools) -> Iterator[tuple[int, ...]]:
+def in_serving_order(host: Host, wanted: Bools, *, evicting: bool = False) -> Iterator[tuple[int, ...]]:
     """The ``wanted`` podgroups (bool[G]) as gang groups, by the order of queues, then of podgroups.
 
-    A gang group has the place of its first member and is complete: it includes members that are not wanted. The order
-    is worked out as far as it is asked for.
+    A gang group has the place of its first member, as in Koordinator its first pod in the queue brings the others
+    along (notes on Koordinator, 1.4); where it is ``evicting``, that of the first of its members of the lowest priority, by which it may
+    evict and may lose what it was promised. It is complete: it includes members that are not wanted. The order is
+    worked out as far as it is asked for.
     """
     snapshot, rows = host.context.snapshot, wanted.nonzero()[0]
     ranked = _ranked(host, rows) if len(rows) > 1 else rows.tolist()
     if not snapshot.once(gang_groups).gang_group:
         yield from ((row,) for row in ranked)
         return
-    seen: set[tuple[int, ...]] = set()
+    priority, seen = snapshot.podgroups.priority, set[tuple[int, ...]]()
+    later: dict[int, list[tuple[int, ...]]] = {}
     for row in ranked:
-        gang_group = gang_group_of(snapshot, row)
-        if gang_group not in seen:
-            seen.add(gang_group)
-            yield gang_group
+        for gang_group in (*later.pop(row, ()), gang_group_of(snapshot, row)):
+            if gang_group in seen:
+                continue
+            members = [one for one in gang_group if wanted[one]]
+            least = priority[members].min()
+            if not evicting or priority[row] == least:
+                seen.add(gang_group)
+                yield gang_group
+                continue
+            for one in members:
+                if priority[one] == least:
+                    later.setdefault(one, []).append(gang_group)
 
 
 def queue_depth(policy: Policy, action: str) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, any_true, distinct, is_among, joined
+from pipeline.cluster.rules.gang_groups import gang_group_of
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.decided import what_if_of
@@ -39,7 +40,7 @@ def undone(snapshot: Snapshot, earlier: Sequence[Plan], plan: Plan) -> Rows:
 
 
 def may_be_undone(snapshot: Snapshot, plan: Plan, without_plan: Iterable[Sequence[int]]) -> bool:
-    """Whether preempt may yet take the room that a plan makes: a gang group ``without_plan`` outranks its podgroup."""
+    """Whether preempt may yet take room that a plan makes: one ``without_plan`` outranks a podgroup of its group."""
     groups, made = snapshot.podgroups, plan.statement
     if made.purpose is Purpose.PREEMPT or made.preemptor == NONE or len(made.evictions) == 0:
         return False
@@ -47,4 +48,5 @@ def may_be_undone(snapshot: Snapshot, plan: Plan, without_plan: Iterable[Sequenc
     if len(rows) == 0:
         return False
     same = groups.queue[rows] == groups.queue[made.preemptor]
-    return any_true(groups.priority[rows[same]] > groups.priority[made.preemptor])
+    least = groups.priority[list(gang_group_of(snapshot, made.preemptor))].min()
+    return any_true(groups.priority[rows[same]] > least)

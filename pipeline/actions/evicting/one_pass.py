@@ -83,7 +83,7 @@ class Pass:
         self.action, self._purpose, self._within_podgroup = action, purpose, within_podgroup
         host = progress.host_for(purpose)
         with progress.setup.observer.step("starving", action=action) as notes:
-            starving = list(in_serving_order(host, _waiting(host, progress)))
+            starving = list(in_serving_order(host, _waiting(host, progress), evicting=True))
             starving = within_depth(host, starving, queue_depth(progress.policy, action))
             self.progress, self.gang_groups = _admitted(progress, starving)
             notes.set(starving=len(starving), searched=len(self.gang_groups))
@@ -215,7 +215,8 @@ class Pass:
         """Put a gang group behind a position, before those that come after it in the policy's order."""
         rows = [*gang_group, *(row for one in self.gang_groups[at:] for row in one)]
         wanted = mask_of(rows, len(self.progress.snapshot.podgroups))
-        after = set(dropwhile(lambda one: one != gang_group, in_serving_order(self.host, wanted)))
+        in_turn = in_serving_order(self.host, wanted, evicting=True)
+        after = set(dropwhile(lambda one: one != gang_group, in_turn))
         last = len(self.gang_groups)
         place = next((n for n in range(at + 1, last) if self.gang_groups[n] in after), last)
         self.gang_groups.insert(place, gang_group)

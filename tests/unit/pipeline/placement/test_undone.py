@@ -42,3 +42,16 @@ def test_only_a_more_important_podgroup_of_the_same_queue_may_undo_a_plan() -> N
     assert not may_be_undone(
         STATE, replace(PLAN, statement=replace(PLAN.statement, evictions=np.zeros(0, int))), [(2,)]
     )
+
+
+def test_a_gang_group_may_lose_what_its_least_important_podgroup_was_promised() -> None:
+    """Its first podgroup is as important as the one that asks, the second is less so."""
+    gangs, groups = np.array([NONE, 0, 1, NONE], np.int32), np.array([NONE, 0, 0, NONE], np.int32)
+    state = cluster([{"gpu": 4}], [gang(1, [0]), gang(1, priority=1), gang(1), gang(1, priority=1)])
+    listed = replace(state.vocabulary, gangs=("a", "b"), gang_groups=((0, 1),))
+    together = replace(
+        state, vocabulary=listed, podgroups=replace(state.podgroups, gang=gangs, gang_group=groups, queue=groups * 0)
+    )
+    plan = replace(PLAN, statement=replace(PLAN.statement, preemptor=1))
+    assert may_be_undone(together, plan, [(3,)])
+    assert not may_be_undone(state, plan, [(3,)])
