@@ -27,6 +27,9 @@ _FIELDS = {
 }  # fmt: skip
 #: Why a podgroup that costs less was not taken, where the reason's own words are about a whole domain.
 _REFUSED = {Reason.VETOED: "a quota refuses it", Reason.ILLEGAL: "it is not legal as a whole"}
+#: What a way is worse in that breaks less work than is proved, by the purpose of the decision.
+_MORE_IMPORTANT = "more important work"
+_WORSE = {"reclaim": "takes from queues that it is less fair to take from"}
 _STAY = "{found:g} running {tasks} may not be evicted"
 #: What stands in the way, by cause. Those that begin with `_STAY` count running tasks that may not be evicted.
 _OBSTACLES = {
@@ -142,7 +145,7 @@ def decision_lines(
         yield f"  and {many(more, 'more podgroup')} that {'was' if more == 1 else 'were'} not taken"
     if (excess := (made.get("bound") or {}).get("excess")) is not None and made["evicts"]:
         least = f"at least {1 / (1 + excess):.1%} of that work" if excess else "as much work"
-        yield f"  proof: any lawful way breaks {least}"
+        yield f"  proof: any lawful way breaks {least}, or {_WORSE.get(made['purpose'], _MORE_IMPORTANT)}"
     if made.get("given_back"):
         yield f"  given back: {many(made['given_back'], 'candidate')} not needed after all"
     if end is not None:

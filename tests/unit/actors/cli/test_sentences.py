@@ -14,10 +14,18 @@ MADE = {
 
 
 @pytest.mark.parametrize(
+    ("purpose", "worse"),
+    [("preempt", "more important work"), ("reclaim", "takes from queues that it is less fair to take from")],
+)
+@pytest.mark.parametrize(
     ("excess", "said"), [(0.0, "breaks as much work"), (1.0, "breaks at least 50.0% of that work")]
 )
-def test_a_proof_says_how_much_breaks_whichever_way_room_is_made(excess: float, said: str) -> None:
-    assert f"  proof: any lawful way {said}" in decision_lines(MADE | {"bound": {"excess": excess}}, 1)
+def test_a_proof_says_how_much_breaks_in_any_way_that_is_not_worse(
+    excess: float, said: str, purpose: str, worse: str
+) -> None:
+    """Less work may break at a higher priority, or in queues that policy spares."""
+    made = MADE | {"purpose": purpose, "bound": {"excess": excess}}
+    assert f"  proof: any lawful way {said}, or {worse}" in decision_lines(made, 1)
 
 
 @pytest.mark.parametrize(
