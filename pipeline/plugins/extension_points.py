@@ -305,6 +305,14 @@ class PacesEvictions(Protocol):
         """What they exceed."""
 
 
+@asked_at(ExtensionPoint.EVICTABLE)
+class BoundsEach(Protocol):
+    """For plugins that bound what goes for one preemptor by what it asks for."""
+
+    def bounds_each(self) -> bool:
+        """Whether they do; where no plugin does, victims for several podgroups are judged together."""
+
+
 # -- nodes -------------------------------------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from pipeline.keeping import cached_property
 from pipeline.kernels import in_halves, writing
 from pipeline.plugins.asked import AskedPlugins
 from pipeline.plugins.extension_points import (
+    BoundsEach,
     CountsBudgets,
     CountsQuotas,
     CountsTasks,
@@ -226,6 +227,11 @@ class VictimHost(AskedPlugins):
     def keeps_pace(self, rows: Rows, point: ExtensionPoint = ExtensionPoint.EVICTABLE) -> bool:
         """Whether some tasks may all be evicted now, by what may be evicted in a time. Moves count."""
         return all(plugin.keeps_pace(rows) for plugin in self._asked(PacesEvictions, point))
+
+    @property
+    def bounds_each(self) -> bool:
+        """Whether victims that are lawful together may be too many for one of several podgroups."""
+        return any(plugin.bounds_each() for plugin in self._asked(BoundsEach, ExtensionPoint.EVICTABLE))
 
     def pace_changes_at(self, rows: Rows) -> float:
         """When more may be evicted, if what may be evicted in a time keeps some tasks; seconds, infinite: never."""

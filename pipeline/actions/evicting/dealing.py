@@ -80,8 +80,8 @@ def _lawful(attempt: Attempt, host: Host, statements: Sequence[Statement], *, ro
     """How many leading statements are lawful each after those before it, as all are together.
 
     All of them may fit a queue that none fits before the others' victims have gone (``rooms``: that was not counted);
-    and an ancestor of both queues may fall below what it deserves until the last of them holds its room. It does not
-    where the victims of each hold no more than it asks for.
+    the victims of one may be too many for what it asks for; and an ancestor of both queues may fall below what it
+    deserves until the last of them holds its room. It does not where the victims of each hold no more than it asks for.
     """
     if not statements:
         return 0
@@ -90,7 +90,7 @@ def _lawful(attempt: Attempt, host: Host, statements: Sequence[Statement], *, ro
     # Where victims return one after the other, `leading_plans` asks about the sets.
     by_parts = attempt.policy.solver(attempt.asked_by) in BY_PARTS
     sets = bool(has_parent) and attempt.purpose is Purpose.RECLAIM and not by_parts
-    sets = sets and _take_more(snapshot, statements)
+    sets = host.bounds_each or (sets and _take_more(snapshot, statements))
     every = np.concatenate([made.nominated for made in statements])
     rooms = not (queues_take(host, every) if rooms else queues_take_lasting(host, every))
     if not sets and not rooms:

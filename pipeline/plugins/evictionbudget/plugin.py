@@ -13,12 +13,19 @@ from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.tables import TERMINATING
 from pipeline.plugins.arguments import COUNT, NUMBER, WINDOW
 from pipeline.plugins.evictionbudget.window import NO_BOUND, EvictionWindow
-from pipeline.plugins.extension_points import FiltersTasks, PacesEvictions, ShieldsAnew, ShieldsTasks, ValidatesVictims
+from pipeline.plugins.extension_points import (
+    BoundsEach,
+    FiltersTasks,
+    PacesEvictions,
+    ShieldsAnew,
+    ShieldsTasks,
+    ValidatesVictims,
+)
 from pipeline.plugins.plugin import BeyondPace, Context, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting
 
 
-class EvictionBudget(Plugin, ShieldsTasks, ShieldsAnew, FiltersTasks, ValidatesVictims, PacesEvictions):
+class EvictionBudget(Plugin, ShieldsTasks, ShieldsAnew, FiltersTasks, ValidatesVictims, PacesEvictions, BoundsEach):
     """Bounds the victims of a decision, and of all decisions in a window of time.
 
     Arguments
@@ -72,6 +79,10 @@ class EvictionBudget(Plugin, ShieldsTasks, ShieldsAnew, FiltersTasks, ValidatesV
         """Whether the evictions are within the bounds of the window, and of what may end at one time."""
         few = len(rows) <= self._left
         return few and (self._window is None or self._window.takes(self._base.queue_of(rows)))
+
+    def bounds_each(self) -> bool:
+        """Whether the victims are bounded by what one preemptor asks for."""
+        return bool(self._ratio != NO_BOUND)
 
     def beyond_pace(self, rows: Rows) -> tuple[BeyondPace, ...]:
         """The bounds of the window that the evictions exceed; not the bound on tasks that end at one time."""
