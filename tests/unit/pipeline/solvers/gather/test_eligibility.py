@@ -1,5 +1,7 @@
 """Which jobs may make room at all, and when they have to wait."""
 
+import pytest
+
 from tests.support.gathering import Outcome, cluster_file, running, waiting
 
 PAIR = {"s1": {"b1": ["n1", "n2"]}}
@@ -16,6 +18,14 @@ def test_the_policy_of_any_member_speaks_for_the_job() -> None:
     assert Outcome(cluster_file(PAIR, 4, [*low(), job])).evicted == []
 
 
+def test_the_policy_of_any_podgroup_speaks_for_the_gang_group_whatever_its_tasks_say() -> None:
+    groups = [waiting(name, [4], gang_group=["default/a", "default/b"]) for name in "ab"]
+    groups[1]["tasks"][0]["preemption_policy"] = "PreemptLowerPriority"
+    assert Outcome(cluster_file(PAIR, 4, [*low(), *groups])).evicted == ["lp1-0", "lp2-0"]
+    groups[1]["preemption_policy"] = "Never"
+    assert Outcome(cluster_file(PAIR, 4, [*low(), *groups])).evicted == []
+
+
 def test_a_job_waits_for_victims_that_are_still_ending_on_a_promised_node() -> None:
     job, victims = waiting("hp", [4, 4]), low()
     job["tasks"][0]["nominated_node"] = "n1"
@@ -25,8 +35,9 @@ def test_a_job_waits_for_victims_that_are_still_ending_on_a_promised_node() -> N
     assert found.nominated == {"hp-0": "n1"}
 
 
-def test_what_ends_elsewhere_or_is_more_important_is_not_waited_for() -> None:
-    job, victims = waiting("hp", [4, 4]), [*low(), running("top", ["n3"], 4, priority=5000)]
+@pytest.mark.parametrize("priority", [1000, 5000])
+def test_what_ends_elsewhere_or_is_as_important_or_more_is_not_waited_for(priority: int) -> None:
+    job, victims = waiting("hp", [4, 4]), [*low(), running("top", ["n3"], 4, priority=priority)]
     job["tasks"][0]["nominated_node"] = "n3"
     victims[2]["tasks"][0]["status"] = "Terminating"  # type: ignore[index]
     found = Outcome(cluster_file({"s1": {"b1": ["n1", "n2", "n3"]}}, 4, [*victims, job]))

@@ -42,6 +42,15 @@ def test_without_an_index_the_number_at_the_end_of_a_name_is_the_rank() -> None:
     assert [found.bound[f"w-{rank}"][1] for rank in range(12)] == ["0"] * 4 + ["1"] * 4 + ["2"] * 4
 
 
+def test_tasks_without_an_index_come_after_all_that_have_one() -> None:
+    spines = {"s1": {f"b{at}": [f"n{at}{k}" for k in range(2)] for at in range(2)}}
+    job = waiting("w", [1] * 4, **PREFER)
+    for task in job["tasks"][:2]:
+        del task["index"]
+    found = Outcome(cluster_file(spines, 1, [job]))
+    assert [found.bound[f"w-{at}"] for at in (2, 3, 0, 1)] == ["n00", "n01", "n10", "n11"]
+
+
 def test_tasks_that_are_not_alike_are_gathered_in_rank_order_too() -> None:
     spines = {"s1": {"b1": ["n1", "n2"], "b2": ["n3", "n4"]}}
     found = Outcome(cluster_file(spines, 4, [running("x", ["n1"], 2), waiting("job", [4, 1, 3, 2, 2], **PREFER)]))
