@@ -1,4 +1,4 @@
-"""A broker that takes rights away, waits for no disk, has another password or is far away, while a service runs.
+"""A broker that is full, forgets all, takes rights away or is far away, while a service runs.
 
 Nothing is lost.
 
@@ -7,6 +7,8 @@ The tests are one story in the order in which they stand, since every start of a
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,7 +19,7 @@ from actors.broker.address import BrokerAddress
 from actors.broker.embedded_broker import EmbeddedBroker
 from actors.broker.redis_client import RedisClient
 from actors.processes.service_process import ServiceProcess
-from tests.integration.services import SmallFleet, ready, url_of
+from tests.integration.services import SmallFleet, ready, until, url_of
 from tests.support.broker_doors import rules
 from tests.support.proxies import SlowLine, slow_line
 
@@ -52,14 +54,28 @@ class Troubled:
         """Change when the broker's disk has what was written."""
         self._administrator.once(lambda link: link.config_set("appendfsync", appendfsync))
 
+    def set(self, name: str, value: str) -> None:
+        """Change a setting of the broker."""
+        self._administrator.once(lambda link: link.config_set(name, value))
+
+    @property
+    def data(self) -> Path:
+        """The broker's folder."""
+        (found,) = self._administrator.once(lambda link: link.config_get("dir")).values()
+        return Path(os.fsdecode(found))
+
+    def forget_all(self) -> None:
+        """Leave the broker with an empty memory."""
+        self._administrator.once(lambda link: link.flushall())
+
     def cut(self) -> None:
         """Close our user's connections, so that new ones are made."""
         self._administrator.once(lambda link: link.execute_command("CLIENT", "KILL", "USER", "clearway"))
 
     def until_refused(self, said: str) -> None:
         """Wait until the log has this, and the health page says that nothing is decided."""
-        self.fleet.until(lambda: said in self.service.said(), f"the log has {said}")
-        self.fleet.until(lambda: "no service holds" in ready(self.url)["why"], "it is not ready")
+        until(lambda: said in self.service.said(), f"the log has {said}")
+        until(lambda: "no service holds" in ready(self.url)["why"], "it is not ready")
         assert self.service.process.poll() is None
 
     def until_running(self, name: str) -> None:
@@ -112,6 +128,26 @@ def test_a_broker_that_waits_for_its_disk_no_more_is_named_and_waited_for(story:
     story.until_running("without-disk")
 
 
+def test_a_broker_whose_memory_is_full_is_waited_for(story: Troubled) -> None:
+    story.set("maxmemory", "1")
+    story.until_refused("command not allowed when used memory > 'maxmemory'")
+    story.set("maxmemory", "0")
+    story.fleet.submit("without-memory", 5, 2)
+    story.until_running("without-memory")
+
+
+def test_a_broker_that_cannot_save_what_it_has_is_waited_for(story: Troubled) -> None:
+    """A folder stands where it would put its snapshot. It then refuses what writes."""
+    in_the_way = story.data / "dump.rdb"
+    (in_the_way / "full").mkdir(parents=True)
+    story.set("save", "1 1")
+    story.until_refused("MISCONF")
+    story.set("save", "")
+    shutil.rmtree(in_the_way)
+    story.fleet.submit("without-snapshot", 5, 2)
+    story.until_running("without-snapshot")
+
+
 def test_a_password_that_is_changed_is_waited_for_and_read_again_from_its_file(story: Troubled) -> None:
     story.user("resetpass", ">second")
     story.cut()
@@ -138,6 +174,21 @@ def test_no_role_ended_and_nothing_was_lost_or_done_twice(story: Troubled) -> No
     assert "the process ends" not in story.service.said()
     report = story.fleet.report()
     assert report.broken == []
-    gangs = {"without-right", "without-keys", "without-disk", "without-password", "far-0", "far-1", "far-2"}
+    lacking = ("right", "keys", "disk", "memory", "snapshot", "password")
+    gangs = {f"without-{what}" for what in lacking} | {"far-0", "far-1", "far-2"}
     assert report.waited_ms.keys() == {f"default/{name}" for name in gangs}
     assert report.decisions["preempt"] == len(gangs)
+
+
+def test_a_broker_that_has_lost_all_is_noticed_and_nothing_is_decided_twice(story: Troubled) -> None:
+    """It counts decisions anew, so the history does not end in the audit of what was before."""
+    before = story.service.said()
+    story.forget_all()
+    story.fleet.until(lambda: "the broker has lost" in story.service.said(), "it asks for a list")
+    story.fleet.until(lambda: ready(story.url)["state"] == "leads" and ready(story.url)["listed"], "it leads again")
+    story.fleet.submit("without-past", 6, 2)
+    story.until_running("without-past")
+    decided = [line for line in story.service.said()[len(before) :].splitlines() if "evicts" in line]
+    assert len(decided) == 1
+    assert "preempt for default/without-past" in decided[0]
+    assert story.fleet.loop.fleet.tally.misfits == 0
