@@ -201,7 +201,9 @@ def _refused(asked: Question) -> Iterator[Obstacle]:
         return
     for name, bundles in host.named(FiltersBundles):
         if bundles.has_quota(asked.preemptor):
-            refused = rows[~bundles.bundle_quota_filter(asked.preemptor, rows)]
+            ways = (rows, rows[::-1]) if asked.reason is Reason.VETOED else (rows,)  # the last to go may be too much
+            some = (way[~bundles.bundle_quota_filter(asked.preemptor, way)] for way in ways)
+            refused = next((one for one in some if len(one)), NO_ROWS)
             yield from _of_quota(asked, name, _protected(bundles), refused)
 
 

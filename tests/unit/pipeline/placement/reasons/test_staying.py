@@ -2,7 +2,7 @@
 
 from actors.cli.simulate import SimulateOptions, simulated
 from actors.cli.simulated_words import in_words
-from tests.support.stuck import GPU, cluster, node, runs, want
+from tests.support.stuck import GPU, NOW, cluster, node, runs, want
 
 
 def test_what_was_started_in_the_same_cycle_is_told_to_be_in_the_way() -> None:
@@ -20,3 +20,17 @@ def test_what_queues_keep_is_told_with_what_would_change_it() -> None:
     queues = [{"name": "a", "deserved": {GPU: 16}}, {"name": "b", "deserved": {GPU: 8}}]
     said = in_words(simulated(cluster(*theirs, want(2), queues=queues), SimulateOptions(explain=True)))
     assert f"queue b would hold less than the 8 of {GPU} that it deserves; lower what it deserves" in said
+
+
+def test_what_a_queue_keeps_is_told_where_it_depends_on_which_task_goes_last() -> None:
+    """In the order of rows all of them may go, since the last one may be too much; the pair that breaks may not."""
+    pair = runs("pair", "n0", "n0", gpus=1, queue="b", min_available=2)
+    theirs = pair, runs("young", "n0", gpus=2, queue="b", created=NOW - 8500)
+    small = [node(name, allocatable={"cpu": 64, GPU: 4, "pods": 20}) for name in ("n0", "n1")]
+    queues = [{"name": "a", "deserved": {GPU: 8}}, {"name": "b", "deserved": {GPU: 1}}]
+    policy = {"profile": "volcano", "actions": ["gangreclaim"]}
+    document = cluster(*theirs, want(4, 2), nodes=small, queues=queues, policy=policy)
+    result = simulated(document, SimulateOptions(explain=True))
+    (attempt,) = result["explain"]["podgroups"]["default/want"]["attempts"]
+    assert attempt["reason"] == "policy refused too many candidates"
+    assert f"queue b would hold less than the 1 of {GPU} that it deserves; lower what it deserves" in in_words(result)
