@@ -26,6 +26,7 @@ from actors.ingestion.exported import cluster_document
 from actors.ingestion.spectating import Onlooker
 from actors.protocol.presence import present
 from pipeline.cluster.arrays import NONE, with_rows
+from pipeline.cluster.rules.gang_groups import starting_with
 from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING
@@ -220,20 +221,24 @@ def in_queue(case: Case, queue: str) -> Case:
 
 
 def planned(case: Case) -> dict[str, Any]:
-    """What would become of the last podgroup of a cluster, as plain data."""
-    name = case.names.podgroups[-1]
-    row, snapshot, why = len(case.names.podgroups) - 1, case.snapshot, Why(case.names)
+    """What would become of the last podgroup of a cluster, as plain data.
+
+    Where it is in a gang group, with what is decided for that: one of its podgroups speaks for all.
+    """
+    name, names = case.names.podgroups[-1], case.names.podgroups
+    row, snapshot, why = len(names) - 1, case.snapshot, Why(case.names)
+    speaking = starting_with(snapshot, (row,))
     evictions: list[dict[str, str]] = []
     for _ in range(_CYCLES):
         done = cycle(snapshot, case.policy, case.now)
         why.take(snapshot, done, Host(Context(done.snapshot, case.policy, case.now)))
-        evictions += _evictions(case.names, snapshot, done, row)
+        evictions += _evictions(case.names, snapshot, done, speaking)
         snapshot = answered(done, case.now)
         if _runs(snapshot, row):
             break
     runs = _runs(snapshot, row)
     told = why.told()
-    mine = [one for one in told["decisions"] if one["preemptor"] == name]
+    mine = [one for one in told["decisions"] if one["preemptor"] in {names[speaks] for speaks in speaking}]
     waiting = int((snapshot.tasks.status[snapshot.tasks_of(row)] == PENDING).sum())
     return {
         "podgroup": name, "queue": case.names.queues[snapshot.podgroups.queue[row]],
@@ -256,10 +261,10 @@ def _places(case: Case, snapshot: Snapshot, row: int) -> list[dict[str, str]]:
     return [{"task": names.tasks[one], "node": names.nodes[int(node[one])]} for one in tasks if node[one] >= 0]
 
 
-def _evictions(names: Names, before: Snapshot, done: Cycle, row: int) -> list[dict[str, str]]:
-    """Which tasks a cycle takes for the gang, where they run, and where those are to go that only move."""
+def _evictions(names: Names, before: Snapshot, done: Cycle, speaking: set[int]) -> list[dict[str, str]]:
+    """Which tasks a cycle takes for some podgroups, where they run, and where those are to go that only move."""
     told = []
-    for made in (one for one in done.statements if one.preemptor == row):
+    for made in (one for one in done.statements if one.preemptor in speaking):
         promised = dict(zip(made.nominated.tolist(), made.nominated_node.tolist(), strict=True))
         for victim in made.evictions.tolist():
             moves = {"to": names.nodes[promised[victim]]} if promised.get(victim, NONE) != NONE else {}

@@ -66,6 +66,18 @@ def test_a_gang_that_needs_room_says_at_whose_cost() -> None:
     assert any("price: budgets violated 0, gangs broken 0" in line for line in lines)
 
 
+def test_a_gang_tells_what_is_evicted_for_another_one_that_starts_with_it() -> None:
+    """It said that it starts at once: the older one speaks for both."""
+    both = {"gang_group": ["default/older", "default/asked"], "priority": 100}
+    older = gang(1, **both) | {"name": "older", "created": 1.0, "phase": "Inqueue"}
+    older["tasks"] = [{"name": "older-0", "request": {"cpu": 8, "nvidia.com/gpu": 8}}]
+    there = racks()
+    there["podgroups"] = [*there["podgroups"], older]
+    told = planned(joined(there, gang(2, created=2.0, **both), Wish(), "default", STATE_LIMITS))
+    assert (told["starts"], len(told["evictions"]), len(told["places"])) == ("after evictions", 2, 2)
+    assert {one["preemptor"] for one in told["decisions"]} == {"default/older"}
+
+
 @pytest.mark.parametrize("profile", ["default", "kai", "koordinator"])
 def test_what_costs_nothing_is_told_in_json_as_well(profile: str) -> None:
     told = planned(joined(racks(), gang(3, priority=100), Wish(), profile, STATE_LIMITS))
