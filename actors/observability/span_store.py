@@ -14,7 +14,7 @@ from actors.observability.traces import SpanRecord
 log = logging.getLogger(__name__)
 
 _SHOWN_CHARACTERS = 48
-#: An entry has at most so many spans: the broker bounds a stream by its entries.
+#: An entry has at most this many spans: the broker bounds a stream by its entries.
 _TOGETHER = 50
 _KEYS = {"name", "role", "trace", "span", "parent", "start_ns", "end_ns", "ok", "reason", "attributes", "links"}
 
@@ -31,7 +31,7 @@ def ship_to(bus: Bus, kept: int) -> Callable[[list[SpanRecord]], object]:
 
 
 def entries_kept(spans: int) -> int:
-    """How many entries the stream keeps so that it has at most so many spans, but for what one entry has."""
+    """How many entries the stream keeps, so that it has at most this number of spans and what one entry has."""
     return max(1, spans // _TOGETHER)
 
 

@@ -18,10 +18,10 @@ QUEUE_DEPTH = "queue_depth"
 def in_serving_order(host: Host, wanted: Bools, *, evicting: bool = False) -> Iterator[tuple[int, ...]]:
     """The ``wanted`` podgroups (bool[G]) as gang groups, by the order of queues, then of podgroups.
 
-    A gang group has the place of its first member, as in Koordinator its first pod in the queue brings the others
-    along (notes on Koordinator, 1.4); where it is ``evicting``, that of the first of its members of the lowest priority, by which it may
-    evict and may lose what it was promised. It is complete: it includes members that are not wanted. The order is
-    worked out as far as it is asked for.
+    A gang group has the place of its first member, as in Koordinator its first pod in the queue brings the others along
+    (notes on Koordinator, 1.4); where it is ``evicting``, that of the first of its members of the lowest priority, by
+    which it may evict and may lose what it was promised. It is complete: it includes members that are not wanted. The
+    order is worked out as far as it is asked for.
     """
     snapshot, rows = host.context.snapshot, wanted.nonzero()[0]
     ranked = _ranked(host, rows) if len(rows) > 1 else rows.tolist()

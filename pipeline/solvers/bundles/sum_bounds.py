@@ -2,9 +2,8 @@
 
 At least what the gang takes less what is idle must be freed. Surplus frees some of it; the rest needs podgroups that
 break: in preempt up to some priority, and at that priority at least the work of a fractional knapsack (Dantzig 1957),
-in which nobody frees more than is missing;
-in reclaim the same from queues up to some rank, and no more from any than its quota lets go. Where surplus frees all of
-it in preempt, the same holds for surplus.
+in which none counts with more than is missing. In reclaim the same holds for queues up to some rank, and no more is
+taken from any than its quota lets go. Where surplus frees all of it in preempt, the same holds for surplus.
 """
 
 from typing import NamedTuple

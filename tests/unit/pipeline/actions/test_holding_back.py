@@ -166,7 +166,7 @@ def test_a_task_that_only_moves_is_not_what_room_was_made_for() -> None:
 @pytest.mark.parametrize("profile", ["kai", "default"])
 @pytest.mark.parametrize("queue", ["q", "other"])
 def test_all_that_wait_behind_a_start_that_is_held_back_are_held_back_together(profile: str, queue: str) -> None:
-    """Each would start in place of the one before it, and the cycle began anew for each: for minutes in a large fleet."""
+    """Each would start in place of the one before it, and the cycle began anew for each: minutes in a large fleet."""
     priority = 100 if queue == "q" else 50
     waiting = [job(f"low{at}", [1, 1], 50, min_available=2) for at in range(20)]
     groups = [FULL[0], *waiting, job("high", [4], priority, queue=queue)]
