@@ -12,9 +12,10 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Longs, Rows
 from pipeline.kernels import inlined, kernel, linked, writing
+from pipeline.placement.layout.placed_before import PlacedBefore
 from pipeline.placement.layout.regions_of_parts import may_hold_all, offer_to_parts
 from pipeline.placement.layout.room_left import RoomLeft, count_slots, go_on_cards, place, room_left, share
-from pipeline.placement.layout.settled_groups import AskedPlaces, settled
+from pipeline.placement.layout.settled_groups import AskedPlaces, no_groups_placed, settled
 
 #: Places were found; none were, though there may be some; there are none.
 FOUND, MISSED, THERE_ARE_NONE = range(3)
@@ -41,6 +42,8 @@ class KeptPlaces(NamedTuple):
         The region of each group: its first node, and the one after its last.
     held, used: int64[n, S], int64[n, R]
         How many tasks of each shape go to each node, and what these take of it.
+    before
+        What became of groups in regions when they were laid out.
     """
 
     found: Longs
@@ -52,6 +55,7 @@ class KeptPlaces(NamedTuple):
     region: Longs
     held: Longs
     used: Longs
+    before: PlacedBefore
 
 
 @linked
@@ -81,6 +85,15 @@ def no_places(asked: AskedPlaces) -> KeptPlaces:
         np.full((nodes, asked.regions.request.shape[1]), _NEVER, np.int64),
         np.zeros((groups, shapes, nodes), np.int64), np.zeros((groups, 2), np.int64),
         np.zeros((nodes, shapes), np.int64), np.zeros((nodes, resources), np.int64),
+        no_groups_placed(asked.tree, asked.room),
+    )  # fmt: skip
+
+
+def apart(kept: KeptPlaces) -> KeptPlaces:
+    """The same places, to go another way with; what became of groups before holds for both."""
+    return kept._replace(
+        found=kept.found.copy(), have=kept.have.copy(), offered=kept.offered.copy(), counted=kept.counted.copy(),
+        taken=kept.taken.copy(), region=kept.region.copy(), held=kept.held.copy(), used=kept.used.copy(),
     )  # fmt: skip
 
 
@@ -285,7 +298,7 @@ def _laid_out(asked: AskedPlaces, kept: KeptPlaces, room: Longs) -> bool:
     size = share(asked.room.request, room[:, :resources].copy())
     biggest = np.argsort(-size, kind="mergesort")
     there = room_left(asked.room, asked.usable, room[:, :resources], room[:, resources + 1 :], biggest)
-    taken, region = settled(asked.tree, there, asked.trials)
+    taken, region = settled(asked.tree, there, asked.trials, kept.before)
     if len(taken) == 0:
         return False
     kept.found[0] = 1

@@ -24,9 +24,10 @@ def test_they_go_where_trying_it_out_in_python_puts_them(snapshot):
     tree = outline.tree
     oracle = tried_out(snapshot.topology, 0, outline.groups, tree.own, room)
     trials = topology_packing.TRIALS_A_PART * len(outline.groups)
+    before = topology_packing.no_groups_placed(tree, packing._asked_of_room)
     with uncompiled():
-        again, _ = topology_packing.settled(tree, packing._room(snapshot.room.future, NOWHERE), trials)
-    found, _ = topology_packing.settled(tree, room, trials)
+        again, _ = topology_packing.settled(tree, packing._room(snapshot.room.future, NOWHERE), trials, before)
+    found, _ = topology_packing.settled(tree, room, trials, before)
     assert found.tolist() == again.tolist() == ([] if oracle is None else oracle.tolist())
 
 

@@ -137,11 +137,12 @@ def share(request: Longs, left: Longs) -> Floats:
 def count_slots(room: RoomLeft) -> None:
     """Count the slots of all nodes anew."""
     for node in range(len(room.left)):
-        _count_slots(room, node)
+        count_slots_of(room, node)
 
 
 @linked
-def _count_slots(room: RoomLeft, node: int) -> None:
+def count_slots_of(room: RoomLeft, node: int) -> None:
+    """Count the slots of a node anew."""
     for kind in range(len(room.slots)):
         there, amount = slots_at(room.request, kind, room.left, node, _ANY), room.on_card[kind]
         if amount > 0:
@@ -156,7 +157,7 @@ def put(room: RoomLeft, kind: int, node: int) -> bool:
         return False
     for r in range(room.left.shape[1]):
         room.left[node, r] -= room.request[kind, r]
-    _count_slots(room, node)
+    count_slots_of(room, node)
     for bit in range(len(room.domains)):
         domain = room.domains[bit, node]
         for other in range(len(room.conflict) if domain != NONE else 0):
@@ -236,15 +237,15 @@ def place(room: RoomLeft, count: Longs, first: int, last: int, taken: Longs) -> 
         some = 0
         for kind in range(len(placed)):
             if placed[kind, n] > 0:
-                _take(room, kind, first + n, placed[kind, n], taken)
+                take_room(room, kind, first + n, placed[kind, n], taken)
                 some += placed[kind, n]
         if some > 0:
-            _count_slots(room, first + n)
+            count_slots_of(room, first + n)
     return True
 
 
 @linked
-def _take(room: RoomLeft, kind: int, node: int, many: int, taken: Longs) -> None:
+def take_room(room: RoomLeft, kind: int, node: int, many: int, taken: Longs) -> None:
     """Take the room for some tasks of a kind from a node."""
     taken[kind, node] += many
     for r in range(room.left.shape[1]):
@@ -269,9 +270,9 @@ def _place_on_cards(room: RoomLeft, kind: int, count: int, first: int, last: int
     for n in np.argsort(there, kind="mergesort"):
         many = min(there[n], count)
         if many > 0:
-            _take(room, kind, first + n, many, taken)
+            take_room(room, kind, first + n, many, taken)
             if not _hold(room, first + n, kind, many):
                 return False
-            _count_slots(room, first + n)
+            count_slots_of(room, first + n)
             count -= many
     return count == 0

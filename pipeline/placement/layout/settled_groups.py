@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows
-from pipeline.kernels import linked, writing
+from pipeline.kernels import linked, shared, writing
+from pipeline.placement.layout.placed_before import PlacedBefore, nothing_placed, place_as_before
 from pipeline.placement.layout.region_slots import to_front
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions
-from pipeline.placement.layout.room_left import AskedOfRoom, RoomLeft, count_slots, place, share
+from pipeline.placement.layout.room_left import AskedOfRoom, RoomLeft, count_slots, share
 
 #: In a list of what to place inside a group: its tasks that are in no inner group.
 OWN = -1
@@ -119,8 +120,14 @@ class _GroupWalk(NamedTuple):
     slots: Longs
 
 
-@writing("room")
-def settled(tree: GroupTree, room: RoomLeft, trials: int) -> tuple[Longs, Longs]:
+@shared
+def no_groups_placed(tree: GroupTree, asked: AskedOfRoom) -> PlacedBefore:
+    """Nothing is known yet of what becomes of groups in regions; of the gang itself nothing is noted."""
+    return nothing_placed(tree.region[tree.edge[min(2, len(tree.edge) - 1)] :], asked)
+
+
+@writing("room", "before")
+def settled(tree: GroupTree, room: RoomLeft, trials: int, before: PlacedBefore) -> tuple[Longs, Longs]:
     """How many tasks of each kind of each group go to each node, int64[G, M, n]; no rows if no way was found.
 
     Also the region of each group, int64[G, 2]: its first node, and the one after its last.
@@ -131,6 +138,8 @@ def settled(tree: GroupTree, room: RoomLeft, trials: int) -> tuple[Longs, Longs]
         Of the slice; its slots are counted. It is changed where a way was found.
     trials
         How many regions may be tried for all groups together.
+    before
+        What became of groups in earlier calls for the same tree; more is noted.
     """
     tree = _in_order(tree, share(room.request, room.left))
     count_slots(room)
@@ -149,7 +158,7 @@ def settled(tree: GroupTree, room: RoomLeft, trials: int) -> tuple[Longs, Longs]
         inner, first, last = walk.order[depth, at], walk.first[depth], walk.last[depth]
         if inner == OWN:
             taken[group] = 0
-            if place(room, tree.own[group], first, last, taken[group]):
+            if place_as_before(room, tree.own[group], first, last, taken[group], before):
                 walk.at[depth] += 1
                 continue
         else:

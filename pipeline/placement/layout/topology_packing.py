@@ -27,7 +27,7 @@ from pipeline.placement.layout.parts_in_regions import nodes_in_regions
 from pipeline.placement.layout.region_slots import TRIALS_A_PART
 from pipeline.placement.layout.regions_of_parts import NOT_ASKED, AskedOfRegions, may_find_regions
 from pipeline.placement.layout.room_left import AskedOfRoom, RoomLeft, asked_of_room, room_left, share
-from pipeline.placement.layout.settled_groups import NO_TREE, AskedPlaces, settled
+from pipeline.placement.layout.settled_groups import NO_TREE, AskedPlaces, no_groups_placed, settled
 from pipeline.placement.need import Need
 from pipeline.records import replace
 
@@ -239,7 +239,8 @@ class Packing:
             if found is not None or not few_enough(need.minimum, stop - start):
                 return found.copy if found is not None else None
         there = self._room(room, leaving)
-        taken, _ = settled(outline.tree, there, TRIALS_A_PART * len(outline.groups))
+        before = no_groups_placed(outline.tree, self._asked_of_room)
+        taken, _ = settled(outline.tree, there, TRIALS_A_PART * len(outline.groups), before)
         if len(taken):
             return partial(outline.nodes, taken)
         found = one_by_one(self.snapshot.topology, start, outline.groups, outline.group, outline.kind, there)

@@ -12,6 +12,7 @@ from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
 from pipeline.kernels import inlined, writing
 from pipeline.placement.kept_places import (
     KeptPlaces,
+    apart,
     count_offers,
     find_again,
     find_places,
@@ -97,10 +98,8 @@ def halves(begun: Begun, units: int, leaving: Rows, order: Rows) -> Halves:
     """
     back, todo = np.ones(units, np.bool_), np.zeros((len(order) + 2, 2), np.int64)
     back[order], todo[0, 1] = False, len(order)
-    places = KeptPlaces(*(column.copy() for column in begun.places))
-    return Halves(
-        copied_ground(begun.ground), begun.free.copy(), places, back, todo, np.array([2, 0, len(leaving), NONE])
-    )
+    places, many = apart(begun.places), np.array([2, 0, len(leaving), NONE])
+    return Halves(copied_ground(begun.ground), begun.free.copy(), places, back, todo, many)
 
 
 def begun(ground: Ground, asked: Asked, leaving: Rows) -> Begun:
