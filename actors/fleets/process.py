@@ -183,7 +183,8 @@ class FleetLoop:
 
     def _on_its_way(self) -> bool:
         """Whether the list that was sent last is in the stream; otherwise the broker has lost it."""
-        return any(id_order(entry.id) >= id_order(self._listed) for entry in self._bus.newest(EVENTS))
+        at_ms, number = id_order(self._listed)
+        return any(entry.id == self._listed for entry in self._bus.newest(EVENTS, before=f"{at_ms}-{number + 1}"))
 
     def _counted(self) -> list[bytes]:
         """The number of the last entry of an earlier start; empty if there is none."""

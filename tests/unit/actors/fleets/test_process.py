@@ -199,6 +199,22 @@ def test_a_fleet_lists_again_where_its_last_list_is_no_longer_in_the_stream() ->
     assert ingestor.state.listed
 
 
+def test_a_fleet_lists_again_although_it_has_said_more_since_its_list_was_lost() -> None:
+    """What came later was taken for that list, and nothing was decided before the next request, 15 s later."""
+    clock = Clock()
+    bus = MemoryBus("test", clock)
+    loop = loop_on(bus, clock)
+    loop.open()
+    clock.now += 1.0
+    bus._logs = MemoryBus("test", clock)._logs
+    bus.join(DECISIONS, GROUP)
+    loop._publish(loop.fleet.submit(gang("late", 1, 8)))
+    for _ in range(2):  # asked once more, it waits: its list is there now
+        ask(bus)
+        loop.turn(block_ms=1)
+        assert bus.bounds(EVENTS).added == 2
+
+
 def ask(bus: MemoryBus) -> None:
     """A request of a reader that has read nothing."""
     bus.publish(DECISIONS, pack_decision(Outgoing("resync_requested", "test", 0, ResyncRequested(reason="test"))))
