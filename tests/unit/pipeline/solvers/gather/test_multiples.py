@@ -89,6 +89,14 @@ def test_preferred_layers_are_tried_from_the_narrowest_and_only_those_that_are_l
     assert len(Outcome(cluster_file(TWO_BY_TWO, 1, [*others, wide])).evicted) == 1
 
 
+def test_a_layer_between_that_is_not_listed_is_not_tried() -> None:
+    # No block takes three tasks. In one spine two less important tasks would go, anywhere only one.
+    job = waiting("job", [1] * 3, topology={"preferred": "block"})
+    assert len(Outcome(cluster_file(TWO_BY_TWO, 1, [*full("n1", "n5"), job])).evicted) == 2
+    job["topology"]["layers"] = ["block"]
+    assert len(Outcome(cluster_file(TWO_BY_TWO, 1, [*full("n1", "n5"), job])).evicted) == 1
+
+
 def test_what_is_less_important_goes_before_the_surplus_of_what_is_more_important() -> None:
     others = full("n5", "n6", high=("n1", "n2", "n3", "n4", "n7"))
     gang = waiting("job", [1] * 3, topology={"preferred": "spine"})
