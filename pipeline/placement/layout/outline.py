@@ -94,7 +94,7 @@ class Outline:
 
     @cached_property
     def classes(self) -> list[tuple[Rows, int, int]]:
-        """For each group and each kind of its tasks: their positions, int64[K], then the group and the kind."""
+        """Of each group and kind with tasks their positions, int64[K], then the group and the kind."""
         pairs = np.argwhere(self._counted.own).tolist()
         return [(np.flatnonzero((self.group == g) & (self.kind == k)), g, k) for g, k in pairs]
 

@@ -33,7 +33,7 @@ def test_searching_for_tasks_together_finds_the_places_that_one_by_one_does(
     attempt = replace(attempt_on(fleet_with(what), Purpose.PREEMPT), policy=load_profile("volcano"))
     together = propose(attempt)
     assert isinstance(together, Plan)
-    monkeypatch.setattr(KindSearch, "together", lambda _self, _many: 1)
+    monkeypatch.setattr(KindSearch, "swept_together", lambda _self, _many: 1)
     alone = propose(attempt)
     assert isinstance(alone, Plan)
     assert alone.price == together.price

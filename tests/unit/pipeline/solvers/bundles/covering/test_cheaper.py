@@ -156,7 +156,7 @@ def test_of_several_sets_the_last_that_is_preferred_and_lawful_is_taken(monkeypa
         asked.append(found.cost)
         return None if found.cost in refused else SimpleNamespace(price=told(found.cost, 1))
 
-    monkeypatch.setattr(cheaper, "price_of", lambda _search, _domain, cost: told(cost, 1))
+    monkeypatch.setattr(cheaper, "price_in_domain", lambda _search, _domain, cost: told(cost, 1))
     monkeypatch.setattr(cheaper, "selected_of", selected)
     sets = [SimpleNamespace(cost=price) for price in prices]
     here, best = SimpleNamespace(search=None, domain=0), SimpleNamespace(price=told(10.0, 1))
