@@ -5,9 +5,10 @@ import pytest
 from actors.cli.simulate import open_case
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Reason
-from pipeline.decision.plan import NoPlan
+from pipeline.decision.plan import NoPlan, Plan
 from pipeline.policy import Purpose
 from pipeline.propose import propose
+from tests.support.brute_force import attempt_of, crowded
 from tests.support.gathering import Outcome, cluster_file, running, waiting
 from tests.support.small_clusters import named, played, podgroup, world
 
@@ -76,7 +77,7 @@ def test_of_tasks_that_are_not_alike_each_victim_is_asked_whether_it_may_stay_be
     assert named(cycle["evictions"]) == ["three-1", "three-2"]
 
 
-def test_another_order_of_return_counts_where_the_first_turns_out_to_cost_more_than_its_slots_said() -> None:
+def test_of_three_shapes_the_rest_of_a_gang_that_breaks_anyway_goes_and_not_another_podgroup() -> None:
     """By slots one task of `two` is enough, but then two of the three tasks that wait have no room."""
     tasks = podgroup("gang", [{"gpu": 2}, {"gpu": 3}, {"gpu": 1}], priority=5, min_available=3)
     groups = [
@@ -88,3 +89,10 @@ def test_another_order_of_return_counts_where_the_first_turns_out_to_cost_more_t
     nodes = {"n0": {"gpu": 1}, "n2": {"gpu": 2}, "n3": {"gpu": 3}, "n4": {"gpu": 4}}
     (cycle,) = played(world(nodes, {"q": {}}, [*groups, tasks], profile="koordinator"))
     assert named(cycle["evictions"]) == ["low-0", "two-0", "two-1"]
+
+
+def test_another_order_of_return_counts_where_the_first_turns_out_to_cost_more_than_its_slots_said() -> None:
+    """By the first order four tasks go."""
+    found = propose(attempt_of(crowded(255, Purpose.PREEMPT, "koordinator"), Purpose.PREEMPT))
+    assert isinstance(found, Plan)
+    assert len(found.statement.evictions) == 3
