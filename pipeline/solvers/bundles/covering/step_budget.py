@@ -20,6 +20,8 @@ _FALLING = 150
 _LEAST = 3
 #: Steps of a reclaim in large fleets. A preempt makes none: the order of bundles and branch and bound come close there.
 _LEAST_LARGE = 2
+#: How many short searches more a preempt makes in fleets between small and large ones.
+_ANEW = 2
 #: After how many steps without gain a search ends elsewhere: this many, and these divided by the nodes.
 _IDLE, _NODE_IDLE = 4, 8_000
 
@@ -42,6 +44,8 @@ class StepBudget(NamedTuple):
         Whether victims of a higher priority are looked for as well.
     first
         Steps of the search for a set to begin with, if none is known.
+    anew
+        How many short searches more begin, each with another scale for surplus.
     """
 
     steps: int
@@ -52,6 +56,7 @@ class StepBudget(NamedTuple):
     fairer: int
     higher: bool
     first: int = 0
+    anew: int = 0
 
 
 def budget_of(nodes: int, minimum: int, *, reclaims: bool) -> StepBudget:
@@ -67,4 +72,5 @@ def budget_of(nodes: int, minimum: int, *, reclaims: bool) -> StepBudget:
         return StepBudget(_LEAST_LARGE if reclaims else 0, idle, 0, idle, few=0, fairer=1, higher=False)
     steps = ceil(_FALLING * (SMALL / nodes) ** 1.5) + (_LEAST if reclaims else 0)
     few = steps if reclaims else min(_LEAST, steps)
-    return StepBudget(steps, idle, 0, idle, few, fairer=1, higher=reclaims)
+    anew = 0 if reclaims else _ANEW
+    return StepBudget(steps, idle, 0, idle, few, fairer=1, higher=reclaims, anew=anew)

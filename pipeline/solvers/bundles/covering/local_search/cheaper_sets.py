@@ -37,6 +37,8 @@ from pipeline.solvers.bundles.covering.step_budget import StepBudget
 
 #: How often regions are drawn for the parts of a gang.
 _IN_REGIONS = 40
+#: At most this many steps are made with each scale with which a search begins anew.
+_ANEW = 4
 
 
 @linked
@@ -68,7 +70,7 @@ def _cheapest(
     budget: StepBudget, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
 ) -> bool:
     """Make the best set as cheap as the budget allows, see ``improve``."""
-    weights = Weights(False, 0.0, best.cost[:0])
+    weights = Weights(False, 0.0, best.cost[:0], 0)
     found = best.cost[0] > 0.0 and take_from_fairer(budget.fairer, best, pool, state, ground, scratch)
     if best.cost[-1] > 0.0:
         found |= _begin_with_podgroups(0.0, weights.limit, best, pool, state, ground, scratch)
@@ -80,7 +82,7 @@ def _cheapest(
     offers = no_offers(len(ground.room) if budget.rounds > 0 else 0)
     for _ in range(budget.rounds):
         found |= surplus_anew(best, pool, state, ground, scratch, offers)
-        weights = Weights(True, 0.0, best.cost[:0])
+        weights = Weights(True, 0.0, best.cost[:0], 0)
         if not improve(budget.steps, budget.long_idle, weights, best, pool, state, ground, scratch):
             break
         found = True
@@ -106,8 +108,25 @@ def _fewest(
     for g in range(len(pool.owner)):
         together += pool.loss[g] if best.broken[g] else 0.0
     found = _begin_with_podgroups(most, limit, best, pool, state, ground, scratch)
-    weights = Weights(budget.rounds > 0, together / best.cost[-1], limit)
+    weights = Weights(budget.rounds > 0, together / best.cost[-1], limit, 0)
     return found | bool(improve(budget.few, budget.long_idle, weights, best, pool, state, ground, scratch))
+
+
+@linked
+def _from_other_scales(
+    budget: StepBudget, best: BestVictims, pool: VictimPool, state: State, ground: Ground, scratch: Scratch
+) -> bool:
+    """Begin anew with each of some other scales, see ``improve``; they differ most in what surplus counts.
+
+    Not where no surplus goes, nor for tasks that are not alike: there each step takes long.
+    """
+    found, levels = False, (len(best.cost) - 4) // 2
+    if len(ground.wanted) > 1 or (best.cost[1 + levels : 1 + 2 * levels] <= 0.0).all():
+        return False
+    for scale in range(1, 1 + budget.anew):
+        weights = Weights(False, 0.0, best.cost[:0], scale)
+        found |= improve(min(budget.steps, _ANEW), budget.idle, weights, best, pool, state, ground, scratch)
+    return found
 
 
 @writing("ground", "seats")
@@ -138,7 +157,7 @@ def cheaper_sets(
     state = begin(pool, leaving, breaking, role, left, ground, seats)
     weigh(SCALES[0], 0.0, pool, state)
     scratch = scratch_of(pool, places_of(asked, ground), ground, levels)
-    gone, broken = np.zeros((4, len(pool.entry)), np.bool_), np.zeros((4, len(pool.owner)), np.bool_)
+    gone, broken = np.zeros((5, len(pool.entry)), np.bool_), np.zeros((5, len(pool.owner)), np.bool_)
     best, kept = BestVictims(np.empty(2 * levels + 4), state.gone.copy(), state.broken.copy()), 0
     known = bool(fit(np.arange(len(ground.room)), pool, ground, scratch.places))
     if not known and any_set(budget.first, (gone[0], broken[0]), best, pool, state, ground, scratch):
@@ -149,6 +168,9 @@ def cheaper_sets(
             gone[kept], broken[kept] = best.gone, best.broken
             kept += 1
         if best.cost[-1] > 1.0 and _fewest(budget, slack, best, pool, state, ground, scratch):
+            gone[kept], broken[kept] = best.gone, best.broken
+            kept += 1
+        if _from_other_scales(budget, best, pool, state, ground, scratch):
             gone[kept], broken[kept] = best.gone, best.broken
             kept += 1
     return Sets(pool.owner, pool.start, pool.entry, gone[:kept], broken[:kept])

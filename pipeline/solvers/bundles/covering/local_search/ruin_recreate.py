@@ -63,11 +63,14 @@ class Weights(NamedTuple):
         The fixed weight of every podgroup that breaks, at first; 0: only what it loses counts.
     limit: float64[F]
         See ``keep_if_better``.
+    scale
+        The position of the scale with which the search begins.
     """
 
     guided: bool
     each: float
     limit: Floats
+    scale: int
 
 
 @inlined
@@ -170,6 +173,7 @@ def improve(
         if step < fresh or step % _TURN == 0:
             turn = step // _TURN
             focus, scale = _focus(turn // many, best.broken, levels, pool, state), step if step < fresh else turn
+            scale += weights.scale
             weigh(
                 _GUIDED[scale % many] if weights.guided else SCALES[scale % many],
                 weights.each * _LESS ** min(step, _FRESH), pool, state,

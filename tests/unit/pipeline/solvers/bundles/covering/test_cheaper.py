@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.cluster.arrays import NO_ROWS, frozen
 from pipeline.decision.price import Price
-from pipeline.solvers.bundles.covering import cheaper
+from pipeline.solvers.bundles.covering import cheaper, step_budget
 from pipeline.solvers.bundles.covering.chosen import Selection
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.exact import MOST
@@ -106,6 +106,22 @@ def _in_order(snapshot, preemptor) -> Price:
     found = select(searching(snapshot, preemptor, by_priority=True, keep_order=True), 0)
     assert isinstance(found, Selection), found
     return found.price
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_in_a_wider_fleet_other_scales_for_surplus_make_a_wide_gang_cheaper_and_none_dearer(monkeypatch, seed):
+    rng, groups, left = np.random.default_rng(seed), [], np.full(600, 4)
+    while len(groups) < 520:
+        size = int(rng.integers(1, 9))
+        on = rng.permutation(np.flatnonzero(left))[:size]
+        left[on] -= 1
+        least = int(rng.integers(1, size + 1))
+        groups.append(gang(len(on), on.tolist(), gpu=1, minimum=least, priority=int(rng.integers(1, 3))))
+    groups.append(gang(150, gpu=4, priority=9))
+    with_others = chosen(600, groups).price
+    monkeypatch.setattr(step_budget, "_ANEW", 0)
+    without = chosen(600, groups).price
+    assert with_others < without if seed in {1, 2, 3, 6, 7} else with_others == without
 
 
 def test_one_machine_code_serves_whatever_columns_a_search_begins_with():
