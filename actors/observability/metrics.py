@@ -20,6 +20,7 @@ class Figures:
     def __init__(self, meter: Meter) -> None:
         counter, gauge, duration = meter.create_counter, partial(Gauge, meter), partial(_duration, meter)
         self.cycle_s = duration("clearway.cycle.duration", "From news to verdicts")
+        self.cycle_began = gauge("clearway.cycle.began", "s", "When the cycle that runs now began (Unix time)")
         self.attempt_s = duration("clearway.attempt.duration", "One gang in one batch of domains")
         self.decision_s = duration("clearway.decision.duration", "The cycle of a decision, once for each")
         self.starving = gauge("clearway.gangs.starving", "{gang}", "Gangs that cannot start")

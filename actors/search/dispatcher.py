@@ -118,7 +118,15 @@ class Dispatcher:
 
     def cycle(self, news: SnapshotUpdate) -> Cycled:
         """Run a cycle on the newest snapshot, and have its plans committed."""
-        started_s, now = time.perf_counter(), self._now_s()
+        now, figures = self._now_s(), self._telemetry.figures
+        figures.cycle_began.set(now)
+        try:
+            return self._cycle(news, now)
+        finally:
+            figures.cycle_began.drop()
+
+    def _cycle(self, news: SnapshotUpdate, now: float) -> Cycled:
+        started_s = time.perf_counter()
         if now < self._cycled_at:  # the clock was put back: pauses would last for as much longer
             self._backoff = self._backoff.kept(())
         self._cycled_at = now

@@ -62,6 +62,28 @@ def watched(assembly: Assembly) -> Watched:
     return found
 
 
+def running_since(assembly: Assembly) -> list[float]:
+    """When the cycle began that is said to run now; none if none is."""
+    families = assembly.telemetry.exposed.families()
+    return [sample.value for one in families if one.name.startswith("clearway_cycle_began") for sample in one.samples]
+
+
+def test_how_long_a_cycle_runs_can_be_seen_while_it_runs_and_no_longer() -> None:
+    assembly, seen = full(4), list[list[float]]()
+    assembly.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"}))
+    commit = assembly.dispatcher._commit
+
+    def while_running(offers: Sequence[Offer]) -> list[CommitResult]:
+        seen.append(running_since(assembly))
+        return commit(offers)
+
+    assembly.dispatcher._commit = while_running
+    began = assembly.clock()
+    assembly.turn()
+    assert seen == [[began]]
+    assert running_since(assembly) == []
+
+
 def test_a_gang_that_starves_gets_its_room_and_starts_in_it() -> None:
     assembly = full(4)
     assembly.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"}))
