@@ -238,6 +238,89 @@ def test_victims_are_lawful_only_while_their_queue_is_over_its_quota_of_what_is_
     assert not host.validate_set(cores, rows[:1])
 
 
+class Asked:
+    """What the plugins say of a gang that asks for some cores in the queue ``b``, beside work that runs."""
+
+    def __init__(self, queues: list[dict[str, Any]], works: dict[str, int], cores: int = 4, **switches: bool) -> None:
+        groups = [running(f"{name}-runs", ["n1"] * many, 1, queue=name) for name, many in works.items()]
+        document = cluster_file(ONE, 16, [*groups, waiting("gang", [cores], queue="b")], queues=queues)
+        setting = {"name": "elasticquota", "enabled": {"*": True}, "arguments": switches}
+        document["policy"]["tiers"] = [[setting]]
+        case = open_case(document)
+        self._snapshot, self._last = case.snapshot, len(case.snapshot.podgroups) - 1
+        self._host = Host(Context(case.snapshot, case.policy, case.now))
+        request = case.snapshot.request_of(case.snapshot.pending(self._last)).sum(axis=0)
+        self._preemptor = Preemptor((self._last,), request, Purpose.RECLAIM)
+        self._starts = dict(zip(works, np.cumsum([0, *works.values()]), strict=False))
+
+    @property
+    def may_reclaim(self) -> bool:
+        return self._host.preemptive(self._preemptor)
+
+    def may_take(self, name: str, many: int) -> bool:
+        """Whether it may take the first tasks of a queue."""
+        return self._host.validate_set(self._preemptor, np.arange(many) + self._starts[name])
+
+    def may_lose(self) -> list[bool]:
+        return self._host.may_lose(self._preemptor).tolist()
+
+
+def test_of_waiting_podgroups_that_of_the_highest_priority_comes_first_whatever_its_queue() -> None:
+    groups = [waiting("low", [8], queue="a", priority=1), waiting("high", [8], queue="b", priority=5)]
+    assert Outcome(cluster_file(ONE, 8, groups, queues=[queue("a", 8), queue("b", 8)])).bound.keys() == {"high-0"}
+
+
+@pytest.mark.parametrize(
+    ("least", "cores", "may"), [(8, 4, True), (8, 8, True), (8, 9, False), (None, 4, False)],
+)  # fmt: skip
+def test_a_queue_reclaims_up_to_its_runtime_quota_and_not_without_a_statement(
+    least: int | None, cores: int, may: bool
+) -> None:
+    queues = [queue("a", 8), queue("b", least, capability={"cpu": 8})] if least else [queue("a", 8), queue("b")]
+    assert Asked(queues, {"a": 16}, cores).may_reclaim == may
+
+
+def test_a_queue_that_is_not_open_takes_nothing_back() -> None:
+    opened, closed = queue("b", 8), queue("b", 8, state="Closed")
+    assert [Asked([queue("a", 8), one], {"a": 16}).may_reclaim for one in (opened, closed)] == [True, False]
+    assert [Asked([queue("a", 8), one], {"a": 16}).may_take("a", 4) for one in (opened, closed)] == [True, False]
+
+
+def test_victims_must_bring_the_queue_and_its_ancestors_within_their_quotas() -> None:
+    own = [queue("a", 8), queue("b", 6, capability={"cpu": 6})]
+    assert Asked(own, {"a": 12, "b": 2}).may_take("a", 2)
+    assert not Asked(own, {"a": 12, "b": 3}).may_take("a", 2)
+    own[1]["guarantee"] = {"cpu": 8}  # the maximum holds all the same
+    assert not Asked(own, {"a": 12, "b": 3}).may_take("a", 2)
+    above = [queue("a", 8), queue("p", 8, capability={"cpu": 6}), queue("b", 8, parent="p"), queue("c", 0, parent="p")]
+    assert Asked(above, {"a": 12, "c": 2}).may_take("a", 2)
+    assert not Asked(above, {"a": 12, "c": 3}).may_take("a", 2)
+
+
+def test_of_minima_that_shrink_reclaim_leaves_what_is_left() -> None:
+    queues = [queue("a", 24), queue("b", 8)]
+    assert not Asked(queues, {"a": 16}).may_take("a", 4)
+    assert Asked(queues, {"a": 16}, scale_minima=True).may_take("a", 4)
+    assert not Asked(queues, {"a": 16}, scale_minima=True).may_take("a", 5)
+
+
+def test_what_an_ancestor_of_both_queues_loses_and_takes_is_no_loss() -> None:
+    """It holds less than its minimum before and afterwards."""
+    queues = [queue("p", 16), queue("a", 4, parent="p"), queue("b", 8, parent="p")]
+    assert Asked(queues, {"a": 13}).may_take("a", 4)
+
+
+def test_an_ancestor_that_is_within_its_quota_may_lose_what_a_queue_below_it_is_over() -> None:
+    queues = [queue("p", 2), queue("a", 0, parent="p", weight=0), queue("c", 0, parent="p"), queue("b", 4)]
+    assert Asked(queues, {"a": 8, "b": 1}, 3).may_take("a", 3)
+
+
+def test_a_queue_that_holds_many_pods_is_over_nothing_that_a_gang_asks_for() -> None:
+    few_pods = queue("a", 8, capability={"pods": 1})
+    assert Asked([few_pods, queue("b", 8)], {"a": 12}).may_lose() == [False, False]
+    assert Asked([few_pods, queue("b", 8)], {"a": 13}).may_lose() == [True, False]
+
+
 def test_what_fits_the_minimum_is_not_taken_by_another_queue() -> None:
     queues = [queue("a", 16), queue("b", 8)]
     found = Outcome(
