@@ -112,6 +112,15 @@ def test_whether_it_stays_within_depends_on_what_it_has_next():
     assert bound(file(queues, groups, 3)) == ["small-w0"]
 
 
+def test_what_a_podgroup_asks_for_next_is_its_most_important_task():
+    """It is within what its queue deserves; the other task, which comes first in the file, would not be."""
+    queues = [queue("a", 2, created=2), queue("b", 2, created=1)]
+    mixed = group("mixed", "a", waiting=2, min_available=1)
+    for task, (gpus, priority) in zip(mixed["tasks"], ((3, 0), (1, 5)), strict=True):
+        task["request"], task["priority"] = {**task["request"], GPU: gpus}, priority
+    assert bound(file(queues, [mixed, group("other", "b", waiting=1, gpus=3)], 3)) == ["mixed-w1"]
+
+
 def test_queues_are_ranked_anew_once_their_first_podgroup_is_out_of_the_way():
     queues = [queue("a", 2, created=1), queue("b", 2, created=2)]
     groups = [
