@@ -31,7 +31,7 @@ def ship_to(bus: Bus, kept: int) -> Callable[[list[SpanRecord]], object]:
 
 
 def entries_kept(spans: int) -> int:
-    """How many entries the stream keeps, so that it has at most this number of spans and what one entry has."""
+    """How many entries the stream keeps for at most about this number of spans; at least one."""
     return max(1, spans // _TOGETHER)
 
 

@@ -79,7 +79,7 @@ def _to_hold_back(owner: Ids, done: Progress, first: Progress, takers: set[int])
 
 
 def _behind(snapshot: Snapshot, found: list[int]) -> set[int]:
-    """Podgroups with tasks that wait which are no more important than one of some of their queue."""
+    """Podgroups that have tasks waiting and are no more important than one in ``found`` of the same queue."""
     groups, tasks = snapshot.podgroups, snapshot.tasks
     most = np.full(len(snapshot.queues), np.iinfo(np.int64).min)
     np.maximum.at(most, groups.queue[found], groups.priority[found])

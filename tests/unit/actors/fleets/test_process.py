@@ -179,8 +179,8 @@ def test_a_fleet_that_was_away_until_decisions_were_trimmed_tells_a_list() -> No
     assert len(numbers(bus)) == 2
 
 
-def test_a_fleet_lists_again_where_its_last_list_is_no_longer_in_the_stream() -> None:
-    """That list ends behind what was read, and yet is not on its way: the broker has lost it."""
+def forgotten() -> tuple[MemoryBus, FleetLoop, Clock]:
+    """A fleet that has listed what it has, on a broker that has lost all since."""
     clock = Clock()
     bus = MemoryBus("test", clock)
     loop = loop_on(bus, clock)
@@ -188,6 +188,12 @@ def test_a_fleet_lists_again_where_its_last_list_is_no_longer_in_the_stream() ->
     clock.now += 1.0
     bus._logs = MemoryBus("test", clock)._logs
     bus.join(DECISIONS, GROUP)
+    return bus, loop, clock
+
+
+def test_a_fleet_lists_again_where_its_last_list_is_no_longer_in_the_stream() -> None:
+    """That list ends behind what was read, and yet is not on its way: the broker has lost it."""
+    bus, loop, clock = forgotten()
     ingestor = Ingestor(bus, consumer="test", now_s=clock)
     ingestor.start()
     for _ in range(2):  # asked once more, it waits: its list is there now
@@ -201,13 +207,7 @@ def test_a_fleet_lists_again_where_its_last_list_is_no_longer_in_the_stream() ->
 
 def test_a_fleet_lists_again_although_it_has_said_more_since_its_list_was_lost() -> None:
     """What came later was taken for that list, and nothing was decided before the next request, 15 s later."""
-    clock = Clock()
-    bus = MemoryBus("test", clock)
-    loop = loop_on(bus, clock)
-    loop.open()
-    clock.now += 1.0
-    bus._logs = MemoryBus("test", clock)._logs
-    bus.join(DECISIONS, GROUP)
+    bus, loop, _ = forgotten()
     loop._publish(loop.fleet.submit(gang("late", 1, 8)))
     for _ in range(2):  # asked once more, it waits: its list is there now
         ask(bus)
