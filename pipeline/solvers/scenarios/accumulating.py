@@ -7,7 +7,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows, is_among
 from pipeline.records import replace
-from pipeline.solvers.scenarios.budget import Budget
+from pipeline.solvers.scenarios.budget import Budget, work_of
 from pipeline.solvers.scenarios.law import Law
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import VictimUnits
@@ -86,8 +86,9 @@ def accumulated(
                 many -= 1
         elif not scenario.law.allows_any:
             return None
-        elif spares is not None and scenario.fits_without(count) and budget.spend(_SPARING) and spares(scenario, count):
-            return Reached(scenario, count, lawful=False)
+        elif spares is not None and scenario.fits_without(count) and budget.spend(_SPARING * work_of(count)):
+            if spares(scenario, count):
+                return Reached(scenario, count, lawful=False)
         budget.spend()
         scenario = replace(scenario, units=_without(scenario, many))
     return None

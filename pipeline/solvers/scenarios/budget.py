@@ -2,6 +2,14 @@
 
 from dataclasses import dataclass
 
+#: One scenario more for this many victims.
+_VICTIMS = 64
+
+
+def work_of(victims: int) -> int:
+    """As how many scenarios of few victims a scenario counts."""
+    return 1 + victims // _VICTIMS
+
 
 @dataclass(slots=True)
 class Budget:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, UNLIMITED, Longs, Rows, without
+from pipeline.cluster.arrays import NO_ROWS, NONE, UNLIMITED, Bools, Longs, Rows, without
 from pipeline.cluster.queue_tree import in_common
 from pipeline.cluster.resources import fits
 from pipeline.cluster.what_if import WhatIf
@@ -57,6 +57,17 @@ class Law:
     def allows_any(self) -> bool:
         """Whether the plugins accept any victims; asked where they have refused some."""
         return self.allows(NO_ROWS)
+
+    def may_lose(self, rows: Rows) -> Bools:
+        """bool[V]: which of the tasks ``rows`` (int64[V]) a set of victims can include that the plugins accept.
+
+        Of such a set they accept each task of the queues nearest to the preemptor's by itself, too. Tasks of farther
+        ones may be lawful only beside these.
+        """
+        alone = self.host.validate_each(self.preemptor, list(rows[:, None]))
+        near = self.nearness(self.host.context.snapshot.tasks.podgroup[rows])
+        nearest = near[alone].max(initial=NONE)
+        return (alone & (near == nearest)) | (near < nearest)
 
     def nearness(self, podgroups: Rows) -> Longs:
         """int64[G]: how many ancestors the queues of podgroups share with the preemptor's, its own queue included."""

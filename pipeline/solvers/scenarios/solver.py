@@ -40,6 +40,7 @@ from pipeline.solvers.scenarios.cheapest import cheapest, spares_lawfully
 from pipeline.solvers.scenarios.every_set import first_of_all
 from pipeline.solvers.scenarios.grounds import Grounds, grounds_of
 from pipeline.solvers.scenarios.law import Law, taken
+from pipeline.solvers.scenarios.moves.room_bound import RoomBound
 from pipeline.solvers.scenarios.moves.trying import WorkingScenario, first_lawful, outcome
 from pipeline.solvers.scenarios.signatures import failed, signature_of
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
@@ -246,12 +247,14 @@ def _settled(found: Reached) -> tuple[NodeSlice, WorkingScenario] | None:
 
 def _moving(grounds: Grounds, budget: Budget) -> tuple[NodeSlice, WorkingScenario] | None:
     """The same with longer scenarios, one after the other, whose victims may find other places."""
-    best, before = list[tuple[NodeSlice, WorkingScenario]](), len(grounds.units)
+    best, before, bound = list[tuple[NodeSlice, WorkingScenario]](), len(grounds.units), RoomBound(grounds)
     for domain, lead in grounds.offered():
         if lead >= before:
             continue
-        scenario = grounds.scenario(domain)
-        found = first_lawful(scenario.up_to(before), budget)
+        scenario = grounds.scenario(domain).up_to(before)
+        if bound.loses_none:  # then nothing of a podgroup has to go with what makes room
+            scenario = replace(scenario, units=scenario.ground.only_here(scenario.units))
+        found = first_lawful(scenario, budget, bound) if bound.may_suffice(scenario, scenario.units) else None
         if found is not None:
             best, before = [(scenario.ground, found[1])], found[0]
     return best[0] if best else None

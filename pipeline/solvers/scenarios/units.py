@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Counts, Longs, Rows, all_true
+from pipeline.cluster.arrays import Bools, Counts, Longs, Rows, all_true, running_sums
 from pipeline.cluster.counted.task_index import joined_runs
 from pipeline.cluster.orders import last_first
 from pipeline.cluster.snapshot import Snapshot
@@ -60,6 +60,13 @@ class VictimUnits:
         """Every task as a unit of its own; none breaks its podgroup."""
         size, each = np.diff(self.start), np.arange(len(self.rows) + 1)
         return VictimUnits(self.rows, each, np.repeat(self.podgroup, size), each[1:] < 0, np.repeat(self.turn, size))
+
+    def without(self, some: Bools) -> "VictimUnits":
+        """The units without some of their tasks (bool[V]), those of which nothing is left not at all."""
+        left = running_sums(~some)[self.start]
+        kept = np.diff(left) > 0
+        start = np.append(left[:-1][kept], left[-1])
+        return VictimUnits(self.rows[~some], start, self.podgroup[kept], self.whole[kept], self.turn[kept])
 
     def arranged(self, order: Rows) -> "VictimUnits":
         """The units in another order (int64[U])."""

@@ -13,7 +13,8 @@ from pipeline.kernels import kernel
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.solvers.scenarios.accumulating import Scenario
-from pipeline.solvers.scenarios.budget import Budget
+from pipeline.solvers.scenarios.budget import Budget, work_of
+from pipeline.solvers.scenarios.moves.room_bound import RoomBound
 from pipeline.solvers.scenarios.moves.settling import Settled, all_lost, placed_again
 from pipeline.solvers.scenarios.returning import joined_by_gang, needed
 from pipeline.solvers.scenarios.units import VictimUnits
@@ -35,25 +36,26 @@ class WorkingScenario:
     victims: Settled
 
 
-def first_lawful(scenario: Scenario, budget: Budget) -> tuple[int, WorkingScenario] | None:
+def first_lawful(scenario: Scenario, budget: Budget, bound: RoomBound) -> tuple[int, WorkingScenario] | None:
     """The first scenario, by its number of leading units, whose outcome is lawful, and the turn of its newest unit.
 
     For each, some sets of victims are tried (see ``_sets``); if none of any is lawful, all victims of each once more in
     case they can change places. Each set is paid from the budget.
     """
     known = set[bytes]()
-    for units in _scenarios(scenario):
+    several = [units for units in _scenarios(scenario) if bound.may_suffice(scenario, units)]
+    for units in several:
         for victims in _sets(scenario, units):
             if victims.tobytes() in known:
                 continue
-            if not budget.spend():
+            if not budget.spend(work_of(len(victims))):
                 return None
             known.add(victims.tobytes())
             found = _fewest_moves(scenario, victims, anew=False)
             if found is not None:
                 return int(units.turn.max(initial=NONE)), found
-    for units in _scenarios(scenario) if scenario.law.moves_are_free else ():
-        if scenario.ground.fits(units.rows) and budget.spend():
+    for units in several if scenario.law.moves_are_free else ():
+        if scenario.ground.fits(units.rows) and budget.spend(work_of(len(units.rows))):
             found = _fewest_moves(scenario, np.sort(units.rows), anew=True)
             if found is not None:
                 return int(units.turn.max(initial=NONE)), found

@@ -91,6 +91,11 @@ class NodeSlice:
         """How many leading units must go at least; NONE if all of them are too few. Exact if ``plain``."""
         return int(units_needed(self._ground, units.start, units.rows))
 
+    def only_here(self, units: VictimUnits) -> VictimUnits:
+        """The units without their tasks on other nodes."""
+        node = self.snapshot.tasks.node[units.rows]
+        return units.without((node < self.start) | (node >= self.stop))
+
     def spared(self, units: VictimUnits, leaving: Rows, quota: Longs, orders: Longs, many: Longs, upto: Longs) -> Bools:
         """bool[O, U]: which units return, in each order, after ``leaving`` have gone; only if ``plain``.
 

@@ -1,0 +1,134 @@
+"""Whether victims can make the room that lacks at all, asked before places are found for them.
+
+In the end the preemptor's nodes and those of the victims hold more of each resource than now: by what the preemptor asks
+for, less what leaves these nodes. They have no more room for that than is free there now. A victim leaves them if it
+may be lost, or if some other node takes it as it is; what leaves takes free room of such nodes, unless it is lost. So of
+each resource the preemptor asks for at most what is free on those nodes and what can leave them. That is true of every
+part of the victims, too.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.cluster.arrays import Bools, Ids, Longs, Rows, distinct, mask_of
+from pipeline.keeping import cached_property
+from pipeline.kernels import kernel, linked
+from pipeline.solvers.scenarios.accumulating import Scenario
+from pipeline.solvers.scenarios.grounds import Grounds
+from pipeline.solvers.scenarios.moves.moving import fits_in
+from pipeline.solvers.scenarios.units import VictimUnits
+
+
+@dataclass(frozen=True)
+class RoomBound:
+    """The upper bound for the victims of one preemptor."""
+
+    grounds: Grounds
+
+    def may_suffice(self, scenario: Scenario, units: VictimUnits) -> bool:
+        """Whether some of the units may make room in the scenario's slice of nodes."""
+        if self.grounds.law.moves_are_free and self._suffices(scenario, units, self._none):
+            return True
+        return not self.loses_none and self._suffices(scenario, units, self._may_be_lost)
+
+    @cached_property
+    def loses_none(self) -> bool:
+        """Whether every victim must get another place."""
+        return self.grounds.law.settles or not self._may_be_lost.any()
+
+    def _suffices(self, scenario: Scenario, units: VictimUnits, lost: Bools) -> bool:
+        counted, ground, tasks = self.grounds.counted, scenario.ground, scenario.ground.snapshot.tasks
+        asks = counted.need.request, counted.need.count, counted.open
+        held = tasks.node, self._kind, self._request
+        moves = self._takes if self.grounds.law.moves_are_free else self._takes[:0]
+        nodes, future = (ground.start, ground.stop), ground.snapshot.room.future
+        return bool(_suffices(asks, nodes, units.rows, held, lost, moves, future))
+
+    @cached_property
+    def _none(self) -> Bools:
+        return np.zeros(len(self.grounds.counted.snapshot.tasks), bool)
+
+    @cached_property
+    def _may_be_lost(self) -> Bools:
+        """bool[T]: tasks that lawful victims can include, see `Law.may_lose`."""
+        rows = self.grounds.units.rows
+        return mask_of(rows[self.grounds.law.may_lose(rows)], len(self._none))
+
+    @cached_property
+    def _shapes(self) -> Rows:
+        """int64[K]: the shapes of the units' tasks, ascending."""
+        return distinct(self.grounds.counted.snapshot.tasks.shape[self.grounds.units.rows]).astype(np.int64)
+
+    @cached_property
+    def _kind(self) -> Longs:
+        """int64[T]: which of these shapes each task has; anything for the tasks of others."""
+        return np.searchsorted(self._shapes, self.grounds.counted.snapshot.tasks.shape)
+
+    @cached_property
+    def _request(self) -> Longs:
+        """int64[K, R]: what each of the shapes asks for."""
+        return self.grounds.counted.snapshot.shapes.request[self._shapes]
+
+    @cached_property
+    def _takes(self) -> Bools:
+        """bool[K, N]: nodes that take a task of each shape as they are."""
+        allowed = self.grounds.law.host.allowed(self._shapes)
+        return _fitting(self._request, allowed, self.grounds.counted.snapshot.room.future)
+
+
+@kernel
+def _fitting(request: Longs, allowed: Bools, room: Longs) -> Bools:
+    """bool[K, N]: on which of the nodes ``allowed`` there is ``room`` (int64[N, R]) for each request."""
+    fitting = allowed.copy()
+    for k in range(len(request)):
+        for n in range(len(room)):
+            fitting[k, n] = fitting[k, n] and fits_in(request[k], room[n])
+    return fitting
+
+
+@kernel
+def _suffices(
+    asks: tuple[Longs, Longs, Bools], nodes: tuple[int, int], victims: Rows, held: tuple[Ids, Longs, Longs],
+    lost: Bools, takes: Bools, future: Longs,
+) -> bool:  # fmt: skip
+    """The same of ``victims``, of which those ``lost`` (bool[T]) may lose their places.
+
+    ``asks``: request, count and allowed nodes of each of the preemptor's shapes, on ``nodes`` from the first up to the
+    last. ``held``: node and shape of each task, and what each shape asks for. ``takes`` bool[K, N]: nodes that take each
+    shape; empty if moves do not count.
+    """
+    (request, count, allowed), (node, kind, holds), resources = asks, held, future.shape[1]
+    many, leaves = np.zeros(len(holds), np.int64), np.zeros(resources, np.int64)
+    changes, others = np.zeros(len(future), np.bool_), np.zeros(len(future), np.bool_)
+    for row in victims:
+        changes[node[row]] = True
+        if lost[row]:
+            leaves += holds[kind[row]]
+        else:
+            many[kind[row]] += 1
+    moves = np.zeros(resources, np.int64)
+    for k in range(len(takes)):
+        if many[k] > 0 and _mark(takes[k] & ~changes, others):
+            moves += many[k] * holds[k]
+    for n in range(nodes[0], nodes[1]):
+        for s in range(len(request)):
+            changes[n] |= allowed[s, n] and fits_in(request[s], future[n])
+    for r in range(resources):
+        asked, free, elsewhere = (request[:, r] * count).sum(), 0, 0
+        for n in range(len(future)):
+            free += max(future[n, r], 0) if changes[n] else 0
+            elsewhere += max(future[n, r], 0) if others[n] else 0
+        if asked > free + leaves[r] + min(moves[r], elsewhere):
+            return False
+    return True
+
+
+@linked
+def _mark(some: Bools, marked: Bools) -> bool:
+    """Mark ``some`` (bool[N] both); returns whether there are any."""
+    found = False
+    for n in range(len(some)):
+        if some[n]:
+            found = marked[n] = True
+    return found
