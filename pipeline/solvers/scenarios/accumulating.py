@@ -86,12 +86,16 @@ def accumulated(
                 many -= 1
         elif not scenario.law.allows_any:
             return None
-        elif spares is not None and scenario.fits_without(count) and budget.spend(_SPARING * work_of(count)):
-            if spares(scenario, count):
-                return Reached(scenario, count, lawful=False)
+        elif spares is not None and scenario.fits_without(count) and _spares(spares, scenario, count, budget):
+            return Reached(scenario, count, lawful=False)
         budget.spend()
         scenario = replace(scenario, units=_without(scenario, many))
     return None
+
+
+def _spares(spares: Callable[[Scenario, int], bool], scenario: Scenario, count: int, budget: Budget) -> bool:
+    """Whether that is so; paid from the budget."""
+    return budget.spend(_SPARING * work_of(len(scenario.tasks(count)))) and spares(scenario, count)
 
 
 def most_lawful(scenario: Scenario, count: int) -> int:

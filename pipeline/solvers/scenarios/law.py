@@ -65,9 +65,10 @@ class Law:
         ones may be lawful only beside these.
         """
         alone = self.host.validate_each(self.preemptor, list(rows[:, None]))
-        near = self.nearness(self.host.context.snapshot.tasks.podgroup[rows])
+        near = self.nearness(self.host.context.snapshot.tasks.podgroup[rows].astype(np.int64))
         nearest = near[alone].max(initial=NONE)
-        return (alone & (near == nearest)) | (near < nearest)
+        lost: Bools = (alone & (near == nearest)) | (near < nearest)
+        return lost
 
     def nearness(self, podgroups: Rows) -> Longs:
         """int64[G]: how many ancestors the queues of podgroups share with the preemptor's, its own queue included."""

@@ -254,7 +254,7 @@ def _moving(grounds: Grounds, budget: Budget) -> tuple[NodeSlice, WorkingScenari
         scenario = grounds.scenario(domain).up_to(before)
         if bound.loses_none:  # then nothing of a podgroup has to go with what makes room
             scenario = replace(scenario, units=scenario.ground.only_here(scenario.units))
-        found = first_lawful(scenario, budget, bound) if bound.may_suffice(scenario, scenario.units) else None
+        found = first_lawful(scenario, budget, bound) if bound.may_suffice(scenario.ground, scenario.units) else None
         if found is not None:
             best, before = [(scenario.ground, found[1])], found[0]
     return best[0] if best else None

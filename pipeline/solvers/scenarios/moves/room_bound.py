@@ -1,10 +1,10 @@
-"""Whether victims can make the room that lacks at all, asked before places are found for them.
+"""Whether victims can make the room that is lacking at all, asked before places are found for them.
 
-In the end the preemptor's nodes and those of the victims hold more of each resource than now: by what the preemptor asks
+In the end the preemptor's nodes and those of the victims hold more of each resource than now: what the preemptor asks
 for, less what leaves these nodes. They have no more room for that than is free there now. A victim leaves them if it
-may be lost, or if some other node takes it as it is; what leaves takes free room of such nodes, unless it is lost. So of
-each resource the preemptor asks for at most what is free on those nodes and what can leave them. That is true of every
-part of the victims, too.
+may be lost, or if some other node takes it as it is; what is not lost takes what is free on such nodes. So of each
+resource the preemptor asks for at most what is free on those nodes and what can leave them. If that is refuted of some
+victims, it is of any part of them.
 """
 
 from dataclasses import dataclass
@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Ids, Longs, Rows, distinct, mask_of
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.kernels import kernel, linked
-from pipeline.solvers.scenarios.accumulating import Scenario
 from pipeline.solvers.scenarios.grounds import Grounds
 from pipeline.solvers.scenarios.moves.moving import fits_in
+from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import VictimUnits
 
 
@@ -26,28 +27,31 @@ class RoomBound:
 
     grounds: Grounds
 
-    def may_suffice(self, scenario: Scenario, units: VictimUnits) -> bool:
-        """Whether some of the units may make room in the scenario's slice of nodes."""
-        if self.grounds.law.moves_are_free and self._suffices(scenario, units, self._none):
+    def may_suffice(self, slice_: NodeSlice, units: VictimUnits) -> bool:
+        """Whether some tasks of the units may make room in a slice of nodes."""
+        if self.grounds.law.moves_are_free and self._suffices(slice_, units, self._none):
             return True
-        return not self.loses_none and self._suffices(scenario, units, self._may_be_lost)
+        return not self.loses_none and self._suffices(slice_, units, self._may_be_lost)
 
     @cached_property
     def loses_none(self) -> bool:
         """Whether every victim must get another place."""
         return self.grounds.law.settles or not self._may_be_lost.any()
 
-    def _suffices(self, scenario: Scenario, units: VictimUnits, lost: Bools) -> bool:
-        counted, ground, tasks = self.grounds.counted, scenario.ground, scenario.ground.snapshot.tasks
-        asks = counted.need.request, counted.need.count, counted.open
-        held = tasks.node, self._kind, self._request
-        moves = self._takes if self.grounds.law.moves_are_free else self._takes[:0]
-        nodes, future = (ground.start, ground.stop), ground.snapshot.room.future
-        return bool(_suffices(asks, nodes, units.rows, held, lost, moves, future))
+    def _suffices(self, slice_: NodeSlice, units: VictimUnits, lost: Bools) -> bool:
+        need, opened, snapshot = self.grounds.counted.need, self.grounds.counted.open, self._snapshot
+        asks, nodes = (need.request, need.count, opened), (slice_.start, slice_.stop)
+        held = snapshot.tasks.node, self._kind, self._request
+        takes = self._takes if self.grounds.law.moves_are_free else self._takes[:0]
+        return bool(_suffices(asks, nodes, units.rows, held, lost, takes, snapshot.room.future))
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self.grounds.counted.snapshot
 
     @cached_property
     def _none(self) -> Bools:
-        return np.zeros(len(self.grounds.counted.snapshot.tasks), bool)
+        return np.zeros(len(self._snapshot.tasks), bool)
 
     @cached_property
     def _may_be_lost(self) -> Bools:
@@ -58,23 +62,23 @@ class RoomBound:
     @cached_property
     def _shapes(self) -> Rows:
         """int64[K]: the shapes of the units' tasks, ascending."""
-        return distinct(self.grounds.counted.snapshot.tasks.shape[self.grounds.units.rows]).astype(np.int64)
+        return distinct(self._snapshot.tasks.shape[self.grounds.units.rows]).astype(np.int64)
 
     @cached_property
     def _kind(self) -> Longs:
         """int64[T]: which of these shapes each task has; anything for the tasks of others."""
-        return np.searchsorted(self._shapes, self.grounds.counted.snapshot.tasks.shape)
+        return np.searchsorted(self._shapes, self._snapshot.tasks.shape)
 
     @cached_property
     def _request(self) -> Longs:
         """int64[K, R]: what each of the shapes asks for."""
-        return self.grounds.counted.snapshot.shapes.request[self._shapes]
+        return self._snapshot.shapes.request[self._shapes]
 
     @cached_property
     def _takes(self) -> Bools:
         """bool[K, N]: nodes that take a task of each shape as they are."""
         allowed = self.grounds.law.host.allowed(self._shapes)
-        return _fitting(self._request, allowed, self.grounds.counted.snapshot.room.future)
+        return _fitting(self._request, allowed, self._snapshot.room.future)
 
 
 @kernel
@@ -95,8 +99,8 @@ def _suffices(
     """The same of ``victims``, of which those ``lost`` (bool[T]) may lose their places.
 
     ``asks``: request, count and allowed nodes of each of the preemptor's shapes, on ``nodes`` from the first up to the
-    last. ``held``: node and shape of each task, and what each shape asks for. ``takes`` bool[K, N]: nodes that take each
-    shape; empty if moves do not count.
+    last. ``held``: node and shape of each task, and what each shape asks for. ``takes`` bool[K, N]: nodes that take a
+    task of each shape; empty if moves do not count.
     """
     (request, count, allowed), (node, kind, holds), resources = asks, held, future.shape[1]
     many, leaves = np.zeros(len(holds), np.int64), np.zeros(resources, np.int64)

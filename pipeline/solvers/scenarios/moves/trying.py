@@ -43,7 +43,7 @@ def first_lawful(scenario: Scenario, budget: Budget, bound: RoomBound) -> tuple[
     case they can change places. Each set is paid from the budget.
     """
     known = set[bytes]()
-    several = [units for units in _scenarios(scenario) if bound.may_suffice(scenario, units)]
+    several = [units for units in _scenarios(scenario) if bound.may_suffice(scenario.ground, units)]
     for units in several:
         for victims in _sets(scenario, units):
             if victims.tobytes() in known:
