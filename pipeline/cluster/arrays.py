@@ -157,7 +157,7 @@ def in_a_row(sets: Sequence[Rows]) -> tuple[Rows, Longs]:
     """The rows of several sets one after the other (int64[K]), and where those of each begin (int64[S + 1])."""
     if len(sets) == 1:
         return sets[0], np.array([0, len(sets[0])])
-    return np.concatenate(sets), np.array([0, *accumulate(map(len, sets))])
+    return np.concatenate(sets) if len(sets) else NO_ROWS, np.array([0, *accumulate(map(len, sets))])
 
 
 def paired(first: NDArray[Any], second: NDArray[Any]) -> Longs:

@@ -1,0 +1,67 @@
+"""Moves are not looked for where victims cannot make the room that is lacking."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import Reason
+from pipeline.decision.plan import NoPlan, Plan
+from pipeline.policy import Purpose
+from pipeline.propose import propose
+from tests.support.builders import Gang, Task, cluster, gang
+from tests.support.fair_shares import file, group, queue
+from tests.support.scenarios import SCENARIOS
+from tests.support.small_clusters import named, played
+
+#: Each of twelve nodes has one device left, and tasks that hold three.
+FULL = [{"gpu": 4}] * 12
+LARGE = [gang(1, at, gpu=3) for at in range(12)]
+
+
+def consolidated(state: Snapshot) -> Plan | NoPlan:
+    """What is decided for the last podgroup in one rack, with a budget for few scenarios."""
+    unit, policy = (len(state.podgroups) - 1,), replace(SCENARIOS, search_budget=24)
+    racks = np.arange(1, len(state.topology.start))
+    return propose(Attempt(state, policy, Purpose.CONSOLIDATE, unit, racks, 1e6, "consolidation"))
+
+
+def reason_of(state: Snapshot) -> Reason:
+    found = consolidated(state)
+    assert isinstance(found, NoPlan)
+    return found.explanation.reason
+
+
+def test_where_no_other_node_takes_a_victim_the_search_ends_before_it_begins() -> None:
+    """In all there is room, but what would have to go has a place nowhere else."""
+    assert reason_of(cluster(FULL, [*LARGE, gang(4, gpu=2)], racks=[6, 6])) is Reason.NO_MOVES
+
+
+def test_what_other_nodes_take_may_be_less_than_is_lacking() -> None:
+    """In each rack two small tasks could move to a node of the other; three would have to."""
+    small = [Gang([Task(at, gpu=1)]) for at in (0, 1, 6, 7)]
+    nodes = [{"gpu": 4 + (at in (0, 1, 6, 7))} for at in range(12)]
+    assert reason_of(cluster(nodes, [*LARGE, *small, gang(5, gpu=2)], racks=[6, 6])) is Reason.NO_MOVES
+
+
+def test_the_budget_is_left_for_a_domain_that_victims_can_leave() -> None:
+    """Nothing can leave the first rack; from the second a task moves away."""
+    nodes = [*[{"gpu": 3}] * 6, {"gpu": 2}, {"gpu": 2}, {"gpu": 1}]
+    groups = [*LARGE[:6], gang(1, 6, gpu=1), gang(1, 7, gpu=1), gang(1, gpu=2)]
+    found = consolidated(cluster(nodes, groups, racks=[6, 2, 1]))
+    assert isinstance(found, Plan)
+    assert len(found.statement.moved) == 1
+
+
+def reclaimed(deserved: int) -> list[str]:
+    """What a queue gives that holds six devices, of which it deserves some, to one that asks for two."""
+    running = [group(f"g{at}", "a", running=1, gpus=3) for at in range(2)]
+    queues = [queue("a", deserved), queue("b", 2)]
+    document = file(queues, [*running, group("w", "b", waiting=1, gpus=2)], gpus=7, actions=["reclaim"])
+    return named(played(document)[0]["evictions"])
+
+
+def test_in_reclaim_what_may_be_lost_makes_room() -> None:
+    assert len(reclaimed(deserved=5)) == 1
+    assert reclaimed(deserved=6) == []
