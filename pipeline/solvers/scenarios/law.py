@@ -26,7 +26,7 @@ class Law:
     preemptor: Preemptor
 
     @cached_property
-    def parts(self) -> dict[tuple[int, bool, int, bytes], Rows]:
+    def parts(self) -> dict[tuple[int, bool, bytes, bytes], Rows]:
         """Task rows that were found to go of podgroups with surplus; see ``returning.needed``, which writes it."""
         return {}
 

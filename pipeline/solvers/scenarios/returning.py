@@ -14,18 +14,17 @@ from pipeline.cluster.arrays import (
     Rows,
     all_true,
     any_true,
-    distinct,
     is_among,
+    running_sums,
     sealed,
 )
 from pipeline.cluster.rules.minimum import has_minimum
+from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
 from pipeline.solvers.scenarios.accumulating import Scenario
+from pipeline.solvers.scenarios.slices.part_returns import Parts, orders_of_return
 from pipeline.solvers.scenarios.units import VictimUnits
-
-#: Of a podgroup that would go whole though it has surplus, the tasks of at most this many nodes are tried.
-_NODES = 8
 
 
 def share_of(scenario: Scenario) -> Floats:
@@ -64,7 +63,7 @@ def needed(scenario: Scenario, groups: VictimUnits, orders: Longs, many: Longs |
     many: int64[O]
         For each of them, how many leading units go, no fewer than for the one before; all if it is not given.
     """
-    snapshot, parts, podgroups = scenario.ground.snapshot, scenario.law.parts, groups.podgroup
+    snapshot, podgroups = scenario.ground.snapshot, groups.podgroup
     elastic = groups.whole & (snapshot.counts.ready[podgroups] > snapshot.podgroups.min_available[podgroups])
     back = np.array([*_back(scenario, groups, groups.rows, orders, many)])
     rows, stop, answer = _gone(groups.rows, groups.start, back)
@@ -77,12 +76,7 @@ def needed(scenario: Scenario, groups: VictimUnits, orders: Longs, many: Longs |
         if (asks := (at, in_parts.tobytes())) in answered:
             continue
         answered.add(asks)
-        for podgroup in in_parts.tolist():
-            asked = scenario.ground.domain, scenario.ground.keeps, podgroup, gone.tobytes()
-            if asked not in parts:
-                parts[asked] = _part_of(scenario, podgroup, gone)
-            gone = parts[asked]
-        found.append(np.sort(gone))
+        found.append(np.sort(_in_parts(scenario, in_parts, gone)))
     return found
 
 
@@ -214,17 +208,48 @@ def _less(leaving: Rows, groups: VictimUnits, back: Bools) -> Rows:
     return leaving[~is_among(leaving, groups.rows_of(back))]
 
 
-def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
-    """``gone`` with only some tasks of a podgroup with surplus that goes whole, if it keeps its minima without those.
+def _in_parts(scenario: Scenario, podgroups: Rows, gone: Rows) -> Rows:
+    """``gone`` with only some tasks of podgroups with surplus that go whole, if these keep their minima without those.
 
-    Tasks return in order; if too few do, the biggest return last, and those of each node in turn: they may be enough.
+    One podgroup after the other. Its tasks return in order; if too few do, the biggest return last, and those of each
+    node in turn: they may be enough.
     """
+    ground, known = scenario.ground, scenario.law.parts
+    counted = ground.plain and scenario.law.within_limits
+    for some in [podgroups] if counted else podgroups[:, None]:
+        asked = ground.domain, ground.keeps, some.tobytes(), gone.tobytes()
+        if asked not in known:
+            known[asked] = _counted_parts(scenario, some, gone) if counted else _part_of(scenario, int(some[0]), gone)
+        gone = known[asked]
+    return gone
+
+
+def _counted_parts(scenario: Scenario, podgroups: Rows, gone: Rows) -> Rows:
+    """The same where slots decide."""
+    snapshot, owner = scenario.ground.snapshot, scenario.ground.snapshot.tasks.podgroup[gone]
+    some = is_among(owner, podgroups)
+    rows, by_row = gone[some], podgroups.argsort()
+    part = by_row[podgroups[by_row].searchsorted(owner[some])]
+    rows = rows[np.lexsort((scenario.law.host.task_ranks(rows), part))]
+    start = running_sums(np.bincount(part, minlength=len(podgroups)))
+    node, share = snapshot.tasks.node[rows], share_of(scenario)[snapshot.tasks.shape[rows]]
+    goes = scenario.ground.parts_gone(Parts(podgroups, _spare(snapshot, podgroups), start, rows, node, share), gone)
+    return np.concatenate([gone[~some], rows[goes]])
+
+
+def _spare(snapshot: Snapshot, podgroups: Rows) -> Longs:
+    """int64[P]: how many tasks podgroups can spare, by their numbers alone."""
+    have = snapshot.counts
+    counted = have.ready[podgroups] + have.waiting[podgroups] + have.pending_best_effort[podgroups]
+    return (counted - snapshot.podgroups.min_available[podgroups]).astype(np.int64)
+
+
+def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
+    """The same of one podgroup, where returns are tried."""
     snapshot = scenario.ground.snapshot
     owner = snapshot.tasks.podgroup[gone]
     singles, orders = _singles(scenario, podgroup, gone[owner == podgroup])
-    have = snapshot.counts
-    counted = have.ready[podgroup] + have.waiting[podgroup] + have.pending_best_effort[podgroup]
-    spare = counted - snapshot.podgroups.min_available[podgroup]
+    spare = int(_spare(snapshot, np.array([podgroup]))[0])
     if scenario.ground.too_few_return(singles, gone, spare):
         return gone
     for order, back in zip(orders, _back(scenario, singles, gone, orders, most=spare), strict=True):
@@ -235,13 +260,11 @@ def _part_of(scenario: Scenario, podgroup: int, gone: Rows) -> Rows:
 
 
 def _singles(scenario: Scenario, podgroup: int, mine: Rows) -> tuple[VictimUnits, Longs]:
-    """Tasks of one podgroup as units of their own, and the orders in which they return; see ``_part_of``."""
+    """Tasks of one podgroup as units of their own, and the orders in which they return; see ``_in_parts``."""
     known, asked = scenario.law.singles, (podgroup, mine.tobytes())
     if asked not in known:
         tasks, each = scenario.ground.snapshot.tasks, np.arange(len(mine))
         mine = mine[np.argsort(scenario.law.host.task_ranks(mine))]
-        node, held = tasks.node[mine], share_of(scenario)[tasks.shape[mine]]
-        last = (NONE, *distinct(node)[:_NODES].tolist())
         singles = VictimUnits(mine, np.arange(len(mine) + 1), np.full(len(mine), podgroup), each < 0, each)
-        known[asked] = singles, np.array([each, *(np.lexsort((each, held, node == one)) for one in last)])
+        known[asked] = singles, orders_of_return(tasks.node[mine], share_of(scenario)[tasks.shape[mine]])
     return known[asked]

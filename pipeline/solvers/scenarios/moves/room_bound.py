@@ -96,7 +96,7 @@ def _suffices(
     asks: tuple[Longs, Longs, Bools], nodes: tuple[int, int], victims: Rows, held: tuple[Ids, Longs, Longs],
     lost: Bools, takes: Bools, future: Longs,
 ) -> bool:  # fmt: skip
-    """The same of ``victims``, of which those ``lost`` (bool[T]) may lose their places.
+    """The same of ``victims``; those ``lost`` (bool[T]) may lose their places.
 
     ``asks``: request, count and allowed nodes of each of the preemptor's shapes, on ``nodes`` from the first up to the
     last. ``held``: node and shape of each task, and what each shape asks for. ``takes`` bool[K, N]: nodes that take a

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.rules.minimum import towards_all
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.placement.layout.region_slots import NO_PARTS, PartsInRegions
@@ -24,6 +25,7 @@ from pipeline.solvers.scenarios.slices.halves import (
     some_return,
     too_few_return,
 )
+from pipeline.solvers.scenarios.slices.part_returns import Parts, parts_gone
 from pipeline.solvers.scenarios.slices.part_slots import part_slots
 from pipeline.solvers.scenarios.slices.slots_kernels import fullest, may_be_enough, returned, units_needed
 from pipeline.solvers.scenarios.units import VictimUnits
@@ -102,6 +104,12 @@ class NodeSlice:
         See `slots_kernels.returned`.
         """
         return np.asarray(returned(self._ground, units.start, units.rows, leaving, quota, orders, many, upto))
+
+    def parts_gone(self, parts: Parts, leaving: Rows) -> Bools:
+        """bool[K]: which tasks of podgroups with surplus must go; only if ``plain``, see `part_returns.parts_gone`."""
+        tasks, towards = self.snapshot.tasks, self.snapshot.once(towards_all)
+        owners = tasks.podgroup, tasks.role, tasks.subgroup
+        return np.asarray(parts_gone(self._ground, leaving, tuple(parts), towards, owners))
 
     def fits(self, leaving: Rows) -> bool:
         """Whether all tasks find a place once ``leaving`` have gone; places are only found where counts do not say."""
