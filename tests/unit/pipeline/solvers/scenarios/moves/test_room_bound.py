@@ -54,6 +54,17 @@ def test_the_budget_is_left_for_a_domain_that_victims_can_leave() -> None:
     assert len(found.statement.moved) == 1
 
 
+def test_scenarios_that_cannot_make_room_cost_nothing() -> None:
+    """The victims that come first fit nowhere else; only the last ones can move, to the other rack."""
+    nodes = [{"gpu": 2}, *[{"gpu": 3}] * 6, {"gpu": 1}, {"gpu": 1}]
+    late = [gang(1, 0, gpu=1, priority=1), gang(1, 0, gpu=1, priority=1)]
+    found = consolidated(
+        cluster(nodes, [*[gang(1, 1 + at, gpu=3) for at in range(6)], *late, gang(1, gpu=2)], racks=[7, 2])
+    )
+    assert isinstance(found, Plan)
+    assert len(found.statement.moved) == 2
+
+
 def reclaimed(deserved: int) -> list[str]:
     """What a queue gives that holds six devices, of which it deserves some, to one that asks for two."""
     running = [group(f"g{at}", "a", running=1, gpus=3) for at in range(2)]
