@@ -62,7 +62,7 @@ class VictimUnits:
         return VictimUnits(self.rows, each, np.repeat(self.podgroup, size), each[1:] < 0, np.repeat(self.turn, size))
 
     def without(self, some: Bools) -> "VictimUnits":
-        """The units without some of their tasks (bool[V]), those of which nothing is left not at all."""
+        """The units without some of their tasks (bool[V]); a unit that loses all is not there."""
         left = running_sums(~some)[self.start]
         kept = np.diff(left) > 0
         start = np.append(left[:-1][kept], left[-1])
