@@ -202,10 +202,7 @@ class _Kept:
 
     def _places(self, nodes: Rows | Ids) -> Rows:
         """int64[V]: the position of each node among the touched ones; their number for others."""
-        if len(self._touched) == 0:
-            return np.zeros(len(nodes), np.int64)
-        at = np.minimum(np.searchsorted(self._touched, nodes), len(self._touched) - 1)
-        return np.where(self._touched[at] == nodes, at, len(self._touched))
+        return np.where(is_among(nodes, self._touched), np.searchsorted(self._touched, nodes), len(self._touched))
 
     def reprieve(self, some: Bools) -> None:
         """Reprieve ``some`` (bool[V]) if every promised task still has its room, and the other victims may still go."""
@@ -229,8 +226,8 @@ class _Kept:
 
     def fitting(self) -> Bools:
         """bool[V]: victims that fit what is left on their nodes, each alone."""
-        if len(self._touched) == 0:
-            return self.mask
-        here = self._at < len(self._touched)
-        left = self._left[np.minimum(self._at, len(self._touched) - 1)]
-        return np.asarray(self.mask & (~here | ((self._asks <= left) | (self._asks == 0)).all(axis=1)))
+        fits = np.ones(len(self._victims), bool)
+        here = np.flatnonzero(self._at < len(self._touched))
+        asks = self._asks[here]
+        fits[here] = ((asks <= self._left[self._at[here]]) | (asks == 0)).all(axis=1)
+        return self.mask & fits

@@ -3,7 +3,7 @@
 A new action is a file in this folder and a row here.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -91,21 +91,10 @@ def actions_of(names: Sequence[str]) -> tuple[Action, ...]:
     PolicyRefused
         For a name that is unknown.
     """
-    check_names(names)
-    return tuple(_BY_NAME[name] for name in names)
-
-
-def check_names(names: Iterable[str]) -> None:
-    """Refuse names that are not in the table.
-
-    Raises
-    ------
-    PolicyRefused
-        For the first of them.
-    """
     for name in names:
         if name not in _BY_NAME:
             raise PolicyRefused(f"policy.actions: expected some of {', '.join(NAMES)}, found {name!r}")
+    return tuple(_BY_NAME[name] for name in names)
 
 
 def check_solvers(policy: Policy, ceilings: Sequence[str]) -> None:

@@ -29,9 +29,7 @@ def freed_on_cards(tasks: Tasks, shapes: Shapes, rows: Rows, first: int, free: L
 
 
 def fits_card(amount: int, free: Longs) -> Bools:
-    """bool[...]: whether one of the cards ``free`` int64[..., D] has the ``amount``; true if the amount is 0."""
-    if amount == 0:
-        return np.ones(free.shape[:-1], bool)
+    """bool[...]: whether one of the cards ``free`` int64[..., D] has the ``amount``, which is not 0."""
     return np.asarray((free >= amount).any(axis=-1))
 
 

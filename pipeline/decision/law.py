@@ -80,16 +80,9 @@ def why_unlawful(host: Host, made: Statement) -> str | None:
     if refused is not None:
         return refused
     if made.purpose is Purpose.CLEAR:
-        return _not_to_clear(snapshot, made)
+        owners = distinct(snapshot.tasks.podgroup[made.evictions]).tolist()
+        whole = any(has_minimum(snapshot, podgroup) for podgroup in owners)
+        return "a gang has its minimum again" if whole else None
     if len(made.moved) < len(made.evictions):
         return "a task would be left without a place"
     return None if queues_take(host, made.placed) else "the queue may not take more"
-
-
-def _not_to_clear(snapshot: Snapshot, made: Statement) -> str | None:
-    if len(made.nominated) or len(made.bound):
-        return "clearing places no tasks"
-    owners = distinct(snapshot.tasks.podgroup[made.evictions]).tolist()
-    if any(has_minimum(snapshot, podgroup) for podgroup in owners):
-        return "a gang has its minimum again"
-    return None

@@ -30,8 +30,7 @@ def outstanding(
 
 def _folded(snapshot: Snapshot, decisions: tuple[Outstanding, ...]) -> Snapshot:
     for one in decisions:
-        if one.made.seq > snapshot.decided:
-            snapshot = fold(snapshot, Changes(decided=one.made))
+        snapshot = fold(snapshot, Changes(decided=one.made))
     return snapshot
 
 

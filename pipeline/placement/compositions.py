@@ -44,7 +44,7 @@ def compositions(snapshot: Snapshot, first: Need, most: Longs | None = None) -> 
         yield from _every(snapshot, first, kinds, most)
         return
     seen, queue, found = {_chosen(first)}, [(first, frozenset[int](), frozenset[int]())], 1
-    while queue and found < _MOST:
+    while queue:
         need, subgroups, shapes = queue.pop(0)
         for other_subgroups, other_shapes in _exclusions(snapshot, need, subgroups, shapes):
             other = _need_without(snapshot, first, most, other_subgroups, other_shapes)

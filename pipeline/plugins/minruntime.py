@@ -5,7 +5,6 @@ ancestor. With ``reclaim_from`` = ``lca``, KAI Scheduler's way, the queue that c
 ancestors of victim and preemptor differ first; queues below it do not count (notes on KAI, 1.10).
 """
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -18,14 +17,14 @@ from pipeline.cluster.subgroups import wholeness
 from pipeline.cluster.tables import Queues
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins.arguments import DURATION, SWITCH, choice
-from pipeline.plugins.extension_points import ShieldsAnew, ShieldsTasks, TimesShields, ValidatesSets, ValidatesVictims
+from pipeline.plugins.extension_points import ShieldsAnew, ShieldsTasks, TimesShields, ValidatesVictims
 from pipeline.plugins.plugin import Context, OfPodgroups, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting, Purpose
 
 _PARTING, _LEAF = "lca", "queue"
 
 
-class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, TimesShields, ValidatesVictims, ValidatesSets):
+class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, TimesShields, ValidatesVictims):
     """Shields podgroups that were first whole less than a minimum runtime ago.
 
     A podgroup that was never whole has no work to protect. With ``elastic`` a podgroup with more tasks than its minimum
@@ -71,12 +70,6 @@ class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, TimesShields, ValidatesV
         owners = distinct(self._base.tasks.podgroup[rows])
         after = WhatIf.of(self._snapshot).evicting(rows)
         return all(has_minimum(after, owner) for owner in owners[young[owners]].tolist())
-
-    def validate_each(self, preemptor: Preemptor, sets: Sequence[Rows]) -> Bools:
-        """bool[S]: the same of several sets."""
-        if self._stated(preemptor.purpose) is None:
-            return np.ones(len(sets), bool)
-        return np.array([self.validate_set(preemptor, rows) for rows in sets], bool)
 
     def _young(self, preemptor: Preemptor) -> Bools:
         """bool[G]: podgroups that have not run for their minimum time."""

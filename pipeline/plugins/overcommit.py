@@ -31,8 +31,6 @@ class Overcommit(Plugin, AdmitsJobs):
     def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
         """Reject podgroups that would exceed it; a podgroup without minimum resources is admitted."""
         least = minimum_resources(self._snapshot, podgroup)
-        if not least.any():
-            return Opinion.PERMIT
         room = self._snapshot.room
         total = (self._snapshot.nodes.allocatable - room.idle).sum(axis=0) + room.nominated.sum(axis=0)
         total = total + unmet_minimum(self._snapshot, admitted).sum(axis=0) + least

@@ -43,8 +43,6 @@ class DisruptionBudgets(Plugin, FiltersBundles, CountsBudgets, FiltersTasks, Cou
 
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
         """bool[C]: of the ordered candidates, those within every budget that covers them."""
-        if len(self._base.budgets) == 0:
-            return np.ones(len(rows), bool)
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
         covered = np.ascontiguousarray(self._base.budgets_on(rows))  # of several budgets it is transposed
         return _within(covered, unit, self._left)

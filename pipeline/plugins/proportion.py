@@ -118,8 +118,6 @@ class Proportion(
         if self._queues.state[queue] != OPEN:
             return Opinion.REJECT
         least = minimum_resources(self._snapshot, podgroup)
-        if not least.any():
-            return Opinion.PERMIT
         total = committed(self._snapshot, admitted)[queue] + least
         asked = least > 0
         return Opinion.REJECT if (total > self._ceiling[queue])[asked].any() else Opinion.PERMIT

@@ -50,11 +50,11 @@ def rigid_of_one_rank(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[Gan
     """
     found, kinds, tasks = list[GangGroup](), list[PodgroupKind](), 0
     for one, kind in kinds_in_turn(snapshot, islice(some, MOST_RANKED + 1)):
-        if kind is None or kind.has_levels or kind.minimum != kind.waiting or (kinds and kinds[0].rank != kind.rank):
+        if kind is None or kind.has_levels or not _is_rigid(snapshot, one, kind) or tasks + kind.waiting > MOST_TASKS:
+            break
+        if kinds and kinds[0].rank != kind.rank:
             break
         tasks += kind.waiting
-        if tasks > MOST_TASKS or len(snapshot.tasks_of(one[0])) != kind.waiting:
-            break
         found.append(one)
         kinds.append(kind)
     return found if len(set(kinds)) > 1 and len(found) <= MOST_RANKED else []
@@ -67,13 +67,18 @@ def rigid_apart(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup
     """
     found, rank = list[GangGroup](), None
     for one, kind in kinds_in_turn(snapshot, islice(some, MOST_RANKED + 1)):
-        if kind is None or kind.required_level == NONE or kind.minimum != kind.waiting or rank not in (None, kind.rank):
+        if kind is None or kind.required_level == NONE or rank not in (None, kind.rank):
             break
-        if len(snapshot.tasks_of(one[0])) != kind.waiting:
+        if not _is_rigid(snapshot, one, kind):
             break
         found.append(one)
         rank = kind.rank
     return found if 1 < len(found) <= MOST_RANKED else []
+
+
+def _is_rigid(snapshot: Snapshot, one: GangGroup, kind: PodgroupKind) -> bool:
+    """Whether a podgroup of a kind needs all of its tasks, and all of them wait."""
+    return kind.minimum == kind.waiting == len(snapshot.tasks_of(one[0]))
 
 
 def of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanation:

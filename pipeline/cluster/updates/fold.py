@@ -119,9 +119,7 @@ def _are_within(rows: Rows | Ids, least: int, stop: int) -> bool:
 
 
 def _next(snapshot: Snapshot, counted: int, rows: Rows, **tables: Any) -> Snapshot:
-    """The next snapshot, brought up to date for the tasks ``rows`` (see ``following``); the same if nothing counted."""
-    if not counted:
-        return snapshot
+    """The next snapshot, brought up to date for the tasks ``rows`` (see ``following``)."""
     return replace(snapshot, revision=snapshot.revision + counted, **tables).following(snapshot, rows)
 
 

@@ -156,9 +156,7 @@ class Capacity(
             return Opinion.REJECT
         least = minimum_resources(self._snapshot, podgroup)
         asked = least > 0
-        if not asked.any():
-            return Opinion.PERMIT
-        if self._shares.inner[queue]:
+        if self._shares.inner[queue] and asked.any():
             return Opinion.REJECT
         after = with_descendants(parent, committed(self._snapshot, admitted)) + least
         line = chain(parent, queue)

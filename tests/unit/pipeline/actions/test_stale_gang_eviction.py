@@ -37,9 +37,10 @@ def cleared(*podgroups: dict[str, Any], cycles: int = 1, **more: Any) -> list[st
     return sorted(named(made))
 
 
-def test_what_is_left_of_a_gang_is_evicted_as_a_whole() -> None:
-    more = gang("Running", "Running", "Failed", min_available=3)
-    assert cleared(more) == ["g-0", "g-1"]
+@pytest.mark.parametrize("profile", ["default", "volcano", "kai", "koordinator"])
+def test_what_is_left_of_a_gang_is_evicted_as_a_whole(profile: str) -> None:
+    more = gang("Running", "Running", "Failed", min_available=3, match_policy="waiting-and-running")
+    assert cleared(more, policy={"profile": profile}) == ["g-0", "g-1"]
 
 
 def test_a_gang_that_has_its_minimum_stays_whatever_it_once_was() -> None:

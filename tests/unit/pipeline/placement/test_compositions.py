@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.placement.compositions import asks_less
+from pipeline.placement.compositions import asks_less, compositions
 from pipeline.placement.need import need_of, need_of_all
 from pipeline.policy import Purpose
 from pipeline.solvers.bundles import solver
@@ -73,6 +73,14 @@ def test_an_elastic_gang_takes_as_many_of_each_shape_as_there_is_room_for(wide: 
     )
     victims, placed = outcome(cluster)
     assert (len(victims), len(placed)) == (4 - wide, 4 - wide)
+
+
+def test_of_many_ways_a_few_are_tried() -> None:
+    """Each leaves out a task that an earlier one takes."""
+    tasks = [task(f"t{at}", 1 + at) for at in range(9)]
+    snapshot = attempt_of(world({"x": 1}, gang(2, tasks) | {"name": "waits"}), Purpose.PREEMPT).snapshot
+    ways = [tuple(one.tasks.tolist()) for one in compositions(snapshot, need_of(snapshot, (0,), surplus=False))]
+    assert (len(ways), len(set(ways))) == (8, 8)
 
 
 @pytest.mark.parametrize("profile", ["default", "volcano"])

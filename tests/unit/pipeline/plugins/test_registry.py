@@ -1,11 +1,13 @@
 """The table of plugins is checked when it is made, and a policy before it is followed."""
 # ruff: noqa: ARG002  a plugin answers with the arguments that it needs
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from pipeline.actions.registry import actions_of
 from pipeline.cluster.arrays import Bools, Longs
 from pipeline.errors import PluginRefused, PolicyRefused
 from pipeline.plugins import host, victim_host
@@ -13,6 +15,7 @@ from pipeline.plugins.extension_points import POINTS_OF, FindsOverused, OrdersJo
 from pipeline.plugins.plugin import Plugin, Preemptor
 from pipeline.plugins.registry import PLUGINS, POINTS, check, checked, switches_of
 from pipeline.policy import ExtensionPoint, PluginSetting
+from pipeline.solvers.registry import solver_of
 from tests.support.task_centric import policy
 
 
@@ -122,6 +125,13 @@ def test_a_policy_that_names_what_no_plugin_answers_is_refused(setting: PluginSe
     check(policy([PluginSetting("priority")]))
     with pytest.raises(PolicyRefused, match=rf"policy.plugins\[1\].{why}"):
         check(policy([PluginSetting("priority"), setting]))
+
+
+def test_a_policy_that_names_an_action_or_a_solver_that_there_is_not_is_refused() -> None:
+    with pytest.raises(PolicyRefused, match=r"policy.actions: expected some of enqueue, allocate, .*, found 'allot'"):
+        actions_of(["allocate", "allot"])
+    with pytest.raises(PolicyRefused, match=r"policy.solvers.preempt: expected one of bundles, .*, found 'luck'"):
+        solver_of(replace(policy([]), solvers=(("preempt", "luck"),)), "preempt")
 
 
 @pytest.mark.parametrize("name", PLUGINS)

@@ -10,7 +10,7 @@ from actors.cli.simulate import open_case
 from actors.configuration.profiles import load_profile
 from pipeline.actions.progress import Progress, Setup, StateSoFar
 from pipeline.actions.searching import InPlace
-from pipeline.cluster.arrays import sealed
+from pipeline.cluster.arrays import NONE, sealed
 from pipeline.cycle import cycle
 from pipeline.decision.decided import carried_out
 from pipeline.decision.plan import assumptions, assumptions_of
@@ -153,6 +153,28 @@ def test_a_lost_searcher_ends_the_pass_and_its_gangs_wait_for_the_next_cycle(wai
     else:
         assert done.plans == ()
         assert done.more
+
+
+@pytest.mark.parametrize("level", [NONE, 0])
+def test_a_search_that_is_lost_among_several_for_the_same_gangs_leaves_all_of_them_to_the_next_cycle(level):
+    """They ask for different things, together or for a rack each."""
+
+    class Lost(InPlace):
+        left = 0
+
+        def one(self, attempt, host):
+            self.left -= 1
+            return None if self.left == 0 else super().one(attempt, host)
+
+    waiting = [gang(1, gpu=gpu, priority=9, required_level=level) for gpu in (1, 4)]
+    low = [gang(1, 0, gpu=4), gang(2, [1, 2], gpu=4)]
+    state = with_groups(cluster([{"gpu": 4}] * 3, low + waiting, racks=[1] * 3), [0, 1], started=[0.0, -HOUR])
+    search = Lost()
+    assert len(cycle(state, PREEMPTING, 0.0, Setup(search=search)).plans) == 2
+    for lost in range(1, 1 - search.left):
+        search.left = lost
+        done = cycle(state, PREEMPTING, 0.0, Setup(search=search))
+        assert (done.more, done.plans) == (True, ()), lost
 
 
 def test_victims_are_dealt_by_the_compiled_kernel_and_by_its_plain_twin_alike():

@@ -1,10 +1,13 @@
 """Which gangs are of one kind, so that room for them can be sought at once."""
 
+from dataclasses import replace
+
 import pytest
 
 from pipeline.actions.evicting.one_kind import MOST_RANKED, of_one_kind, rigid_apart, rigid_of_one_rank
+from pipeline.cluster.tables import SUCCEEDED
 from tests.support.alike import UNLIKE
-from tests.support.builders import cluster, gang
+from tests.support.builders import Gang, Task, cluster, gang
 
 NODES = [{"gpu": 4}]
 
@@ -44,7 +47,11 @@ def test_gangs_that_all_ask_for_the_same_and_many_gangs_are_not_served_by_rank()
     assert (ranked(*some[1:]), ranked(*some)) == (MOST_RANKED, 0)
 
 
-@pytest.mark.parametrize("other", [UNLIKE[at] for at in (2, 3, 4, 5, 6, 7, 8)])
+#: It needs as many tasks as wait; a third one has ended.
+ENDED = Gang([Task(gpu=4), Task(gpu=4), Task(gpu=4, status=SUCCEEDED)], 2)
+
+
+@pytest.mark.parametrize("other", [*(UNLIKE[at] for at in (2, 3, 4, 5, 6, 7, 8)), ENDED])
 def test_what_is_of_another_rank_or_has_more_to_it_ends_the_row(other):
     assert ranked(gang(2, gpu=4), gang(1, gpu=4), other, gang(2, gpu=4)) == 2
 
@@ -58,5 +65,6 @@ def test_gangs_of_one_rank_that_need_a_domain_each_are_served_together_though_th
     assert apart(gang(2, gpu=4, required_level=0), gang(1, gpu=4, required_level=0), gang(2, gpu=4)) == 2
     assert apart(gang(2, gpu=4, required_level=0), gang(2, gpu=4, required_level=0, priority=1)) == 0
     assert apart(gang(2, gpu=4), gang(2, gpu=4)) == 0
+    assert apart(*[gang(2, gpu=4, required_level=0)] * 2, replace(ENDED, required_level=0)) == 2
     some = [gang(1, gpu=1, required_level=0)] * (MOST_RANKED + 1)
     assert (apart(*some[1:]), apart(*some)) == (MOST_RANKED, 0)

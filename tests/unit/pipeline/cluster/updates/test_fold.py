@@ -1,5 +1,7 @@
 """What becomes of the state when news comes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,7 @@ from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.updates.widen import widened
 from pipeline.errors import StateRefused
 from tests.support.editing import with_tasks
+from tests.support.histories import begun, news, on_cards
 from tests.support.new_rows import appending, describing
 from tests.support.small_states import (
     decided,
@@ -249,6 +252,18 @@ def test_a_node_that_holds_something_is_not_numbered_away() -> None:
                 1,
             ),
         )
+
+
+def test_a_card_that_a_task_holds_is_not_numbered_away() -> None:
+    state = fold(begun(), on_cards(news(1, "task", 0, RUNNING, 0, 0)))
+    relaid = NodesRelaid(
+        state.vocabulary, state.nodes, state.topology, frozen(range(4), np.int32), frozen([[NONE, 1]] * 4, np.int32),
+        frozen([0], np.int32), 1,
+    )  # fmt: skip
+    with pytest.raises(StateRefused, match="expected the card of every started task, found one whose card is not in"):
+        fold(state, relaid)
+    kept = fold(state, replace(relaid, card_of=frozen([[1, NONE]] * 4, np.int32)))
+    assert (state.tasks.card[0], kept.tasks.card[0]) == (0, 1)
 
 
 def test_queues_numbered_anew_begin_an_epoch() -> None:
