@@ -100,15 +100,13 @@ def lacking_most(wanted: Longs, room: Longs, reachable: Longs) -> tuple[Longs, L
     Parameters
     ----------
     wanted: int64[S]
+        Of at least one shape.
     room, reachable: int64[D, S]
 
     Returns
     -------
     int64[D] each; the first of shapes that lack the same.
     """
-    if len(wanted) == 0:
-        nothing = np.zeros(len(room), np.int64)
-        return nothing, nothing, nothing
     shape = np.argmax(wanted - reachable, axis=1)
     at = np.arange(len(room))
     return room[at, shape], reachable[at, shape], wanted[shape]

@@ -22,8 +22,6 @@ def misplaced(host: Host, rows: Rows, nodes: Rows, leaving: Rows) -> Bools:
     leaving: int64[V]
         Further tasks that no longer count. What ``rows`` hold or are promised now does not count either.
     """
-    if len(rows) == 0:
-        return np.zeros(0, bool)
     gone = np.union1d(leaving, rows)
     return _elsewhere(host, rows, nodes, gone) | repelled(host.context.snapshot, rows, nodes, gone)
 

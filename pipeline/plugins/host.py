@@ -257,13 +257,9 @@ class Host(VictimHost):
 
     def _allowed(self, shapes: Rows) -> Bools:
         snapshot = self.context.snapshot
-        plugins = self._asked(FiltersNodes)
-        if plugins:
-            result = plugins[0].allowed(shapes).copy()
-            for plugin in plugins[1:]:
-                result &= plugin.allowed(shapes)
-        else:
-            result = np.broadcast_to(snapshot.nodes.schedulable, (len(shapes), len(snapshot.nodes))).copy()
+        open_to_all = np.broadcast_to(snapshot.nodes.schedulable, (len(shapes), len(snapshot.nodes)))
+        said = [plugin.allowed(shapes) for plugin in self._asked(FiltersNodes)] or [open_to_all]
+        result: Bools = reduce(np.logical_and, said).copy()
         for at, amount in enumerate(snapshot.shapes.on_card[shapes].tolist()):
             if amount:
                 result[at] &= fits_card(amount, snapshot.nodes.cards)

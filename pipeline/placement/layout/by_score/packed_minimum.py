@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows, is_among, sums_of_slices
+from pipeline.cluster.arrays import NO_ROWS, Bools, Longs, Rows, sums_of_slices
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.headroom import queues_take
@@ -81,8 +81,6 @@ class _DomainRoom:
 
     def holds(self, need: Need) -> Bools:
         """bool[D]: domains with slots for each shape of a need, and with what it asks for in sum."""
-        if not is_among(need.shapes, self.shape).all():
-            return np.zeros(len(self.domain), bool)
         at = np.array([self.shape.tolist().index(shape) for shape in need.shapes.tolist()], np.int64)
         return np.asarray((self.slots[:, at] >= need.count).all(axis=1) & (self.free >= need.total).all(axis=1))
 
