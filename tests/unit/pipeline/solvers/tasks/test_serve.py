@@ -46,6 +46,25 @@ def test_tasks_of_several_sizes_use_free_room_before_any_task_goes() -> None:
     assert promised(made) == {1: 0, 2: 1}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "gpu", "nodes"),
+    [
+        ({"strategy": "binpack"}, 2, [0, 0, 1, 1]),
+        ({"strategy": "spread"}, 2, [0, 1, 0, 1]),
+        ({"strategy": "spread"}, 0, [2, 2, 2, 2]),
+        ({"strategy": "spread", "cpu_strategy": "binpack"}, 0, [2, 2, 2, 2]),
+    ],
+)
+def test_tasks_go_to_the_nodes_that_nodeplacement_prefers_by_what_is_left_after_each(
+    arguments: dict[str, str], gpu: int, nodes: list[int]
+) -> None:
+    placing = PluginSetting("nodeplacement", arguments=tuple(arguments.items()))
+    fleet = [{"cpu": 9, "gpu": 4}, {"cpu": 9, "gpu": 8}, {"cpu": 9}]
+    state = cluster(fleet, [gang(1, 1, gpu=3, priority=9), gang(4, cpu=1, gpu=gpu, priority=9)])
+    made = promised(preempted(state, policy([*USUAL, placing])))
+    assert [made[row] for row in range(1, 5)] == nodes
+
+
 def test_equal_priority_and_other_queues_are_left_alone_by_preempt() -> None:
     equal = cluster([{"cpu": 1}], [gang(1, 0, cpu=1, minimum=0, priority=3), gang(1, cpu=1, priority=3)])
     other = cluster([{"cpu": 1}], [gang(1, 0, cpu=1, minimum=0, queue=1), gang(1, cpu=1, priority=3)])
@@ -190,6 +209,12 @@ def test_budgets_are_used_up_by_the_tasks_of_a_cycle() -> None:
     assert len(victims(preempted(guarded))) == 2
     one_gang = cluster([{"cpu": 1}, {"cpu": 1}], [gang(2, [0, 1], cpu=1, minimum=0), gang(2, cpu=1, priority=1)])
     assert not preempted(with_budget(one_gang, [0, 1], 1), policy([*USUAL, "pdb"])).statements
+
+
+def test_a_budget_is_not_spent_on_a_task_that_is_too_small_where_another_one_makes_room() -> None:
+    small, large = gang(1, 0, cpu=1, minimum=0), gang(1, 0, cpu=4, minimum=0, priority=1)
+    state = with_budget(cluster([{"cpu": 5}], [small, large, gang(1, cpu=4, priority=9)]), [0, 1], 1)
+    assert victims(preempted(state, policy([*USUAL, "pdb"]))) == [1]
 
 
 # -- the sticky domain -----------------------------------------------------------------------------------------

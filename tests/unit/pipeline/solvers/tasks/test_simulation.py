@@ -31,6 +31,12 @@ def test_the_most_important_returns_first() -> None:
     assert victims(preempted(state, SIMULATED)) == [1]
 
 
+def test_the_most_important_task_returns_first_also_from_the_less_important_podgroup() -> None:
+    low = [Gang([Task(0, cpu=2, priority=of)], 0, priority=podgroup) for podgroup, of in ((1, 5), (2, 3))]
+    state = cluster([{"cpu": 4}], [*low, gang(1, cpu=2, priority=9)])
+    assert victims(preempted(state, SIMULATED)) == [1]
+
+
 def test_who_would_overdraw_a_budget_returns_before_the_more_important() -> None:
     tasks = [Task(0, cpu=2, priority=3), Task(0, cpu=2, priority=1)]
     state = with_budget(cluster([{"cpu": 4}], [Gang(tasks, 0), gang(1, cpu=2, priority=9)]), [1], 0)
