@@ -5,18 +5,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import Floats, Longs, Rows
-from pipeline.cluster.counted.node_scores import ScoreTerms, score_terms, scores
+from pipeline.cluster.counted.node_scores import ScoreTerms, score_terms
 from pipeline.cluster.resources import CPU, MEMORY, PODS
 from pipeline.plugins.arguments import NUMBER, WEIGHTS
-from pipeline.plugins.extension_points import ScoresNodes, TellsScores
+from pipeline.plugins.extension_points import ScoresNodes
 from pipeline.plugins.plugin import Context, Plugin
 from pipeline.policy import PluginSetting
 
 _NONE: Mapping[str, float] = {}
 
 
-class Binpack(Plugin, ScoresNodes, TellsScores):
+class Binpack(Plugin, ScoresNodes):
     """Scores a node by how full the task would make it, weighted by resource (Volcano's formula, 0 to 100).
 
     Resources other than cpu and memory have weight 1; with the argument ``resources`` only those that it lists count,
@@ -34,10 +33,5 @@ class Binpack(Plugin, ScoresNodes, TellsScores):
         weight[PODS] = 0.0
         self._terms = score_terms(len(weight), filling=setting.argument("weight", 1.0), weight=weight)
 
-    def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
-        """float64[M]: 100 where every resource asked for would be used up, 0 where the task does not fit at all."""
-        snapshot = self._snapshot
-        return scores(self._terms, snapshot.shapes.request[shape], used, snapshot.nodes.allocatable, rows)
-
-    def score_terms(self) -> ScoreTerms:
+    def score_terms(self, shape: int) -> ScoreTerms:
         return self._terms

@@ -328,16 +328,8 @@ class FiltersNodes(Protocol):
 class ScoresNodes(Protocol):
     """Which node is better for a task."""
 
-    def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
-        """float64[M], larger is better; ``used`` int64[M, R] is what tasks hold of the nodes ``rows`` then."""
-
-
-@asked_at(ExtensionPoint.NODE_ORDER)
-class TellsScores(Protocol):
-    """Scores of nodes that a solver can work out itself."""
-
-    def score_terms(self) -> ScoreTerms:
-        """What ``node_score`` follows from."""
+    def score_terms(self, shape: int) -> ScoreTerms:
+        """What the scores of nodes follow from, for tasks of a shape."""
 
 
 @asked_at(ExtensionPoint.NODE_ORDER)

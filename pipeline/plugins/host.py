@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, sealed
 from pipeline.cluster.cards import cards_for, fits_card
-from pipeline.cluster.counted.node_scores import ScoreTerms, sum_of_scores
+from pipeline.cluster.counted.node_scores import ScoreTerms, scores, sum_of_scores
 from pipeline.cluster.orders import none_last, total_rank
 from pipeline.cluster.rules.match_policy import to_start
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
@@ -39,7 +39,6 @@ from pipeline.plugins.extension_points import (
     ScoresNodes,
     SharesFairly,
     TellsLosingOrder,
-    TellsScores,
     ValidatesJobs,
 )
 from pipeline.plugins.plugin import Follows, Opinion, Preemptor
@@ -279,17 +278,21 @@ class Host(VictimHost):
 
     def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
         """float64[M]: sum of all scores for a task of the shape on the nodes ``rows``; larger is better."""
-        total = np.zeros(len(rows))
-        for plugin in self._asked(ScoresNodes):
-            total += plugin.node_score(shape, used, rows)
-        return total
+        snapshot = self._given.snapshot
+        request, allocatable = snapshot.shapes.request[shape], snapshot.nodes.allocatable
+        return scores(self.score_terms(shape), request, used, allocatable, rows)
 
-    def score_terms(self) -> ScoreTerms | None:
-        """What ``node_score`` follows from; None where it has to be asked."""
-        if self._answering(TellsScores) != self._answering(ScoresNodes):
-            return None
-        resources = len(self._given.snapshot.vocabulary.resources)
-        return sum_of_scores([plugin.score_terms() for plugin in self._asked(TellsScores)], resources)
+    def score_terms(self, shape: int) -> ScoreTerms:
+        """What ``node_score`` follows from."""
+        if shape not in self._known_terms:
+            resources = len(self._given.snapshot.vocabulary.resources)
+            said = [plugin.score_terms(shape) for plugin in self._asked(ScoresNodes)]
+            self._known_terms[shape] = sum_of_scores(said, resources)
+        return self._known_terms[shape]
+
+    @cached_property
+    def _known_terms(self) -> dict[int, ScoreTerms]:
+        return {}
 
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
         """int64[D]: domain rows offered by the first plugin with an opinion; None if none has one."""

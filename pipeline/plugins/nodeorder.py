@@ -2,15 +2,14 @@
 
 from typing import ClassVar
 
-from pipeline.cluster.arrays import Floats, Longs, Rows
-from pipeline.cluster.counted.node_scores import ScoreTerms, score_terms, scores
+from pipeline.cluster.counted.node_scores import ScoreTerms, score_terms
 from pipeline.plugins.arguments import NUMBER
-from pipeline.plugins.extension_points import ScoresNodes, TellsScores
+from pipeline.plugins.extension_points import ScoresNodes
 from pipeline.plugins.plugin import Context, Plugin
 from pipeline.policy import PluginSetting
 
 
-class NodeOrder(Plugin, ScoresNodes, TellsScores):
+class NodeOrder(Plugin, ScoresNodes):
     """Weighted sum of least and most requested and balanced allocation, each 0 to 100, over cpu and memory."""
 
     ARGUMENTS: ClassVar = {"least_requested": NUMBER, "most_requested": NUMBER, "balanced": NUMBER}
@@ -24,10 +23,5 @@ class NodeOrder(Plugin, ScoresNodes, TellsScores):
             balanced=setting.argument("balanced", 1.0),
         )
 
-    def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
-        """float64[M]; what does not exist on a node counts as full."""
-        snapshot = self._snapshot
-        return scores(self._terms, snapshot.shapes.request[shape], used, snapshot.nodes.allocatable, rows)
-
-    def score_terms(self) -> ScoreTerms:
+    def score_terms(self, shape: int) -> ScoreTerms:
         return self._terms

@@ -6,9 +6,8 @@ nodes without devices.
 
 from typing import ClassVar
 
-import numpy as np
-
-from pipeline.cluster.arrays import Bools, Floats, Longs, Rows, mask_of
+from pipeline.cluster.arrays import Bools, mask_of
+from pipeline.cluster.counted.node_scores import ScoreTerms, score_terms
 from pipeline.cluster.resources import CPU, MEMORY, PODS
 from pipeline.cluster.vocabulary import Vocabulary
 from pipeline.plugins.arguments import choice
@@ -36,22 +35,17 @@ class NodePlacement(Plugin, ScoresNodes):
         self._spread, self._spread_plain = strategy == SPREAD, setting.argument("cpu_strategy", strategy) == SPREAD
         self._devices = context.snapshot.vocabulary.once(_devices)
 
-    def node_score(self, shape: int, used: Longs, rows: Rows) -> Floats:
-        """float64[M]: for binpack, the smallest idle amount is best; for spread, the largest idle part."""
-        allocatable = self._snapshot.nodes.allocatable[rows]
+    def score_terms(self, shape: int) -> ScoreTerms:
+        """For binpack, the smallest idle amount is best; for spread, the largest idle part."""
+        allocatable = self._snapshot.nodes.allocatable
         asked = (self._snapshot.shapes.request[shape] > 0) & self._devices
         plain = not asked.any()
         if plain:
             asked[CPU] = True
-        whole, idle = allocatable[:, asked].sum(axis=1), (allocatable - used)[:, asked].sum(axis=1)
-        if self._spread_plain if plain else self._spread:
-            score = np.divide(idle, whole, out=np.zeros(len(rows)), where=whole > 0)
-        else:
-            score = 1.0 - idle / max(1, int(self._snapshot.nodes.allocatable[:, asked].sum(axis=1).max(initial=1)))
-        score = score * _MOST
-        if plain:
-            score += _FITTING_TYPE * (allocatable[:, self._devices].sum(axis=1) == 0)
-        return np.asarray(score)
+        spreads = self._spread_plain if plain else self._spread
+        largest = 0 if spreads else int(allocatable[:, asked].sum(axis=1).max(initial=1))
+        bare = _FITTING_TYPE if plain else 0.0
+        return score_terms(len(asked), weight=asked, idle=_MOST, largest=largest, bare=bare, absent=self._devices)
 
 
 def _devices(vocabulary: Vocabulary) -> Bools:

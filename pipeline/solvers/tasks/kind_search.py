@@ -17,7 +17,7 @@ from pipeline.solvers.tasks.asked_node import AskedNode
 from pipeline.solvers.tasks.candidates import may_take_from_others, preemptor_of, queue_ranks
 from pipeline.solvers.tasks.present import Present
 from pipeline.solvers.tasks.rule import Place, Rule
-from pipeline.solvers.tasks.sweeping.columns import RANKED, UNSCORED, FixedColumns, Fleet, TaskKind, decide
+from pipeline.solvers.tasks.sweeping.columns import RANKED, FixedColumns, Fleet, TaskKind, decide
 from pipeline.solvers.tasks.sweeping.following import freed
 from pipeline.solvers.tasks.sweeping.one_node import (
     MAKES_ROOM,
@@ -29,7 +29,7 @@ from pipeline.solvers.tasks.sweeping.one_node import (
     shortest,
     still_needed,
 )
-from pipeline.solvers.tasks.sweeping.sweep import ASKS_SCORES, COMPARED, NOWHERE, case_of, sweep
+from pipeline.solvers.tasks.sweeping.sweep import COMPARED, case_of, sweep
 
 Region = tuple[int, int]
 
@@ -64,7 +64,7 @@ class KindSearch:
         snapshot = self._snapshot = host.context.snapshot
         self._host, self._present, self._facts, self._fleet, self._columns = host, present, facts, fleet, columns
         self._rule, self._preemptor = rule, preemptor_of(host, task, rule)
-        self._shape, self._queue = int(snapshot.tasks.shape[task]), int(snapshot.queue_of(np.array([task]))[0])
+        self._queue = int(snapshot.queue_of(np.array([task]))[0])
         #: Where the last task had no place, and what its search began with.
         self._failed: tuple[Region, tuple[int, int, int]] | None = None
         #: After how many decisions slots were counted last, and what they were.
@@ -95,7 +95,7 @@ class KindSearch:
 
         Of several tasks, those behind one without a place are searched for as well, unless that one is enough to fail.
         """
-        free, evicts, ranked = self._free(), may_take_from_others(self._present.host, self._preemptor), _nothing()
+        free, evicts = self._free(), may_take_from_others(self._present.host, self._preemptor)
         asks = self._by_node or not free
         if self._queues_follow and evicts:
             self._columns.victim_order.queue_rank[:] = queue_ranks(self._present.host, self._queue, self._rule.purpose)
@@ -104,14 +104,12 @@ class KindSearch:
                 tasks = tasks[1:]
                 continue
             before = self._known
-            done, why = sweep(
+            done = sweep(
                 self._facts, self._fleet, self._columns, self._present.decisions,
-                tasks, region, free, evicts and not asks, ranked,
+                tasks, region, free, evicts and not asks,
             )  # fmt: skip
-            tasks, ranked = tasks[done:], _nothing()
-            if why == ASKS_SCORES:
-                ranked = self._scored()
-            elif why == NOWHERE:
+            tasks = tasks[done:]
+            if len(tasks):
                 if asks and evicts:
                     self._ask(int(tasks[0]))
                 if done == 0:
@@ -143,15 +141,6 @@ class KindSearch:
         if self._columns.limited:
             return True
         return bool(fits(self._preemptor.request, self._present.host.headroom[self._queue]))
-
-    def _scored(self) -> Rows:
-        """Score the nodes that need it; which these are, int64[M]."""
-        fleet, many = self._fleet, self._columns.many
-        nodes = distinct(self._columns.unscored[: many[UNSCORED]])
-        used = self._snapshot.nodes.allocatable[nodes] - np.minimum(fleet.idle[nodes], fleet.future[nodes])
-        score = self._host.node_score(self._shape, used, nodes)
-        self._columns.score[nodes], self._columns.scored[nodes], many[UNSCORED] = score, True, 0
-        return nodes
 
     # -- node by node ------------------------------------------------------------------------------------------
 
@@ -206,11 +195,9 @@ class KindSearch:
         return self._slots[1:]
 
     def _counted_slots(self) -> tuple[Longs, Longs]:
-        # For no task: what was decided since is followed, and nothing else.
-        sweep(
-            self._facts, self._fleet, self._columns, self._present.decisions,
-            _nothing(), (0, 0), False, False, _nothing(),
-        )  # fmt: skip
+        # For no task: what was decided since is followed, and nothing else. The rows are of the type of all others.
+        nothing = np.empty(0, np.int64)
+        sweep(self._facts, self._fleet, self._columns, self._present.decisions, nothing, (0, 0), False, False)
         request, part, fleet = self._preemptor.request, self._columns.part, self._fleet
         room, cards = fleet.future, fleet.cards
         if may_take_from_others(self._present.host, self._preemptor):
@@ -222,8 +209,3 @@ class KindSearch:
             later = np.minimum(later, slots_on_cards(part, cards))
         allowed = self._columns.allowed
         return np.where(allowed, now, 0), np.where(allowed, later, 0)
-
-
-def _nothing() -> Rows:
-    """No rows, of the type of those that the sweep is given elsewhere."""
-    return np.empty(0, np.int64)

@@ -7,7 +7,6 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows, frozen
 from pipeline.cluster.counted.minima import Have, Minima
-from pipeline.cluster.counted.node_scores import sum_of_scores
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.anti_affinity import repulsion_of_kind
 from pipeline.cluster.rules.minimum import towards_start
@@ -153,7 +152,7 @@ def task_kind(
     shape, queue = int(snapshot.tasks.shape[task]), int(snapshot.queue_of(np.array([task]))[0])
     counted, bound = quota or task_quota(), limits or _no_limits()
     closed = limits is not None and bool(limits.closed[queue])  # it may take nothing, whatever goes
-    rows, terms = releasable(host, task, rule), host.score_terms()
+    rows = releasable(host, task, rule)
     follows = rule.purpose is Purpose.RECLAIM and limits is not None
     losing = host.losing_order(queue) if follows else None
     return TaskKind(
@@ -178,8 +177,7 @@ def task_kind(
         above=np.array([] if limits is None else chain(bound.parent, queue), np.int64),
         withheld=withheld.of(host, task, rule),
         sets=withheld.sets,
-        terms=sum_of_scores([], snapshot.shapes.request.shape[1]) if terms is None else terms,
-        told=terms is not None,
+        terms=host.score_terms(shape),
         releasable=rows,
         released_from=snapshot.tasks.nominated[rows].astype(np.int64),
         **repulsion_of_kind(snapshot, task)._asdict(),

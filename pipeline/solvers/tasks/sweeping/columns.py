@@ -140,8 +140,8 @@ class TaskKind(NamedTuple):
         FULL, LATER or NOW; whether there would be room without all candidates and released nominations.
     withheld: bool[N], sets: int64[1]
         See ``kinds.Withheld``.
-    terms, told
-        What scores of nodes follow from, and whether it is told; if not, they are asked for.
+    terms
+        What scores of nodes follow from.
     score: float64[N], scored: bool[N]
         How well the task goes on a node, and whether that is up to date.
     order: int64[N], region: int64[2]
@@ -182,7 +182,6 @@ class TaskKind(NamedTuple):
     withheld: Bools
     sets: Longs
     terms: ScoreTerms
-    told: bool
     score: Floats
     scored: Bools
     order: Rows

@@ -46,8 +46,6 @@ from pipeline.solvers.tasks.sweeping.victim_order import in_victim_order
 
 #: How many nodes a simulation compares at most (Volcano's limit): the best-scored ones; Volcano starts at a random one.
 COMPARED = 100
-#: Why a sweep ends: all tasks have a place; a node needs a score; the next task has no place.
-DONE, ASKS_SCORES, NOWHERE = range(3)
 #: If more nodes than these have new scores, all are ranked anew.
 _ONE_BY_ONE = 4
 
@@ -55,9 +53,9 @@ _ONE_BY_ONE = 4
 @writing("fleet", "kind", "decisions")
 def sweep(
     facts: FixedColumns, fleet: Fleet, kind: TaskKind, decisions: Decisions,
-    tasks: Rows, region: tuple[int, int], free: bool, evicts: bool, ranked: Rows,
-) -> tuple[int, int]:  # fmt: skip
-    """Decide where tasks of a kind go, within nodes ``region`` (start, stop); how many got a place, and why it ends.
+    tasks: Rows, region: tuple[int, int], free: bool, evicts: bool,
+) -> int:  # fmt: skip
+    """Decide where tasks of a kind go, within nodes ``region`` (start, stop), up to one without a place; how many do.
 
     Parameters
     ----------
@@ -66,22 +64,16 @@ def sweep(
     free, evicts
         Whether room without victims may be used, as far as the queue's limits are not counted, and whether room may be
         made.
-    ranked: int64[M]
-        Nodes with a new score.
     """
     at = 0
     while True:
         follow(facts, fleet, kind, decisions)
         if at == len(tasks):
-            return at, DONE
-        if kind.many[UNSCORED] > 0:
-            if not kind.told:
-                return at, ASKS_SCORES
-            ranked = _scored(facts, fleet, kind)
+            return at
+        ranked = _scored(facts, fleet, kind)
         if kind.ranks:
             rank_losers(kind.losing, fleet.held, kind.victim_order.queue_rank)
         _rank(kind, ranked, region)
-        ranked = kind.order[:0]
         node, short = NONE, _is_short(kind.request, kind.ceiling, kind.above, fleet.held)
         if free and not short:
             node = _free_node(kind.order, kind.fits, kind.repelled, kind.many)
@@ -92,7 +84,7 @@ def sweep(
             no_victims = kind.releasable[:0]
             decide(decisions, tasks[at], node, best_card(kind.part, there, kind.spreads), no_victims, no_victims)
         elif not evicts or not _made(facts, fleet, kind, decisions, tasks[at], short):
-            return at, NOWHERE
+            return at
         at += 1
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pipeline.cluster.counted import node_scores
 from pipeline.plugins.binpack import Binpack
 from pipeline.plugins.plugin import Context
 from pipeline.policy import PluginSetting
@@ -15,7 +16,8 @@ def scores(**arguments: object) -> list[float]:
     used = state.nodes.allocatable - state.room.idle
     shape = int(state.tasks.shape[2])
     made = Binpack(Context(state, policy(), 0.0), PluginSetting("binpack", arguments=tuple(arguments.items())))
-    return made.node_score(shape, used, np.arange(2)).tolist()
+    request, there = state.shapes.request[shape], state.nodes.allocatable
+    return node_scores.scores(made.score_terms(shape), request, used, there, np.arange(2)).tolist()
 
 
 def test_resources_that_are_not_listed_count_one_if_nothing_is_listed_else_nothing() -> None:

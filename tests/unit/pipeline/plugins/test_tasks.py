@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.counted import node_scores
 from pipeline.cluster.tables import Budgets
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins import pdb
@@ -132,7 +133,8 @@ def test_without_budgets_no_task_is_counted():
 def scores(plugin, nodes, used, memory=0, **arguments):
     state = cluster(nodes, [gang(1, cpu=2, memory=memory)])
     columns = np.array([[row.get(name, 0) for name in AXIS] for row in used], np.int64)
-    return made(plugin, state, **arguments).node_score(0, columns, np.arange(len(nodes))).round(2).tolist()
+    terms, there = made(plugin, state, **arguments).score_terms(0), state.nodes.allocatable
+    return node_scores.scores(terms, state.shapes.request[0], columns, there, np.arange(len(nodes))).round(2).tolist()
 
 
 EIGHT = {"cpu": 8, "memory": 8}

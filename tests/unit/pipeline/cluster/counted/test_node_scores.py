@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import Floats, Longs
+from pipeline.cluster.arrays import Bools, Floats, Longs
 from pipeline.cluster.counted.node_scores import score_terms, scores, sum_of_scores
 from pipeline.cluster.resources import CPU, MEMORY, PODS
 
@@ -30,6 +30,12 @@ def by_request(request: Longs, used: Longs, there: Longs, least: float, most: fl
     return np.asarray(score + (1 - np.abs(low - high) / 2) * 100 * balanced)
 
 
+def by_idle(used: Longs, there: Longs, counts: Bools, devices: Bools, weight: float, largest: int) -> Floats:
+    whole, idle = there[:, counts].sum(axis=1), (there - used)[:, counts].sum(axis=1)
+    score = 1.0 - idle / largest if largest else np.divide(idle, whole, out=np.zeros(len(used)), where=whole > 0)
+    return np.asarray(score * weight + 10.0 * (there[:, devices].sum(axis=1) == 0))
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_score_is_the_sum_of_its_terms_to_the_last_bit(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -39,9 +45,12 @@ def test_a_score_is_the_sum_of_its_terms_to_the_last_bit(seed: int) -> None:
     weight[PODS] = 0.0
     least, most, balanced = rng.integers(0, 3, 3).astype(float).tolist()
     filling = score_terms(5, filling=scale, weight=weight)
-    terms = sum_of_scores([filling, score_terms(5, least=least, most=most, balanced=balanced)], 5)
+    counts, devices, largest = weight > 0, rng.random(5) < 0.3, int(rng.integers(0, 2)) * 40
+    idle = score_terms(5, weight=counts, idle=scale, largest=largest, bare=10.0, absent=devices)
+    terms = sum_of_scores([filling, score_terms(5, least=least, most=most, balanced=balanced), idle], 5)
     wanted = by_filling(request, used, there[rows], weight, scale)
     wanted = wanted + by_request(request, used, there[rows], least, most, balanced)
+    wanted = wanted + by_idle(used, there[rows], counts, devices, scale, largest)
     assert scores(terms, request, used, there, rows).tolist() == wanted.tolist()
     assert scores.py_func(terms, request, used, there, rows).tolist() == wanted.tolist()
 
