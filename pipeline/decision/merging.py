@@ -6,7 +6,7 @@ from dataclasses import fields
 import numpy as np
 
 from pipeline.decision.attempt import Survey
-from pipeline.decision.explanation import CLOSEST, DomainTried, Explanation, Reason, Ruled
+from pipeline.decision.explanation import DomainTried, Reason
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.price import compared
 from pipeline.records import replace
@@ -15,17 +15,13 @@ from pipeline.records import replace
 def merged(outcomes: Sequence[Plan | NoPlan | Survey | None]) -> Plan | NoPlan | Survey | None:
     """The survey of all domains where batches survey theirs, else the outcome of the only batch.
 
-    Batches that may not evict survey nothing: then why there is no plan. None if a batch was lost.
+    Where the preemptor may not evict no batch surveys anything, and each says why: for the same reason. None if a batch
+    was lost.
     """
     if any(one is None for one in outcomes) or not outcomes:
         return None
     surveys = [one for one in outcomes if isinstance(one, Survey)]
-    if surveys:
-        return whole_survey(surveys)
-    known = [one for one in outcomes if isinstance(one, Plan | NoPlan)]
-    if len(known) == 1:
-        return known[0]
-    return NoPlan(_without_plan([one.explanation for one in known]))
+    return whole_survey(surveys) if surveys else outcomes[0]
 
 
 def whole_survey(parts: Sequence[Survey]) -> Survey:
@@ -52,20 +48,3 @@ def _weighed(entry: DomainTried, plan: Plan) -> DomainTried:
     if other < mine:  # a policy's own order may differ from that of prices
         reason = Reason.OUTRANKED
     return entry if entry.reason is reason else replace(entry, reason=reason)
-
-
-def _without_plan(whys: Sequence[Explanation]) -> Explanation:
-    """Why no batch found a plan: the reason that came closest to one."""
-    reasons = {why.reason for why in whys}
-    reason = next((one for one in CLOSEST if one in reasons), whys[0].reason)
-    tried = [entry for why in whys for entry in why.tried]
-    first = next(why for why in whys if why.reason is reason)
-    return replace(first, tried=tuple(sorted(tried, key=lambda entry: entry.domain)), ruled=_ruled(whys))
-
-
-def _ruled(whys: Sequence[Explanation]) -> Ruled | None:
-    parts = [why.ruled for why in whys if why.ruled is not None]
-    if not parts:
-        return None
-    columns = ((part.domain, part.room, part.reachable, part.wanted, part.pruned) for part in parts)
-    return Ruled(*(np.concatenate(column) for column in zip(*columns, strict=True)))

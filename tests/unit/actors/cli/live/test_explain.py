@@ -1,7 +1,6 @@
 """What `clearway explain` has to say: why a podgroup still waits, and what became of every domain."""
 
 from contextlib import nullcontext
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from actors.configuration.settings import Settings
 from actors.contracts import PendingReport
 from actors.documents.safe_msgpack import unpacked
 from actors.search.pending_reasons import AGAIN_S, StarvingReasons, newest, waiting
-from pipeline.decision.explanation import DomainTried, Explanation, Reason, Ruled
+from pipeline.decision.explanation import Explanation, Reason, Ruled
 from pipeline.decision.merging import merged
 from pipeline.decision.plan import NoPlan
 from pipeline.placement.conditions import Conditions, unscheduled_in
@@ -158,13 +157,9 @@ def test_of_many_ruled_out_the_closest_are_named_and_the_rest_counted() -> None:
     assert told["not_shown"]["domains"] == 2
 
 
-def test_batches_without_a_plan_are_explained_by_what_came_closest() -> None:
-    bound = Explanation("preempt", 0, 3, Reason.BOUND)
-    vetoed = replace(bound, reason=Reason.VETOED, tried=(DomainTried(2, Reason.VETOED),))
-    found = merged([NoPlan(bound), NoPlan(vetoed)])
-    assert isinstance(found, NoPlan)
-    why = found.explanation
-    assert (why.reason, [one.domain for one in why.tried]) == (Reason.VETOED, [2])
+def test_where_batches_may_not_evict_one_of_them_says_why() -> None:
+    never = NoPlan(Explanation("preempt", 0, 3, Reason.NEVER))
+    assert merged([never, never]) == never
 
 
 def test_where_a_batch_was_lost_nothing_is_known() -> None:
