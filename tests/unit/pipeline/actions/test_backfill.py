@@ -10,7 +10,7 @@ from pipeline.actions.progress import Progress, StateSoFar
 from tests.support.asking import DEFAULT
 from tests.support.builders import Gang, Task, cluster
 from tests.support.editing import with_tasks
-from tests.support.small_clusters import named, played, podgroup, world
+from tests.support.small_clusters import named, played, podgroup, racks, world
 
 
 def bindings(profile: str, *podgroups: dict[str, Any]) -> list[list[str]]:
@@ -63,6 +63,18 @@ def test_tasks_of_a_podgroup_with_a_level_stay_in_one_domain_and_others_go_anywh
     racks_of = {name: [racks[one["node"]][0] for one in cycle["bindings"] if name in one["task"]] for name in said}
     assert len(racks_of["together"]) == len(racks_of["anywhere"]) == 2
     assert len(set(racks_of["together"])) == 1
+
+
+def test_a_task_waits_where_the_domain_of_its_subgroup_is_full() -> None:
+    """Four nodes, two in a rack, take a task each."""
+    parts = [{"name": "part", "topology": {"required": "rack"}}, {"name": "rest"}]
+    group = podgroup("g", [{}] * 4, min_available=0, subgroups=parts)
+    for task, part in zip(group["tasks"], ["part", "rest"] * 2, strict=True):
+        task["subgroup"] = part
+    fleet = {f"n{at}": {"cpu": 4, "pods": 1} for at in range(4)}
+    made = world(fleet, {"q": {}}, [group], profile="volcano", actions=["backfill"])
+    (cycle,) = played(made | {"topology": racks(fleet, each=2)})
+    assert named(cycle["bindings"]) == ["g-0", "g-1", "g-3"]
 
 
 @pytest.mark.parametrize("profile", ["default", "volcano", "koordinator"])

@@ -294,6 +294,8 @@ def test_a_substitute_for_a_victim_that_does_not_end_is_on_another_node_s_card()
     (other,) = made.statement.evictions.tolist()
     assert made.statement.nominated_card.tolist() == [after.tasks.card[other]]
     assert isinstance(judge(made, after, case.policy, 0.0), Accepted)
+    moving = replace(again, purpose=Purpose.CONSOLIDATE)
+    assert substitute(moving, waits, np.array([victim]), np.array([], int)) is None
 
 
 def test_cards_survive_a_checkpoint() -> None:

@@ -113,6 +113,14 @@ def test_a_plan_by_task_is_proposed_and_holds_when_judged_later() -> None:
     assert isinstance(judge(plan, shielded, policy(), 0.0), Stale)
 
 
+def test_a_plan_by_task_on_two_nodes_holds_when_judged_later() -> None:
+    state = cluster([{"cpu": 1}] * 2, [gang(2, [1, 0], cpu=1, minimum=0), gang(2, cpu=1, priority=9)])
+    plan = by_task(state, policy(), 1)
+    assert isinstance(plan, Plan)
+    assert plan.statement.evictions.tolist() == [0, 1]
+    assert holds(plan, replace(state, revision=state.revision + 1), policy())
+
+
 def test_a_victim_that_only_its_queue_needs_gone_is_not_given_back_by_the_judge() -> None:
     state = cluster([{"cpu": 9}], [gang(2, 0, cpu=2, minimum=0), gang(1, cpu=1, priority=1)])
     full, chosen = with_queues(state, capability=4), policy(["priority", "gang", "capacity"])
