@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from actors.cli.simulate import open_case
+from actors.configuration.profiles import load_profile
 from actors.fleets.generated import GangSpec, generate
 from actors.fleets.mixed import MIXED
 from pipeline.cluster.arrays import NO_ROWS, Rows
@@ -17,7 +18,7 @@ from pipeline.placement.layout.topology_packing import Packings
 from pipeline.placement.need import need_of
 from pipeline.policy import Purpose
 from pipeline.propose import propose
-from pipeline.solvers.gather import gathering
+from pipeline.solvers.gather import gathering, victims
 from pipeline.solvers.gather.gathering import counted_of
 from tests.support.gathering import cluster_file, running
 
@@ -112,3 +113,17 @@ def test_places_are_those_of_a_packing_that_knows_nothing_yet(kinds: str) -> Non
             assert (once is None) == (kept is None)
             assert once is None or kept is None or once.tolist() == kept.tolist()
     assert outcomes == {True, False}
+
+
+def test_fewer_gangs_break_where_places_are_kept_as_victims_return() -> None:
+    """Tasks of several shapes on cards: slots are enough for the gang before there are places."""
+    fleet = generate(150, GangSpec(64, 1), seed=1, queues=0)
+    for kind in ("shapes", "cards"):
+        fleet = MIXED[kind](fleet, gang=True)
+    asked = Attempt(fleet.snapshot, load_profile("koordinator"), Purpose.PREEMPT, (fleet.gang,), None, 0.0)
+    kept = propose(asked)
+    with patch.object(victims, "leaving_places", lambda *_: None):
+        one_by_one = propose(asked)
+    assert isinstance(kept, Plan)
+    assert isinstance(one_by_one, Plan)
+    assert (kept.price.gangs_broken, one_by_one.price.gangs_broken) == (1, 6)

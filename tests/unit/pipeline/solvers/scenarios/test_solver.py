@@ -106,6 +106,20 @@ def test_a_subgroup_that_can_be_spared_evicts_for_all_that_it_lacks_or_not_at_al
     assert isinstance(outcome, NoPlan) if victims is None else done(outcome)[0] == victims
 
 
+@pytest.mark.parametrize(("gives", "victims"), [(2, None), (3, [0, 1, 2])])
+def test_a_subgroup_that_can_be_spared_evicts_for_all_of_its_parts_at_once(
+    gives: int, victims: list[int] | None
+) -> None:
+    """Two replicas, each of a part of one task and a part of two; one of them runs and is enough."""
+    parts = [(NONE, 0, NONE)] * 2 + [(replica, least, NONE) for replica in (0, 1) for least in (1, 2)]
+    tasks = [
+        Task(place, gpu=1, subgroup=part) for place, one in ((0, 2), (NONE, 4)) for part in (one, one + 1, one + 1)
+    ]
+    waiting = Gang(tasks, 1, priority=1, subgroups=parts, min_subgroups=1)
+    outcome = asked(cluster([{"gpu": 3 + gives}], [*[gang(1, 0, gpu=1)] * gives, waiting]))
+    assert isinstance(outcome, NoPlan) if victims is None else done(outcome)[0] == victims
+
+
 def test_a_podgroup_with_its_minimum_asks_for_a_task_of_the_subgroup_that_is_least_above_its_own() -> None:
     tasks = [*[Task(0, gpu=1, subgroup=0)] * 2, Task(0, gpu=1, subgroup=1), *(Task(gpu=1, subgroup=p) for p in (0, 1))]
     waiting = Gang(tasks, 1, priority=1, subgroups=[(NONE, 1, NONE)] * 2)
