@@ -23,6 +23,13 @@ def meets(key, operator, *values):
     return open_to(Constraint(node_selector=(Requirement(key, operator, values),)), labels=ZONES)
 
 
+def test_many_constraints_are_told_apart():
+    words = [Constraint(node_selector=(Requirement("zone", "In", (f"z{at}",)),)) for at in range(200)]
+    work = [Work(0, constraint=one) for one in words]
+    snapshot = placed([4] * 200, work, labels=[{"zone": f"z{at}"} for at in range(200)])
+    assert (allowed(snapshot, snapshot.tasks.shape) == np.eye(200, dtype=bool)).all()
+
+
 @pytest.mark.parametrize(
     ("operator", "values", "nodes"),
     [

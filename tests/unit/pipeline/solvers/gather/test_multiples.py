@@ -1,9 +1,18 @@
 """Multiples of tasks a domain, tasks near which a gang wants to be, and layers that are preferred one by one."""
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from actors.cli.simulate import open_case
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.plan import Plan
+from pipeline.decision.verdict import Accepted, Stale
+from pipeline.judge import judge
+from pipeline.policy import Purpose
+from pipeline.propose import propose
 from tests.support.gathering import TWO_BY_TWO, Outcome, cluster_file, running, waiting
 
 
@@ -57,6 +66,20 @@ def test_room_is_made_for_multiples() -> None:
     gang = in_multiples(4, block=2)
     found = Outcome(cluster_file(spines, 1, [low, gang]))
     assert (len(found.evicted), len(found.nominated)) == (3, 4)
+
+
+def test_a_plan_that_leaves_a_block_no_multiple_is_stale() -> None:
+    """A task of the plan goes to the block of one node instead of its own."""
+    low = running("low", ["n1", "n3", "n4"], 1, min_available=1)
+    spines = {"s1": {"b1": ["n1", "n2"], "b2": ["n3", "n4"], "b3": ["n5"]}}
+    case = open_case(cluster_file(spines, 1, [low, in_multiples(4, block=2)]))
+    plan = propose(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (1,), None, case.now, "preempt"))
+    assert isinstance(plan, Plan)
+    later, made = replace(case.snapshot, revision=case.snapshot.revision + 1), plan.statement
+    assert isinstance(judge(plan, later, case.policy, case.now), Accepted)
+    elsewhere = replace(made, nominated_node=np.where(made.nominated_node == 1, 4, made.nominated_node))
+    verdict = judge(replace(plan, statement=elsewhere), later, case.policy, case.now)
+    assert verdict == Stale("a domain would have no multiple of the gang's tasks any more")
 
 
 def test_a_gang_goes_where_tasks_are_that_say_the_same() -> None:

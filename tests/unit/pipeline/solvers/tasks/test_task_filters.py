@@ -6,14 +6,16 @@ import numpy as np
 
 from pipeline.cluster.arrays import Bools, frozen
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.cluster.tables import TERMINATING
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
+from pipeline.decision.law import TOO_FAST
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.verdict import Accepted, Stale
 from pipeline.judge import judge
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
-from pipeline.policy import ExtensionPoint, Policy, Purpose
+from pipeline.policy import ExtensionPoint, PluginSetting, Policy, Purpose
 from pipeline.propose import propose
 from pipeline.solvers.tasks.candidates import candidate_mask
 from pipeline.solvers.tasks.rule import Rule
@@ -119,6 +121,16 @@ def test_a_plan_by_task_on_two_nodes_holds_when_judged_later() -> None:
     assert isinstance(plan, Plan)
     assert plan.statement.evictions.tolist() == [0, 1]
     assert holds(plan, replace(state, revision=state.revision + 1), policy())
+
+
+def test_a_plan_by_task_is_stale_where_others_are_on_their_way_by_now() -> None:
+    chosen = policy([*USUAL, PluginSetting("evictionbudget", arguments=(("at_once", 1),))])
+    state = cluster([{"cpu": 1}] * 2, [gang(2, [0, 1], cpu=1, minimum=0), gang(1, cpu=1, priority=1)])
+    plan = by_task(state, chosen, 1)
+    assert isinstance(plan, Plan)
+    (victim,) = plan.statement.evictions.tolist()
+    later = replace(with_tasks(state, [1 - victim], status=TERMINATING), revision=state.revision + 1)
+    assert judge(plan, later, chosen, 0.0) == Stale(TOO_FAST)
 
 
 def test_a_victim_that_only_its_queue_needs_gone_is_not_given_back_by_the_judge() -> None:
