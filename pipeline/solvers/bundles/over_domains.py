@@ -247,7 +247,7 @@ def _out_of_order(tried: _Tried, hopeful: Rows, found: Best) -> Best:
     """
     policy = tried.attempt.policy
     if policy.max_domains:
-        looked_at = np.array([entry.domain for entry in found.tried], np.int64)
+        looked_at = np.array([one.domain for one in found.tried if one.reason is not Reason.BUDGET], np.int64)
         hopeful = hopeful[is_among(tried.domains[hopeful], looked_at)]
     entries, finalists = {entry.domain: entry for entry in found.tried}, found.finalists
     some = tried.most_to_spare(hopeful)[:_OTHERS]
