@@ -1,5 +1,8 @@
 """Propose: who may ask, what is taken for whom, and what is said about it."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE
@@ -7,6 +10,7 @@ from pipeline.cluster.tables import TERMINATING
 from pipeline.cluster.vocabulary import Constraint, Requirement
 from pipeline.decision.explanation import Reason
 from pipeline.policy import Purpose
+from pipeline.solvers.registry import SOLVERS
 from tests.support.asking import VOLCANO, asked, places, plan, refusal, victims
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.editing import with_groups, with_parents, with_queues, with_quota, with_tasks
@@ -23,6 +27,16 @@ def full(*gangs, nodes=2, **said):
 def crowded(**said):
     """One node that a gang of two fills, and a more important gang of two that waits."""
     return full(gang(2, 0, gpu=2), gang(2, gpu=2, priority=1, **said), nodes=1)
+
+
+def test_a_mistake_of_the_solver_costs_the_plan(monkeypatch):
+    """It places both tasks on a node of which the victims free nothing."""
+    state = full(gang(2, 0, gpu=2), gang(2, 1, gpu=2, priority=9), gang(2, gpu=2, priority=1))
+    right = plan(state, 2)
+    made = replace(right.statement, nominated_node=np.ones(2, np.int64))
+    monkeypatch.setattr(SOLVERS["bundles"], "propose", lambda *_: replace(right, statement=made))
+    why = asked(state, 2).explanation
+    assert (why.reason, why.domain, why.bundles) == (Reason.UNPLACEABLE, NONE, ())
 
 
 # -- who may not ask ---------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PENDING, RUNNING, TERMINATING
+from pipeline.cluster.tables import PENDING, RUNNING, SUCCEEDED, TERMINATING
 from pipeline.cluster.updates.events import REPLACED, Changes
 from pipeline.cluster.updates.fold import fold
 from pipeline.decision.decided import carried_out, decision_of
@@ -44,6 +44,18 @@ def test_a_task_moves_where_there_is_room_and_another_takes_its_place() -> None:
 
 def test_a_move_without_room_is_refused() -> None:
     assert not feasible(two_nodes(elsewhere=1), move())
+
+
+def test_only_what_runs_is_evicted() -> None:
+    assert not feasible(with_tasks(two_nodes(), [MOVED], status=TERMINATING), move(also=False))
+
+
+def test_a_task_starts_only_where_there_is_room_now() -> None:
+    made = statement("allocate", bound=np.array([WAITS]), bound_node=np.array([0]))
+    ending = with_tasks(two_nodes(), [MOVED], status=TERMINATING)
+    assert [feasible(state, made) for state in (ending, with_tasks(two_nodes(), [MOVED], status=SUCCEEDED))] == [
+        False, True,
+    ]  # fmt: skip
 
 
 def test_the_room_of_a_move_is_counted_once() -> None:

@@ -106,6 +106,12 @@ def test_a_subgroup_that_can_be_spared_evicts_for_all_that_it_lacks_or_not_at_al
     assert isinstance(outcome, NoPlan) if victims is None else done(outcome)[0] == victims
 
 
+def test_a_subgroup_that_can_be_spared_asks_for_nothing_where_too_few_of_its_tasks_wait() -> None:
+    tasks = [Task(0, gpu=1, subgroup=0), Task(gpu=1, subgroup=1)]
+    waiting = Gang(tasks, 1, priority=1, subgroups=[(NONE, 1, NONE), (NONE, 2, NONE)], min_subgroups=1)
+    assert isinstance(asked(cluster([{"gpu": 2}], [gang(1, 0, gpu=1), waiting])), NoPlan)
+
+
 @pytest.mark.parametrize(("gives", "victims"), [(2, None), (3, [0, 1, 2])])
 def test_a_subgroup_that_can_be_spared_evicts_for_all_of_its_parts_at_once(
     gives: int, victims: list[int] | None
