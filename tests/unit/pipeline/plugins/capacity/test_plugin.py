@@ -246,6 +246,25 @@ def test_what_is_held_above_the_minimum_resources_can_be_taken_back_and_so_is_no
         assert admitted(stated, plugin) is opinion
 
 
+def overcommit(state):
+    return Overcommit(Context(state, DEFAULT, 0.0), PluginSetting("overcommit"))
+
+
+@pytest.mark.parametrize("plugin", [capacity, proportion, overcommit])
+def test_a_podgroup_that_states_no_minimum_resources_is_admitted_however_much_is_held(plugin):
+    full = with_quota(cluster([{"gpu": 4}], [gang(4, 0, gpu=1), gang(9, gpu=1)]), capability={0: {"gpu": 1}})
+    assert admitted(with_groups(full, 0, min_resources=[NONE, NONE, NONE, 4]), plugin) is Opinion.PERMIT
+    assert admitted(with_groups(full, 1, min_resources=[NONE, NONE, NONE, 9]), plugin) is Opinion.REJECT
+
+
+def test_in_an_inner_queue_what_asks_for_something_is_not_admitted_and_in_a_closed_one_nothing_is():
+    state = with_parents(cluster([{"gpu": 4}], [gang(1, 0, gpu=1), gang(1, gpu=1)]), NONE, 0)
+    stated = with_groups(state, 1, min_resources=[NONE, NONE, NONE, 1])
+    assert [admitted(one, capacity) for one in (state, stated)] == [Opinion.PERMIT, Opinion.REJECT]
+    for plugin in (capacity, proportion):
+        assert admitted(with_queues(state, state=CLOSED), plugin) is Opinion.REJECT
+
+
 @pytest.mark.parametrize(("phase", "minimum", "gated", "opinion"), [
     (1, 2, False, Opinion.REJECT), (2, 1, False, Opinion.REJECT),
     (2, 2, False, Opinion.PERMIT),  # it runs in part: the rest of it has ended
