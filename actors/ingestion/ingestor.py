@@ -136,8 +136,7 @@ class Ingestor:
             self.folding.ask_after_loss(lost_after)
         gaps = list(self._reading.gaps())
         self._whole, self.folding.gaps = not gaps, bool(gaps)
-        while self._turn():
-            pass
+        self.catch_up()
         self._whole = True
         self.folding.ask_for_what_is_missing(gaps)
 
@@ -160,6 +159,12 @@ class Ingestor:
         log.info("recovered from checkpoint %s, revision %d", manifest.entry, self.snapshot.revision)
 
     # -- reading -----------------------------------------------------------------------------------------------
+
+    def catch_up(self) -> None:
+        """Fold what the streams hold now. What comes meanwhile is left: it may come faster than it is folded."""
+        ends = self._reading.ends()
+        while not self._reading.has_reached(ends) and self._turn():
+            pass
 
     def poll(self, block_ms: int = 0) -> bool:
         """Fold new entries, waiting up to ``block_ms`` milliseconds for an event; whether the state has changed."""

@@ -96,6 +96,14 @@ class OrderedReading:
         """Go on after what a checkpoint covers."""
         self.at.update(covered)
 
+    def ends(self) -> dict[str, str]:
+        """By stream, the last entry that came so far."""
+        return {stream: self._bus.bounds(stream).last for stream in self.at}
+
+    def has_reached(self, ends: Mapping[str, str]) -> bool:
+        """Whether both streams are folded up to these entries."""
+        return all(id_order(self.at[stream]) >= id_order(last) for stream, last in ends.items())
+
     def gaps(self) -> Iterator[str]:
         """Streams with entries that were trimmed before they were read."""
         return (stream for stream in self.at if self._gap(stream))

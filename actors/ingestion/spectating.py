@@ -22,13 +22,8 @@ class Onlooker:
     """Follows the streams of a fleet, and leaves no trace in the broker."""
 
     def __init__(self, settings: Settings, bus: Bus, *, now_s: Callable[[], float]) -> None:
-        self._fleet = settings.fleet
-        self._ingestor = Ingestor(
-            _Spectator(bus), consumer="onlooker", now_s=now_s, pace=Pace(entries=settings.entries_per_read),
-            limits=settings.limits.wire, most=settings.limits.state,
-        )  # fmt: skip
-        self._ingestor.leads = False
-        self._started = False
+        self._settings, self._bus, self._now_s = settings, bus, now_s
+        self._ingestor: Ingestor | None = None
 
     def state(self) -> LiveState:
         """The state as it stands now.
@@ -39,14 +34,24 @@ class Onlooker:
             If the fleet has not listed what it has, or entries were lost since.
         """
         with _quiet():
-            if not self._started:
-                self._ingestor.start()
-                self._started = True
-            while self._ingestor.poll() or self._ingestor.behind:
-                pass
+            if self._ingestor is not None:
+                self._ingestor.look_for_loss()
+                self._ingestor.catch_up()
+            if self._ingestor is None or self._ingestor.overtaken:  # the leader trims what it has read itself
+                self._ingestor = self._begun()
         if not self._ingestor.state.listed:
-            raise NotListed(f"fleet {self._fleet}: no state can be seen before the fleet lists what it has")
+            raise NotListed(f"fleet {self._settings.fleet}: no state can be seen before the fleet lists what it has")
         return self._ingestor.state
+
+    def _begun(self) -> Ingestor:
+        settings = self._settings
+        made = Ingestor(
+            _Spectator(self._bus), consumer="onlooker", now_s=self._now_s, pace=Pace(entries=settings.entries_per_read),
+            limits=settings.limits.wire, most=settings.limits.state,
+        )  # fmt: skip
+        made.leads = False
+        made.start()
+        return made
 
 
 @contextmanager

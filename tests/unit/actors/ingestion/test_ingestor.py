@@ -31,6 +31,24 @@ def test_a_start_reads_to_the_end_whatever_it_reads() -> None:
     assert world.asked() == []
 
 
+def test_a_start_ends_although_the_fleet_says_more_with_each_read(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, said = world.bus.follow_any, list[Outgoing]()
+
+    def said_meanwhile(after: Mapping[str, str], *, count: int = 100, block_ms: int = 0) -> Mapping[str, list[Entry]]:
+        assert len(said) < 10, "expected an end of the start"
+        said.append(world.tell("task_started", task=f"default/train-{len(said) % 3}", node="n1"))
+        return read(after, count=count, block_ms=block_ms)
+
+    monkeypatch.setattr(world.bus, "follow_any", said_meanwhile)
+    begun = world.ingestor()
+    assert begun.state.listed
+    behind = begun.snapshot.revision
+    begun.poll()
+    assert begun.snapshot.revision > behind
+
+
 def test_unknown_names_are_dead_letters_and_everything_else_is_folded(world: World, ingestor: Ingestor) -> None:
     world.say(
         world.outgoing("task_started", {"task": "default/nobody", "node": "n1"}),
