@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, TextIO
@@ -141,7 +141,11 @@ class KeptLines(logging.Handler):
 
 
 class Written(logging.Handler):
-    """Writes lines to a stream, one way for those of this process and those of the roles."""
+    """Writes lines to a stream, one way for those of this process and those of the roles.
+
+    A log that cannot be written, because its disk is full, its reader has left or it is closed, ends no service: lines
+    are lost until it can be written again.
+    """
 
     def __init__(self, role: str, fleet: str, shape: LogFormat, stream: TextIO | None = None) -> None:
         super().__init__()
@@ -155,8 +159,10 @@ class Written(logging.Handler):
         """Write a line of this process or of a role, if its level is high enough."""
         if logging.getLevelNamesMapping()[line.level] >= self.level:
             stream = self._stream if self._stream is not None else sys.stderr
-            stream.write(written(line, self._fleet, self._shape) + "\n")
-            stream.flush()
+            with suppress(OSError):
+                if stream is not None:  # so it is if it was closed before this process began
+                    stream.write(written(line, self._fleet, self._shape) + "\n")
+                    stream.flush()
 
 
 def written(line: Line, fleet: str, shape: LogFormat) -> str:

@@ -1,8 +1,10 @@
 """The log: lines kept by a role, written by the process that watches it."""
 
+import errno
 import io
 import json
 import logging
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Literal
@@ -109,6 +111,32 @@ def test_what_is_below_the_level_is_not_written(logger: logging.Logger) -> None:
     logger.error("own")
     handler.write(LINE)
     assert [line.split(" ", 1)[1] for line in out.getvalue().splitlines()] == ["run ERROR own"]
+
+
+def test_a_log_that_cannot_be_written_ends_nothing_and_goes_on_once_it_can(logger: logging.Logger) -> None:
+    class Disk(io.StringIO):
+        full = True
+
+        def flush(self) -> None:
+            if self.full:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+    disk = Disk()
+    handler = Written("run", "demo", "text", disk)
+    logger.addHandler(handler)
+    logger.error("while it is full")
+    handler.write(LINE)
+    disk.full = False
+    logger.error("once it is not")
+    assert disk.getvalue().endswith("once it is not\n")
+
+
+def test_a_process_whose_standard_error_was_closed_goes_on_without_a_log(
+    logger: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logger.addHandler(Written("run", "demo", "text"))
+    monkeypatch.setattr(sys, "stderr", None)
+    logger.error("nobody hears this")
 
 
 @pytest.mark.usefixtures("restored")
