@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -106,6 +107,13 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, at: tuple[str, int], pages: Pages) -> None:
         self.pages = pages
         super().__init__(at, _Handler)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Log why a request was not answered; that its client has hung up is no matter of ours."""
+        del request
+        failure = sys.exception()
+        if not isinstance(failure, OSError):
+            log.error("a request of %s for health was not answered", client_address, exc_info=failure)
 
 
 class _Handler(BaseHTTPRequestHandler):
