@@ -52,10 +52,12 @@ def start_bound(
         If it ended before it read that.
     OSError
         If it cannot be started.
+    ValueError
+        If an argument, or a value of the environment, has a byte of value 0.
     """
     command = [sys.executable, "-I", "-S", "-c", _BOUND_TO_PARENT, str(os.getpid()), program, *arguments]
     said = subprocess.DEVNULL if out is None else out
-    started: list[subprocess.Popen[bytes] | OSError] = []
+    started: list[subprocess.Popen[bytes] | OSError | ValueError] = []
     ready = threading.Event()
 
     def keep() -> None:
@@ -63,7 +65,7 @@ def start_bound(
             process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=said, stderr=said, cwd=cwd, env=env, start_new_session=True
             )  # fmt: skip
-        except OSError as refusal:
+        except (OSError, ValueError) as refusal:
             started.append(refusal)
             ready.set()
             return
@@ -74,7 +76,7 @@ def start_bound(
     threading.Thread(target=keep, daemon=True).start()
     ready.wait()
     process = started[0]
-    if isinstance(process, OSError):
+    if isinstance(process, OSError | ValueError):
         raise process
     assert process.stdin is not None
     process.stdin.write(told)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.processes.bound import end_with_parent
+from actors.processes.bound import end_with_parent, start_bound
 
 ROOT = Path(__file__).parents[4]
 #: A worker ends within this many seconds, also on a busy machine.
@@ -55,3 +55,8 @@ def test_what_a_process_starts_ends_with_it(text: str, end: signal.Signals, tmp_
 def test_a_process_that_is_no_worker_cannot_be_bound_like_one() -> None:
     with pytest.raises(RuntimeError, match="expected a worker of a pool"):
         end_with_parent()
+
+
+def test_what_no_program_can_be_given_is_refused_and_not_waited_for() -> None:
+    with pytest.raises(ValueError, match="null byte"):
+        start_bound(sys.executable, "a\0b")
