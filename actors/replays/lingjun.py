@@ -47,16 +47,18 @@ def open_stream(folder: Path, until_s: float) -> Stream:
 
 
 def _nodes(folder: Path) -> list[dict[str, Any]]:
-    found = document(folder, HOSTS).get("nodes", ())
+    found = document(folder, HOSTS).get("nodes")
+    if not isinstance(found, list):
+        raise RecordingRefused(f"{HOSTS}: nodes: expected a list of hosts, found {type(found).__name__}")
     nodes = []
     for at, host in enumerate(found):
-        path = host.get("path", ())
-        if len(path) != len(LEVELS) or not isinstance(host.get("gpus"), int):
-            raise RecordingRefused(
-                f"{HOSTS}: nodes[{at}]: expected gpus and a path of {len(LEVELS)} domains, found {host}"
-            )
-        labels = dict(zip(LEVELS, path, strict=True))
-        nodes.append({"name": host["name"], "allocatable": {"pods": 110, GPU: host["gpus"]}, "labels": labels})
+        match host:
+            case {"name": str(name), "gpus": int(gpus), "path": [str(), str(), str()] as path}:
+                labels = dict(zip(LEVELS, path, strict=True))
+                nodes.append({"name": name, "allocatable": {"pods": 110, GPU: gpus}, "labels": labels})
+            case _:
+                wanted = f"a name, gpus and a path of {len(LEVELS)} domains"
+                raise RecordingRefused(f"{HOSTS}: nodes[{at}]: expected {wanted}, found {host}")
     return nodes
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from actors.cluster_file.reader import read_cluster
 from actors.columns.compile import compile_cluster
 from actors.columns.names import Names
-from actors.replays.recorded import RecordingRefused, table, whole
+from actors.replays.recorded import RecordingRefused, seconds, table, whole
 from pipeline.cluster.arrays import Floats, Longs
 from pipeline.cluster.snapshot import Snapshot
 
@@ -163,6 +163,9 @@ def _recorded_hours(folder: Path) -> dict[str, float]:
     """Hours from start to end of each pod of the recording that has both."""
     if not (folder / RECORDED_TIMES).exists():
         return {}
-    rows = table(folder, RECORDED_TIMES, ("name", "deletion_time", "scheduled_time"))
-    times = ((row["name"], row["scheduled_time"], row["deletion_time"]) for row in rows)
-    return {name: (float(end) - float(begin)) / 3600.0 for name, begin, end in times if begin and end}
+    begin, end = "scheduled_time", "deletion_time"
+    return {
+        row["name"]: (seconds(row, end, RECORDED_TIMES) - seconds(row, begin, RECORDED_TIMES)) / 3600.0
+        for row in table(folder, RECORDED_TIMES, ("name", end, begin))
+        if row[begin] and row[end]
+    }

@@ -6,6 +6,7 @@ breaks the gang too.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -83,9 +84,12 @@ def _gangs(folder: Path, queues: set[str]) -> list[Job]:
 def _duration(text: str) -> float:
     """The recorded seconds; negative if the end lies before the start."""
     try:
-        return float(text)
-    except ValueError as error:
-        raise RecordingRefused(f"{STREAM}: duration_s: expected a number, found {text!r}") from error
+        lasts = float(text)
+    except ValueError:
+        lasts = math.nan
+    if not math.isfinite(lasts):
+        raise RecordingRefused(f"{STREAM}: duration_s: expected a number, found {text!r}")
+    return lasts
 
 
 def _role(row: dict[str, str], at: int) -> Role:

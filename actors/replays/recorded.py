@@ -46,7 +46,8 @@ def table(folder: Path, name: str, columns: Iterable[str]) -> list[dict[str, str
     try:
         rows = list(reader)
     except csv.Error as error:
-        raise RecordingRefused(f"{name}, line {reader.line_num}: expected a row of a table, found: {error}") from error
+        line = reader.reader.line_num
+        raise RecordingRefused(f"{name}, line {line}: expected a row of a table, found: {error}") from error
     missing = [column for column in columns if column not in (reader.fieldnames or ())]
     if missing:
         raise RecordingRefused(f"{name}: expected a column {missing[0]!r}, found {', '.join(reader.fieldnames or ())}")

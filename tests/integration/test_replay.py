@@ -15,7 +15,6 @@ from actors.replays import s1
 from actors.replays.fewest import fewest
 from actors.replays.lingjun import open_stream
 from actors.replays.openb import WaitingGang, open_placed
-from actors.replays.recorded import RecordingRefused, table
 from actors.replays.report import ReplayReport
 from actors.replays.rules import broken_by, broken_gangs, in_one_domain, needless, overfull
 from actors.replays.s2 import S2
@@ -23,7 +22,7 @@ from actors.replays.s3 import S3
 from actors.replays.streams.lives import evicted, unlived
 from pipeline.decision.decided import carried_out
 from pipeline.decision.statement import statement
-from tests.support.recordings import small_recordings, write
+from tests.support.recordings import small_recordings
 
 RECORDINGS = Path(__file__).parents[3] / "shared" / "data"
 POLICY = load_profile("default")
@@ -238,18 +237,6 @@ def test_a_victim_that_could_have_stayed_is_counted(small: Path) -> None:
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
-
-
-def test_a_file_without_a_column_is_refused_by_name(tmp_path: Path) -> None:
-    write(tmp_path, "a.csv", [{"b": 1}])
-    with pytest.raises(RecordingRefused, match=r"a\.csv: expected a column 'c', found b"):
-        table(tmp_path, "a.csv", ("b", "c"))
-
-
-def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.csv.gz").write_bytes(b"plain")
-    with pytest.raises(RecordingRefused, match="expected a readable"):
-        table(tmp_path, "a.csv.gz", ())
 
 
 def command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
