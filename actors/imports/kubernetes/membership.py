@@ -266,13 +266,10 @@ def _cut(policies: Sequence[SubgroupPolicy], document: dict[str, Any], pods: Seq
     inner: dict[str, dict[str, Any]] = {}
     leaves: dict[str, dict[str, Any]] = {}
     for pod in pods:
-        policy = next((each for each in policies if each.labels.items() <= pod.labels.items()), None)
+        policy = next((each for each in policies if each.values(pod.labels)), None)
         if policy is None:
             continue
-        name = "-".join([policy.name, *(pod.labels.get(key, "") for key in policy.by)])
-        if name == policy.name:
-            name += "-0"
-        pod.task["subgroup"] = name
+        name = pod.task["subgroup"] = "-".join([policy.name, *policy.values(pod.labels)])
         branch = inner.setdefault(policy.name, {"name": policy.name, **policy.node, "children": []})
         if name not in leaves:
             leaves[name] = {"name": name, **policy.leaf}

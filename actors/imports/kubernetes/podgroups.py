@@ -27,7 +27,7 @@ class SubgroupPolicy:
     labels
         Labels of the pods that it selects.
     by
-        Keys of the labels whose values divide the pods.
+        Keys of the labels whose values divide the pods; a pod that lacks one is not selected.
     node, leaf
         What is known of the inner subgroup and of each of its leaves.
     """
@@ -37,6 +37,11 @@ class SubgroupPolicy:
     by: list[str]
     node: dict[str, Any]
     leaf: dict[str, Any]
+
+    def values(self, labels: Mapping[str, str]) -> tuple[str, ...]:
+        """What the labels of a pod say for its keys; empty if it does not select the pod."""
+        said = tuple(labels.get(key, "") for key in self.by)
+        return said if self.labels.items() <= labels.items() and all(said) else ()
 
 
 @dataclass(slots=True)
@@ -172,12 +177,12 @@ class ImportedPodgroups:
             selector = policy.inside("labelSelector")
             if selector.get("matchExpressions"):
                 selector.leave_out("matchExpressions", "pods are cut into subgroups by labels alone")
-            node: dict[str, Any] = {}
-            if (least_of := policy.whole("minSubGroups")) is not None:
-                node["min_subgroups"] = least_of
+            node = {"min_subgroups": policy.count("minSubGroups", 0)}  # without it none of them need be whole
             leaf = {"min_available": policy.count("subGroupSize", 1)}
             self._tiers(policy, leaf)
             labels, by = selector.words("matchLabels"), policy.texts("matchLabelKeys")
+            if not by:
+                policy.leave_out((), "without matchLabelKeys it selects no pod")
             group.policies.append(SubgroupPolicy(policy.text("name"), labels, by, node, leaf))
 
     def _tiers(self, about: Fields, into: dict[str, Any]) -> None:
