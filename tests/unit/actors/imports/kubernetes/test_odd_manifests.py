@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from actors.cli.simulate import simulate
 from tests.support.manifests import NODE, imported, manifest, pod
 
 
@@ -120,3 +121,56 @@ def test_shares_that_differ_by_resource_are_weights_for_each(tmp_path: Path) -> 
     weights = {each["name"]: each["over_quota_weight"] for each in document["queues"] if "over_quota_weight" in each}
     assert weights == {"a": {"cpu": 10000.0, "nvidia.com/gpu": 1.0}, "b": {"cpu": 10000.0, "nvidia.com/gpu": 3.0}}
     assert findings == []
+
+
+def test_nothing_new_starts_on_a_node_that_is_cordoned(tmp_path: Path) -> None:
+    document, findings = imported(tmp_path, {**NODE, "spec": {"unschedulable": True}}, pod())
+    assert (document["nodes"][0]["unschedulable"], findings) == (True, [])
+    assert simulate(document)["cycles"][0]["bindings"] == []
+
+
+def test_a_gang_group_with_a_member_that_is_not_there_cannot_start_and_is_told(tmp_path: Path) -> None:
+    group = gathered(groups=json.dumps(["default/g", "default/away"]))
+    marks = {"labels": {"pod-group.scheduling.sigs.k8s.io": "g"}}
+    pods = [pod(f"p{at}", about=marks, schedulerName="koord-scheduler") for at in range(2)]
+    document, findings = imported(tmp_path, NODE, group, *pods)
+    assert [(each["name"], each["min_available"]) for each in document["podgroups"]] == [("away", 1), ("g", 2)]
+    told = "there is no podgroup 'default/away' among the manifests, so default/g cannot start"
+    assert findings == [f"PodGroup g: {told}"]
+    assert simulate(document, 1, "koordinator")["cycles"][0]["bindings"] == []
+
+
+def test_a_pod_that_is_promised_a_node_that_is_not_there_waits_without_a_promise(tmp_path: Path) -> None:
+    promised = pod(status={"phase": "Pending", "nominatedNodeName": "away"})
+    document, findings = imported(tmp_path, NODE, promised)
+    assert "nominated_node" not in document["podgroups"][0]["tasks"][0]
+    assert findings == ["Pod p: status.nominatedNodeName: there is no node 'away' among the manifests"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"status": {"completionTime": "2026-01-01T00:00:00Z"}},
+        {"status": {"conditions": [{"type": "Failed", "status": "True"}]}},
+        {"suspended": True},
+    ],
+    ids=["complete", "failed", "suspended"],
+)
+def test_a_job_that_is_over_or_suspended_stands_for_no_pods(tmp_path: Path, more: dict[str, Any]) -> None:
+    job = {**workload("Job", "j", suspend="suspended" in more), "apiVersion": "batch/v1"}
+    document, _ = imported(tmp_path, NODE, job | {"status": more.get("status", {})})
+    assert "podgroups" not in document
+
+
+def test_a_job_set_that_is_suspended_stands_for_no_pods(tmp_path: Path) -> None:
+    inside = [{"name": "w", "replicas": 2, "template": {"spec": {"template": {"spec": pod()["spec"]}}}}]
+    made = [
+        imported(
+            tmp_path, NODE, manifest("jobset.x-k8s.io/v1alpha2", "JobSet", "s", {"replicatedJobs": inside, **more})
+        )[0]
+        for more in ({}, {"suspend": True})
+    ]
+    assert [[task["count"] for group in each.get("podgroups", ()) for task in group["tasks"]] for each in made] == [
+        [2],
+        [],
+    ]

@@ -1,11 +1,13 @@
 """Podgroups of each scheduler: their minima, and what else they state."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from actors.cli.simulate import simulate
+from actors.cluster_file.plain_data import ClusterFileRefused
 from tests.support.manifests import NODE, imported, manifest, pod
 
 
@@ -90,3 +92,70 @@ def test_subgroups_of_volcano_need_be_whole_only_as_many_as_it_says(
     ]
     document, _ = imported(tmp_path, NODE, group, *pods)
     assert len(simulate(document, 1, "volcano")["cycles"][0]["bindings"]) == bound
+
+
+def hypernode(name: str, tier: int, *members: str, **more: Any) -> dict[str, Any]:
+    kind = "Node" if tier == 1 else "HyperNode"
+    inside = [{"type": kind, "selector": {"exactMatch": {"name": member}}} for member in members]
+    return manifest("topology.volcano.sh/v1alpha1", "HyperNode", name, {"tier": tier, "members": inside, **more})
+
+
+NETWORK = [hypernode("rack", 1, "n", tierName="rack"), hypernode("pod", 2, "rack", tierName="pod")]
+
+
+def wanting(**wanted: Any) -> dict[str, Any]:
+    spec = {"minMember": 1, "networkTopology": wanted}
+    return manifest("scheduling.volcano.sh/v1beta1", "PodGroup", "g", spec)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "topology"),
+    [
+        ({"highestTierAllowed": 1}, {"required": "tier-1"}),
+        ({"highestTierName": "pod"}, {"required": "tier-2"}),
+        ({"highestTierAllowed": 7}, None),
+        ({"mode": "soft"}, {"preferred": "tier-1"}),
+        ({"mode": "hard"}, None),
+    ],
+    ids=str,
+)
+def test_a_podgroup_of_volcano_stays_within_the_widest_tier_that_it_allows(
+    tmp_path: Path, wanted: dict[str, Any], topology: dict[str, str] | None
+) -> None:
+    document, findings = imported(tmp_path, NODE, *NETWORK, wanting(**wanted))
+    assert (document["podgroups"][0].get("topology"), findings) == (topology, [])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        ({"highestTierName": "row"}, "highestTierName: expected a tier, one of pod, rack, found 'row'"),
+        ({"highestTierAllowed": 0}, "highestTierAllowed: expected a tier of at least 1, found 0"),
+    ],
+)
+def test_a_tier_that_no_hypernode_has_is_refused(tmp_path: Path, wanted: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ClusterFileRefused, match=re.escape(f"PodGroup g: spec.networkTopology.{sentence}")):
+        imported(tmp_path, NODE, *NETWORK, wanting(**wanted))
+
+
+def test_each_subgroup_of_a_policy_stays_within_the_tier_of_the_policy(tmp_path: Path) -> None:
+    policy = {"name": "a", "matchLabelKeys": ["x"], "networkTopology": {"highestTierAllowed": 1}}
+    group = manifest("scheduling.volcano.sh/v1beta1", "PodGroup", "g", {"subGroupPolicy": [policy]})
+    about = {"annotations": {"scheduling.k8s.io/group-name": "g"}}
+    pods = [pod(f"p{at}", about={**about, "labels": {"x": str(at)}}, schedulerName="volcano") for at in range(2)]
+    document, findings = imported(tmp_path, NODE, *NETWORK, group, *pods)
+    (inner,) = document["podgroups"][0]["subgroups"]
+    assert [leaf["topology"] for leaf in inner["children"]] == [{"required": "tier-1"}] * 2
+    assert findings == []
+
+
+def test_a_member_that_is_not_there_or_in_another_hypernode_already_is_told(tmp_path: Path) -> None:
+    document, findings = imported(tmp_path, NODE, hypernode("a", 1, "n"), hypernode("b", 1, "n", "away"), wanting())
+    assert [(each["name"], each.get("nodes")) for each in document["topology"]["domains"]] == [
+        ("a", ["n"]),
+        ("b", None),
+    ]
+    assert findings == [
+        "HyperNode b: spec.members[0]: n is in a already",
+        "HyperNode b: spec.members[1].selector.exactMatch.name: there is no 'away' among the manifests",
+    ]
