@@ -146,8 +146,8 @@ class Bus(Protocol):
         """Append entries with one answer for all, and return their ids; insists, as `publish` may."""
         ...
 
-    def join(self, stream: str, group: str, *, after: str = START) -> None:
-        """Create the group, reading what follows `after`; an existing group stays as it is."""
+    def join(self, stream: str, group: str) -> None:
+        """Create the group, which reads from the first entry on; an existing group stays as it is."""
         ...
 
     def read(

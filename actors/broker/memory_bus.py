@@ -94,11 +94,10 @@ class MemoryBus:
         """Append entries; see the port."""
         return [self.publish(stream, fields, cap=cap, insist=True) for fields in entries]
 
-    def join(self, stream: str, group: str, *, after: str = START) -> None:
+    def join(self, stream: str, group: str) -> None:
         """Create the group; see the port."""
         with self._changed:
-            log = self._log(stream)
-            log.groups.setdefault(group, _Group(log.last if after == "$" else id_order(after)))
+            self._log(stream).groups.setdefault(group, _Group(id_order(START)))
 
     def read(
         self, stream: str, group: str, consumer: str, *, count: int = 100, block_ms: int = 0, pending: bool = False
@@ -158,7 +157,7 @@ class MemoryBus:
         """Read without a group; see the port."""
         with self._changed:
             log = self._log(stream)
-            position = log.last if after == "$" else id_order(after)
+            position = id_order(after)
             self._wait(lambda: bool(log.after(position, 1)), block_ms)
             return log.after(position, count)
 

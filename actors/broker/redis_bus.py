@@ -78,10 +78,10 @@ class RedisBus:
 
         return self._link.ask(add)
 
-    def join(self, stream: str, group: str, *, after: str = START) -> None:
+    def join(self, stream: str, group: str) -> None:
         """Create the group; see the port."""
         key = self._key(stream)
-        self._link.ask(lambda client: _join(client, key, group, after))
+        self._link.ask(lambda client: _join(client, key, group))
 
     def read(
         self, stream: str, group: str, consumer: str, *, count: int = 100, block_ms: int = 0, pending: bool = False
@@ -101,7 +101,7 @@ class RedisBus:
                     raise
                 # The broker lost the stream. Reading it from the start is safe: folding knows what it has seen.
                 log.warning("group %s of %s was gone and was made again from the start", group, key)
-                _join(client, key, group, START)
+                _join(client, key, group)
                 return client.xreadgroup(group, consumer, **arguments)
 
         rows = _rows(self._link.ask(take, blocking=block_ms > SHORT_BLOCK_MS))
@@ -222,10 +222,10 @@ def _entries(stream: str, rows: Sequence[tuple[str, dict[str, bytes] | None]]) -
     return [Entry(stream, entry, fields) for entry, fields in rows if fields is not None]
 
 
-def _join(client: Any, key: str, group: str, after: str) -> None:
+def _join(client: Any, key: str, group: str) -> None:
     """Create the group unless it is there."""
     try:
-        client.xgroup_create(key, group, id=after, mkstream=True)
+        client.xgroup_create(key, group, id=START, mkstream=True)
     except ResponseError as refusal:
         if "BUSYGROUP" not in str(refusal):
             raise

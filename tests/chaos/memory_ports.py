@@ -165,8 +165,8 @@ class FaultyBus:
         made: list[str] = self._call(f"publish {stream}", lambda: self._bus.publish_all(stream, entries, cap=cap))
         return made
 
-    def join(self, stream: str, group: str, *, after: str = "0-0") -> None:
-        self._call(f"join {stream}", lambda: self._bus.join(stream, group, after=after))
+    def join(self, stream: str, group: str) -> None:
+        self._call(f"join {stream}", lambda: self._bus.join(stream, group))
 
     def read(
         self, stream: str, group: str, consumer: str, *, count: int = 100, block_ms: int = 0, pending: bool = False
