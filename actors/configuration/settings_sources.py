@@ -49,8 +49,10 @@ def load_settings(path: Path | None = None, **options: Any) -> Settings:
     _refuse_unknown_variables()
     _adopt_opentelemetry(tables)
     given = {key: value for key, value in options.items() if value is not None}
-    if "profile" in given:  # an option prevails over a path that the file names
+    if "profile" in given:  # a name prevails over a path of a lower source
         given["profile_path"] = None
+    elif os.environ.get(f"{PREFIX}PROFILE"):
+        tables.pop("profile_path", None)
     token = GIVEN_BY_FILE.set(tables)
     try:
         return Settings(**given)

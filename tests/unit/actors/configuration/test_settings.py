@@ -176,3 +176,15 @@ def test_a_profile_named_by_an_option_prevails_over_a_path_in_the_file(tmp_path:
     file.write_text('profile_path = "mine.toml"\n')
     assert load_settings(file).policy_profile == "mine.toml"
     assert load_settings(file, profile="kai").policy_profile == "kai"
+
+
+def test_a_profile_named_by_a_variable_prevails_over_a_path_in_the_file_and_not_over_that_of_a_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "runtime.toml"
+    file.write_text('profile_path = "mine.toml"\n')
+    monkeypatch.setenv("CLEARWAY_PROFILE", "kai")
+    assert load_settings(file).policy_profile == "kai"
+    monkeypatch.setenv("CLEARWAY_PROFILE_PATH", "other.toml")
+    assert load_settings(file).policy_profile == "other.toml"
+    assert load_settings(file, profile="volcano").policy_profile == "volcano"
