@@ -28,20 +28,26 @@ class Fulfilled(Body):
 
 
 class Reports:
-    """Writes which decisions are fulfilled, each once; again perhaps, if another committer led meanwhile."""
+    """Writes which decisions are fulfilled, each once; again perhaps, if another committer led meanwhile.
+
+    It remembers as many as the stream keeps: a committer may run for months.
+    """
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._known: set[str] | None = None
+        #: By plan, the oldest first; None: not read yet.
+        self._known: dict[str, None] | None = None
 
     def write(self, ones: Iterable[Fulfilled]) -> None:
         """Write those that are not written yet."""
         for one in ones:
             if self._known is None:
-                self._known = set(fulfilled(self._bus))
+                self._known = dict.fromkeys(reversed(fulfilled(self._bus)))
             if one.plan_id not in self._known:
                 self._bus.publish(FULFILLED, {"fulfilled": msgpack.packb(one.model_dump())}, cap=KEPT, insist=True)
-                self._known.add(one.plan_id)
+                self._known[one.plan_id] = None
+            if len(self._known) > KEPT:
+                del self._known[next(iter(self._known))]
 
 
 def fulfilled(bus: Bus) -> dict[str, Fulfilled]:
