@@ -27,6 +27,21 @@ class BrokerAddress:
     certificates: Certificates = field(default_factory=Certificates)
     password_file: Path | None = None
 
+    def client(
+        self,
+        name: str,
+        *,
+        say: Callable[[Outage], None] = report_outage,
+        pause: Callable[[float], object] = time.sleep,
+        waits_for_rights: bool = False,
+    ) -> RedisClient:
+        """Connections that are made once something is asked: the broker may be away until then. See `connect`."""
+        return RedisClient(
+            self.url, username=self.username, password=self.password, password_file=self.password_file,
+            name=f"clearway-{name}", retry=RetryPolicy(limit_s=self.wait_s), say=say, pause=pause,
+            certificates=self.certificates, waits_for_rights=waits_for_rights,
+        )  # fmt: skip
+
     def connect(
         self,
         name: str,
@@ -52,11 +67,7 @@ class BrokerAddress:
         BrokerRefused
             If it is too old or refuses the credentials.
         """
-        client = RedisClient(
-            self.url, username=self.username, password=self.password, password_file=self.password_file,
-            name=f"clearway-{name}", retry=RetryPolicy(limit_s=self.wait_s), say=say, pause=pause,
-            certificates=self.certificates, waits_for_rights=waits_for_rights,
-        )  # fmt: skip
+        client = self.client(name, say=say, pause=pause, waits_for_rights=waits_for_rights)
         if functions:
             client.check()
         else:

@@ -100,7 +100,7 @@ def _run_roles(wiring: Wiring, watch: Watch, ending: EndSignals, out: Written) -
     ending.settle(False)
     pipeline = Pipeline(wiring)
     logs = RoleLogs(out, pipeline.roles)
-    link = replace(wiring.broker, wait_s=_BROKER_S).connect("watch", functions=False)
+    link = replace(wiring.broker, wait_s=_BROKER_S).client("watch")
     beats = Beats(RedisBus(link, settings.fleet), watch, wiring.owner)
     lost = False
     try:
