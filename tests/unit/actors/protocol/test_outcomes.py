@@ -12,7 +12,7 @@ def write(reports: Reports, *plans: str) -> None:
     reports.write(Fulfilled(plan_id=plan, decision=at, at=float(at)) for at, plan in enumerate(plans, 1))
 
 
-def test_a_decision_is_written_once_whoever_wrote_it() -> None:
+def test_a_decision_is_written_once_by_whichever_committer_leads() -> None:
     bus = MemoryBus()
     first = Reports(bus)
     write(first, "a", "b", "a")
