@@ -76,7 +76,8 @@ _OBSTACLES = {
     Cause.REPELLED: "anti-affinity keeps {task} apart from its own gang or from tasks that stay{closed}: "
     "relax it, or add nodes",
     Cause.CARDS: "no card has the {wanted:g} that {task} asks for on one card: ask for less, or for whole cards",
-    Cause.TORN: "{part}, must lie in one {what}, and none takes as much: require a wider level of the part",
+    Cause.TORN: "{wanted:g} {asked} of {podgroup}, {task} the first, must lie in one {what}, and none takes as much: "
+    "require a wider level of the part",
     Cause.PRIORITY: _STAY + ": not of lower priority than the podgroup; raise the podgroup's priority",
     Cause.OTHER_QUEUES: _STAY + ": preempt takes from the podgroup's own queue only",
     Cause.SAME_QUEUE: _STAY + ": reclaim takes from other queues only",
@@ -235,48 +236,82 @@ def _obstacle(one: Mapping[str, Any]) -> str:
     """What stands in the way, and what would change it."""
     said: dict[str, Any] = {"task": "", "podgroup": "", "queue": "", "budget": "", "what": "domain"}
     said |= {"wanted": 0, "found": 0} | dict(one)
+    what = one.get("what", "")
+    said |= _counted(said) | _amounts(said, what) | _of_places(said, what) | _of_times(said)
+    said |= _of_queues(said, what)
     by = f" (plugin {one['plugin']})" if "plugin" in one else ""
-    said["asks"], said["has"] = written(said["what"], said["wanted"], said["found"])
-    over, _ = written(said["what"], -said["found"], 0)
-    lacks = said["wanted"] - said["found"]
-    said["more"], _ = written(said["what"], lacks, lacks + 1)  # so that as much is enough
-    said["may_take"] = f"may take no more than {said['has']} of {one.get('what')}"
-    if said["found"] < 0:
-        said["may_take"] = f"holds {over} of {one.get('what')} more than it may"
-    said["amount"] = f": {one['what']} {said['asks']} against {said['has']}" if "what" in one else ""
-    said["like"] = f" ({said['task']} is one of it)" if said["task"] else ""
-    counts = (("tasks", "task", "found"), ("nodes", "node", "found"), ("covered", "running task", "wanted"))
-    for key, word, of in counts:
-        said[key] = word if said[of] == 1 else f"{word}s"
-    said["most"] = f"more than {said['found']:g} {said['tasks']}" if said["found"] else "a task"
-    said["deserved"] = (
-        f"the shares of queues leave them to queue {said['queue']}; lower what it deserves, or raise what "
-    )
-    said["deserved"] += "the podgroup's own queue does"
-    if "what" in one:
-        least = f"the {said['asks']} of {said['what']} that it deserves"
-        said["deserved"] = f"queue {said['queue']} would hold less than {least}; lower what it deserves"
-    share = f" of {said['asks']} of {said['what']}" if "what" in one else ""
-    said["kept"] = f"queue {said['queue']} would hold less than its share{share}"
-    said["because"] = f": {said['kept']}" if said["queue"] else ""
-    said["wait"] = "wait until some of its work ends, " if said.get("passes") else ""
-    said["in_one"] = f" in one {one['what']}" if "what" in one else ""
-    said["wider"] = "require a wider level" if "what" in one else "add nodes"
-    said["needed"] = f"{said['wanted']:g} {'is' if said['wanted'] == 1 else 'are'}"
-    said["part"] = f"{many(said['wanted'], 'task')} of {said['podgroup']}, {said['task']} the first"
-    said["count"] = "counts" if said["found"] == 1 else "count"
-    said["are"] = "is" if said["found"] == 1 else "are"
-    said["closed"] = f", which closes {said['found']:g} {said['nodes']}" if said["found"] else ""
-    of_them = "" if said["found"] == 1 else " for the first of them"
-    said["over"] = f"over{of_them} at {_utc(one['until'])}" if "until" in one else "not over"
-    if one["cause"] == Cause.DELAY:
-        said |= {"until": _utc(said["wanted"]), "seconds": round(said["wanted"] - said["found"])}
-    if one["cause"] == Cause.WINDOW:
-        said |= {"whose": f"queue {said['queue']}" if said["queue"] else "all queues"}
-        said["until"] = f"; the next leaves that time at {_utc(one['until'])}: wait" if "until" in one else ""
-    if one["cause"] == Cause.QUEUE and "what" not in one:
+    if one["cause"] == Cause.QUEUE and not what:
         return f"queue {said['queue']} deserves nothing of what is asked for: give it a deserved share{by}"
     return f"{_OBSTACLES[Cause(one['cause'])].format(**said)}{by}"
+
+
+# The words by what they are about: ``said`` is what is known, ``what`` the resource or level that it is about, if any.
+
+
+def _counted(said: Mapping[str, Any]) -> dict[str, str]:
+    """Words that agree with a number."""
+    found, wanted = said["found"], said["wanted"]
+    of_found, of_wanted = {"tasks": "task", "nodes": "node"}, {"covered": "running task", "asked": "task"}
+    words = {key: word if found == 1 else f"{word}s" for key, word in of_found.items()}
+    words |= {key: word if wanted == 1 else f"{word}s" for key, word in of_wanted.items()}
+    return words | {
+        "count": "counts" if found == 1 else "count",
+        "are": "is" if found == 1 else "are",
+        "needed": f"{wanted:g} {'is' if wanted == 1 else 'are'}",
+        "most": f"more than {found:g} {words['tasks']}" if found else "a task",
+        "closed": f", which closes {found:g} {words['nodes']}" if found else "",
+    }
+
+
+def _amounts(said: Mapping[str, Any], what: str) -> dict[str, str]:
+    """What is asked for, what there is, and how much more is needed, of a resource."""
+    lacks = said["wanted"] - said["found"]
+    asks, has = written(what, said["wanted"], said["found"])
+    more, _ = written(what, lacks, lacks + 1)  # so that as much is enough
+    return {"asks": asks, "has": has, "more": more, "amount": f": {what} {asks} against {has}" if what else ""}
+
+
+def _of_queues(said: Mapping[str, Any], what: str) -> dict[str, str]:
+    """What a queue may hold, and what it would lose."""
+    queue, amount = said["queue"], f"{said['asks']} of {what}"
+    kept = f"queue {queue} would hold less than its share" + (f" of {amount}" if what else "")
+    may_take = f"may take no more than {said['has']} of {what}"
+    if said["found"] < 0:
+        may_take = f"holds {written(what, -said['found'], 0)[0]} of {what} more than it may"
+    if what:
+        deserved = f"queue {queue} would hold less than the {amount} that it deserves; lower what it deserves"
+    else:
+        deserved = f"the shares of queues leave them to queue {queue}; lower what it deserves, or raise what the "
+        deserved += "podgroup's own queue does"
+    return {
+        "may_take": may_take,
+        "deserved": deserved,
+        "kept": kept,
+        "because": f": {kept}" if queue else "",
+        "wait": "wait until some of its work ends, " if said.get("passes") else "",
+        "whose": f"queue {queue}" if queue else "all queues",
+    }
+
+
+def _of_places(said: Mapping[str, Any], what: str) -> dict[str, str]:
+    """Where there is no room, and what would make some."""
+    return {
+        "like": f" ({said['task']} is one of it)" if said["task"] else "",
+        "in_one": f" in one {what}" if what else "",
+        "wider": "require a wider level" if what else "add nodes",
+    }
+
+
+def _of_times(said: Mapping[str, Any]) -> dict[str, Any]:
+    """When what stands in the way is over."""
+    of_them = "" if said["found"] == 1 else " for the first of them"
+    over = f"over{of_them} at {_utc(said['until'])}" if "until" in said else "not over"
+    if said["cause"] == Cause.DELAY:
+        return {"over": over, "until": _utc(said["wanted"]), "seconds": round(said["wanted"] - said["found"])}
+    if said["cause"] == Cause.WINDOW:
+        left = f"; the next leaves that time at {_utc(said['until'])}: wait" if "until" in said else ""
+        return {"over": over, "until": left}
+    return {"over": over}
 
 
 def _utc(seconds: float) -> str:
