@@ -21,7 +21,7 @@ from actors.benchmarks.file_measurements import FILE_MEASUREMENTS
 from actors.benchmarks.live import LIVE_MEASUREMENTS
 from actors.benchmarks.mixed_measurements import MIXED_MEASUREMENTS
 from actors.benchmarks.peers import peer_measurements
-from actors.benchmarks.plotting.page import BEGIN, END, written
+from actors.benchmarks.plotting.page import BEGIN, END, with_figures
 from actors.benchmarks.plotting.plots import draw
 from actors.benchmarks.process_measurements import PROCESS_MEASUREMENTS
 from actors.benchmarks.state_measurements import STATE_MEASUREMENTS
@@ -75,7 +75,7 @@ def run(only: tuple[str, ...], *, as_json: bool, peers: Path | None = None, page
     if page is not None:
         plots = [file.name for file in draw(results, page.parent)]
         day = datetime.now(UTC).date().isoformat()
-        page.write_text(written(page.read_text(encoding="utf-8"), results, about, day, plots), encoding="utf-8")
+        page.write_text(with_figures(page.read_text(encoding="utf-8"), results, about, day, plots), encoding="utf-8")
     return 0
 
 

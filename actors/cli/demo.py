@@ -30,7 +30,7 @@ from actors.ray_runtime.cluster import ray_cluster
 from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
 from actors.ray_runtime.service import owner_name
-from actors.search.pending_reasons import newest, written
+from actors.search.pending_reasons import kept_reasons, newest
 from actors.verification.audit import AuditReport, audited
 from actors.verification.recorder import Recorder
 from actors.warming.warm import compile_missing
@@ -96,7 +96,7 @@ class Stage:
     def refused(self) -> dict[str, str]:
         """Gangs that were told that there is no plan for them before they had room, with the last reason."""
         told: dict[str, str] = {}
-        for one in written(self.bus):
+        for one in kept_reasons(self.bus):
             if one.attempts and one.at < self.placed.get(one.podgroup, math.inf):
                 told.setdefault(one.podgroup, str(one.attempts[-1]["reason"]))
         return told

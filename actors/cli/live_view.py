@@ -90,7 +90,7 @@ class LiveView:
 
     def show(self, message: Message) -> None:
         """Show a decision."""
-        row = told(message)
+        row = decision_row(message)
         if row is None:
             return
         at = f"{self.elapsed_s:6.1f}"
@@ -182,7 +182,7 @@ def _line(row: tuple[str, ...]) -> str:
     return f"{at} s  {action:<10} {gang:<20} {domain:<10} {what:<28} {price}"
 
 
-def told(message: Message) -> tuple[str, ...] | None:
+def decision_row(message: Message) -> tuple[str, ...] | None:
     """A decision in short texts: action, gang, domain, effect, price, short price; None for any other message."""
     made = message.body
     if isinstance(made, PlanWithdrawn):

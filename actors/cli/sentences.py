@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from actors.documents.model import END_OF_TIME, FIRST_MOMENT
-from actors.documents.quantities import written
+from actors.documents.quantities import readable
 from pipeline.decision.explanation import Reason
 from pipeline.decision.obstacle import Cause
 
@@ -103,7 +103,7 @@ _OBSTACLES = {
 }
 
 
-def told(made: PlanCommitted) -> dict[str, Any]:
+def plain_decision(made: PlanCommitted) -> dict[str, Any]:
     """A decision as plain data: whose it is, what it costs, and its explanation; ``decision_lines`` reads it."""
     placed = {one.task for one in made.nominations}
     moves = Counter(one.podgroup for one in made.evictions if one.task in placed)
@@ -121,7 +121,7 @@ def told(made: PlanCommitted) -> dict[str, Any]:
 def decision_lines(
     made: Mapping[str, Any], number: int | str, end: str | None = None, *, first: str | None = None
 ) -> Iterator[str]:
-    """One decision (see ``told``), and how it ended if it was taken back; the victim ``first`` is named first."""
+    """A `plain_decision`, and how it ended if it was taken back; the victim ``first`` is named first."""
     where = f" in {made['domain']}" if made["domain"] else ""
     whose = f"{made['preemptor'] or 'no podgroup'} (queue {made['queue'] or '-'})"
     yield f"decision {number}: {made['action']} for {whose}{where}"
@@ -266,8 +266,8 @@ def _counted(said: Mapping[str, Any]) -> dict[str, str]:
 def _amounts(said: Mapping[str, Any], what: str) -> dict[str, str]:
     """What is asked for, what there is, and how much more is needed, of a resource."""
     lacks = said["wanted"] - said["found"]
-    asks, has = written(what, said["wanted"], said["found"])
-    more, _ = written(what, lacks, lacks + 1)  # so that as much is enough
+    asks, has = readable(what, said["wanted"], said["found"])
+    more, _ = readable(what, lacks, lacks + 1)  # so that as much is enough
     return {"asks": asks, "has": has, "more": more, "amount": f": {what} {asks} against {has}" if what else ""}
 
 
@@ -277,7 +277,7 @@ def _of_queues(said: Mapping[str, Any], what: str) -> dict[str, str]:
     kept = f"queue {queue} would hold less than its share" + (f" of {amount}" if what else "")
     may_take = f"may take no more than {said['has']} of {what}"
     if said["found"] < 0:
-        may_take = f"holds {written(what, -said['found'], 0)[0]} of {what} more than it may"
+        may_take = f"holds {readable(what, -said['found'], 0)[0]} of {what} more than it may"
     if what:
         deserved = f"queue {queue} would hold less than the {amount} that it deserves; lower what it deserves"
     else:

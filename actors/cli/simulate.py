@@ -249,7 +249,7 @@ def _run(case: Case, cycles: int, asked: SimulateOptions) -> dict[str, Any]:
         "phases": phases(case.names, snapshot),
         "fair_share": fair_share(case.names, Context(case.snapshot, case.policy, case.now)),
     }
-    return result if why is None else result | {"explain": why.told()}
+    return result if why is None else result | {"explain": why.as_data()}
 
 
 def answered(done: Cycle, now: float, due: Bools | None = None, ended_at: float | None = None) -> Snapshot:

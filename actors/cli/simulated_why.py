@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.cli.sentences import told
+from actors.cli.sentences import plain_decision
 from actors.columns.decision_message import decision
 from actors.columns.explanation_message import condition, unplaced
 from actors.columns.name_directory import Additions, Directory
@@ -33,7 +33,7 @@ class Why:
         """Take a cycle, with the snapshot that it began with."""
         self._cycles += 1
         for plan in done.plans:
-            made = told(decision("simulated", 0, plan, plan.statement, before, self._naming, plan.expires_at))
+            made = plain_decision(decision("simulated", 0, plan, plan.statement, before, self._naming, plan.expires_at))
             alternatives = [one for one in made["tried"] if one["reason"] != made["reason"]]
             self._decisions.append({"cycle": self._cycles} | made | {"alternatives": alternatives})
         phases = gang_phases(done.snapshot)
@@ -50,6 +50,6 @@ class Why:
             for name, one in zip(names, left, strict=True)
         }
 
-    def told(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, Any]:
         """All decisions; after the last cycle, the phase of each gang, and why podgroups wait."""
         return {"podgroups": self._waiting, "decisions": self._decisions, "gang_phases": self._phases}

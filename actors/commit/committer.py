@@ -20,7 +20,7 @@ from actors.columns.name_directory import Directory
 from actors.commit.claim_records import ClaimRecords
 from actors.commit.decision_book import DecisionBook
 from actors.commit.decision_metrics import count_decision, count_from_zero
-from actors.commit.judged import Judged, Recordable, named, planned_on, sentence, told
+from actors.commit.judged import Judged, Recordable, attributes_of, named, planned_on, sentence
 from actors.commit.lease import LeaseKeeper
 from actors.commit.newest_state import NewestState
 from actors.commit.record_writer import RecordWriter
@@ -211,7 +211,7 @@ class Committer:
         else:
             answer = CommitResult(plan_id, "accepted", "", judged.verdict.statement, outcome.revision)
             self._accepted(judged.body, outcome.revision)
-            packed.work.set(**told(judged.body), dropped=judged.verdict.dropped)
+            packed.work.set(**attributes_of(judged.body), dropped=judged.verdict.dropped)
         self._telemetry.figures.verdicts.add(1, {"verdict": answer.verdict, "reason": answer.reason})
         return answer
 

@@ -76,7 +76,7 @@ def sentence(body: PlanCommitted) -> str:
     return f"{body.action}{preemptor}: {acts}{where}"
 
 
-def told(body: PlanCommitted) -> dict[str, str | int | None]:
+def attributes_of(body: PlanCommitted) -> dict[str, str | int | None]:
     """A decision as attributes of a span."""
     return {
         "preemptor": body.preemptor, "queue": body.queue, "domain": body.domain, "action": body.action,

@@ -80,7 +80,7 @@ def base_units(resource: str, quantity: Quantity, unlimited: bool = False) -> in
     return rounded
 
 
-def written(resource: str, *amounts: float) -> list[str]:
+def readable(resource: str, *amounts: float) -> list[str]:
     """Amounts of a resource as an operator writes them: what is counted in bytes with a binary suffix.
 
     They have three digits, or more where whole numbers or amounts that differ would not be told otherwise.

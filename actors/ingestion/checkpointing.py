@@ -82,7 +82,7 @@ class Checkpointing:
         self.begin_anew()
         self._under_way = _UnderWay(self._packs(state), dict(covers), tuple(needed))
 
-    def written(self, *, waits: bool = False) -> Mapping[str, str] | None:
+    def finish(self, *, waits: bool = False) -> Mapping[str, str] | None:
         """Write the one that is under way if it is compressed, or wait for that; returns what it covers, else None.
 
         What it covers is acknowledged, and what the one before covers is trimmed.

@@ -235,7 +235,7 @@ class Ingestor:
 
     def _end_checkpoint(self, *, waits: bool = False) -> None:
         """Write the checkpoint that is under way if it is compressed, or wait for that."""
-        covers = self._checkpoints.written(waits=waits)
+        covers = self._checkpoints.finish(waits=waits)
         if covers is not None:
             self._notes.forget(covers[EVENTS])
             self.folding.ask_for_fewer_rows()

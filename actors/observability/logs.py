@@ -161,11 +161,11 @@ class Written(logging.Handler):
             stream = self._stream if self._stream is not None else sys.stderr
             with suppress(OSError):
                 if stream is not None:  # so it is if it was closed before this process began
-                    stream.write(written(line, self._fleet, self._shape) + "\n")
+                    stream.write(line_text(line, self._fleet, self._shape) + "\n")
                     stream.flush()
 
 
-def written(line: Line, fleet: str, shape: LogFormat) -> str:
+def line_text(line: Line, fleet: str, shape: LogFormat) -> str:
     """A line as it stands in the log: plain text, or a JSON object."""
     at = datetime.fromtimestamp(line.at_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if shape == "json":

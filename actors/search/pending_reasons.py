@@ -204,7 +204,7 @@ class StarvingReasons:
 def newest(bus: Bus) -> Iterator[PendingReasons]:
     """The last entry about each podgroup, the newest first."""
     seen: set[str] = set()
-    for waits in written(bus):
+    for waits in kept_reasons(bus):
         if waits.podgroup not in seen:
             seen.add(waits.podgroup)
             yield waits
@@ -215,7 +215,7 @@ def waiting(bus: Bus) -> dict[str, PendingReasons]:
     return {one.podgroup: one for one in newest(bus) if one.reasons}
 
 
-def written(bus: Bus) -> Iterator[PendingReasons]:
+def kept_reasons(bus: Bus) -> Iterator[PendingReasons]:
     """All that is kept, the newest first."""
     entries = from_newest(bus, STARVING, page=_PAGE)
     return (waits for entry in entries if (waits := _read(entry)) is not None)

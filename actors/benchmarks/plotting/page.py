@@ -11,7 +11,7 @@ BEGIN, END = "<!-- measured -->", "<!-- end of measured -->"
 _APART = ("name", "p50_ms", "p99_ms", "runs", "load_1m", "not_available")
 
 
-def written(
+def with_figures(
     page: str, results: Sequence[Mapping[str, Any]], about: Mapping[str, Any], day: str, plots: Sequence[str]
 ) -> str:
     """The page with the figures of a run in place of those before.

@@ -10,7 +10,7 @@ from typing import Any
 
 from actors.broker.bus import DECISIONS, Bus, from_newest, id_order
 from actors.cli.live.reading import at, reading
-from actors.cli.sentences import attempt_lines, condition_lines, decision_lines, first_few, many, told
+from actors.cli.sentences import attempt_lines, condition_lines, decision_lines, first_few, many, plain_decision
 from actors.configuration.settings import Settings
 from actors.documents.results import say, say_lines
 from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
@@ -54,7 +54,7 @@ class Made:
             "nominations": [one.model_dump() for one in self.body.nominations if self._of(name, one.task)],
             "bindings": [one.model_dump() for one in self.body.bindings if self._of(name, one.task)],
         }
-        return known | told(self.body) | lists | {"end": self.end}
+        return known | plain_decision(self.body) | lists | {"end": self.end}
 
     def _of(self, name: str | None, task: str) -> bool:
         return name in (None, self.body.preemptor, task)
@@ -71,7 +71,7 @@ class Made:
 
     def lines(self, name: str | None) -> Iterator[str]:
         """The decision in words, the podgroup or task of this name first."""
-        head, *rest = decision_lines(told(self.body), self.number, self.end, first=name)
+        head, *rest = decision_lines(plain_decision(self.body), self.number, self.end, first=name)
         yield head
         trace = f", trace {self.trace_id}" if self.trace_id else ""
         yield f"  at {at(self.at_s)}, plan {self.body.plan_id}{trace}"

@@ -237,7 +237,7 @@ def planned(case: Case) -> dict[str, Any]:
         if _runs(snapshot, row):
             break
     runs = _runs(snapshot, row)
-    told = why.told()
+    told = why.as_data()
     mine = [one for one in told["decisions"] if one["preemptor"] in {names[speaks] for speaks in speaking}]
     waiting = int((snapshot.tasks.status[snapshot.tasks_of(row)] == PENDING).sum())
     return {

@@ -10,7 +10,7 @@ import numpy as np
 from actors.broker.bus import Bus
 from actors.cli.live.explain import decided
 from actors.cli.live.reading import at
-from actors.documents.quantities import written
+from actors.documents.quantities import readable
 from actors.ingestion.known.state import LiveState
 from actors.protocol.outcomes import fulfilled
 from actors.protocol.presence import present
@@ -192,4 +192,4 @@ def _against(held: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
 def _short(name: str, value: float | str) -> str:
     if isinstance(value, str):
         return value
-    return written(name, value)[0]
+    return readable(name, value)[0]

@@ -12,7 +12,7 @@ from actors.imports.fields import Fields
 from actors.imports.kubernetes.kai import parts_of
 from actors.imports.kubernetes.quotas.kueue import KueueQuotas
 from actors.imports.kubernetes.quotas.quota_trees import QuotaTrees
-from actors.imports.kubernetes.requests import Units, written
+from actors.imports.kubernetes.requests import Units, as_quantities
 from actors.imports.marks import Marked, find
 
 #: Roots of the trees, which need not be described.
@@ -101,7 +101,7 @@ class ImportedQueues:
         if shares:
             self.shares[name] = {**dict.fromkeys(most, 0), **shares}
         guaranteed = _amounts(kept) if kept is not None else {}
-        guarantee = written(guaranteed)
+        guarantee = as_quantities(guaranteed)
         if lends is not None and lends.value == "false":
             guarantee |= {key: one for key, one in least.items() if base_units(key, one) >= guaranteed.get(key, 0)}
         if (namespaces := find("namespaces", "queue", [about])) is not None:

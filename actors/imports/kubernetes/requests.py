@@ -43,7 +43,7 @@ def request_of(spec: Fields, status: Fields) -> dict[str, Quantity]:
             whole.leave_out(
                 ("requests", resource), "a pod as a whole can only ask for processors, memory and huge pages"
             )
-    return written(_sum(total, spec.amounts("overhead")))
+    return as_quantities(_sum(total, spec.amounts("overhead")))
 
 
 def _asked(container: Fields, held: Mapping[str, Units]) -> Units:
@@ -71,7 +71,7 @@ def _most(one: Units, other: Units) -> Units:
     return {key: max(one.get(key, 0), other.get(key, 0)) for key in one | other}
 
 
-def written(units: Units) -> dict[str, Quantity]:
+def as_quantities(units: Units) -> dict[str, Quantity]:
     """Amounts in base units as a cluster file writes them; amounts of 0 are left out."""
     return {key: _written(key, amount) for key, amount in units.items() if amount}
 

@@ -107,7 +107,7 @@ class Topologies:
             return None
         for asked in self.asked:
             _without_a_list(chosen, asked.into.get("topology", {}))
-        return written(chosen, nodes, leaf)
+        return topology_document(chosen, nodes, leaf)
 
     def _by_node_labels(self, nodes: Sequence[dict[str, Any]]) -> list[PossibleTopology]:
         """A topology of the node labels that are asked for as levels; a level with fewer domains is wider."""
@@ -232,7 +232,7 @@ def _tier(chosen: PossibleTopology, asked: LevelRequest, level: str | int) -> st
     return f"tier-{max(allowed)}"
 
 
-def written(chosen: PossibleTopology, nodes: Sequence[dict[str, Any]], leaf: bool) -> dict[str, Any]:
+def topology_document(chosen: PossibleTopology, nodes: Sequence[dict[str, Any]], leaf: bool) -> dict[str, Any]:
     """A topology as a cluster file writes it; nodes get the labels that it needs."""
     if chosen.kind == "tier":
         return written_out(chosen.hypernodes, nodes)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actors.imports.fields import Fields
-from actors.imports.kubernetes.requests import Units, written
+from actors.imports.kubernetes.requests import Units, as_quantities
 
 COHORT = "cohort/"
 
@@ -189,7 +189,7 @@ class KueueQuotas:
                 known[counted] = known.get(counted, 0) + quota.own
         return {
             name: {
-                key: written(units) | {resource: 0 for resource, amount in units.items() if not amount}
+                key: as_quantities(units) | {resource: 0 for resource, amount in units.items() if not amount}
                 for key, units in known.items()
                 if units
             }

@@ -15,7 +15,7 @@ from typing import Any
 from actors.documents.quantities import base_units
 from actors.imports.fields import Fields
 from actors.imports.kubernetes.quotas.labels import OPERATORS, matches
-from actors.imports.kubernetes.requests import Units, written
+from actors.imports.kubernetes.requests import Units, as_quantities
 
 _STATED = ("deserved", "capability", "guarantee")
 
@@ -96,7 +96,7 @@ class QuotaTrees:
             total = said if said is not None else self._sum(root, documents[root], nodes)
             members = [documents[name] for name, own in roots.items() if own == root]
             stated = {resource for each in members for key in _STATED for resource in each.get(key, ())}
-            amounts = written({resource: amount for resource, amount in total.items() if resource in stated})
+            amounts = as_quantities({resource: amount for resource, amount in total.items() if resource in stated})
             documents[root].update({key: dict(amounts) for key in _STATED})
 
     def root_of(self, name: str, documents: Mapping[str, Mapping[str, Any]]) -> str | None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.documents.quantities import QuantityRefused, base_units, written
+from actors.documents.quantities import QuantityRefused, base_units, readable
 from pipeline.cluster.arrays import UNLIMITED
 
 
@@ -124,10 +124,10 @@ def test_nothing_at_all_makes_the_reader_fail(quantity: Any) -> None:
     ],
 )
 def test_amounts_are_written_as_an_operator_writes_them(resource: str, amounts: list[float], said: list[str]) -> None:
-    assert written(resource, *amounts) == said
+    assert readable(resource, *amounts) == said
 
 
 @given(st.integers(0, 1 << 53), st.integers(0, 1 << 53))
 def test_amounts_that_differ_are_written_otherwise(one: int, other: int) -> None:
     for near in (other, one + 1):
-        assert len(set(written("memory", one, near))) == len({one, near})
+        assert len(set(readable("memory", one, near))) == len({one, near})

@@ -12,7 +12,7 @@ from typing import Literal
 import pytest
 
 from actors.configuration.settings import TelemetrySettings
-from actors.observability.logs import KeptLines, Line, Seldom, Written, keep_log, unsaid, write_log, written
+from actors.observability.logs import KeptLines, Line, Seldom, Written, keep_log, line_text, unsaid, write_log
 from actors.observability.telemetry import start
 
 LINE = Line(1_700_000_000.25, "INFO", "committer", "evict for ml/a: evicts 2", {"plan": "p1", "trace_id": "ab"})
@@ -82,11 +82,11 @@ def test_a_line_bears_the_trace_in_which_it_was_said(logger: logging.Logger) -> 
 
 def test_text_names_time_role_level_and_what_it_is_about() -> None:
     expected = "2023-11-14T22:13:20.250Z committer INFO evict for ml/a: evicts 2 plan=p1 trace_id=ab"
-    assert written(LINE, "demo", "text") == expected
+    assert line_text(LINE, "demo", "text") == expected
 
 
 def test_json_is_one_object_a_line() -> None:
-    assert json.loads(written(LINE, "demo", "json")) == {
+    assert json.loads(line_text(LINE, "demo", "json")) == {
         "time": "2023-11-14T22:13:20.250Z", "level": "info", "fleet": "demo", "role": "committer",
         "message": "evict for ml/a: evicts 2", "plan": "p1", "trace_id": "ab",
     }  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import replace
 from actors.broker.bus import STARVING, Entry
 from actors.broker.memory_bus import MemoryBus
 from actors.contracts import PendingReport
-from actors.search.pending_reasons import AGAIN_S, PLACES_EVERY_S, StarvingReasons, newest, written
+from actors.search.pending_reasons import AGAIN_S, PLACES_EVERY_S, StarvingReasons, kept_reasons, newest
 from pipeline.cluster.arrays import NO_ROWS
 from tests.support.assembly import Assembly, Clock, gang, rack_cluster
 
@@ -66,7 +66,7 @@ def test_why_there_was_no_plan_is_still_known_once_there_is_one() -> None:
     nothing = replace(report, starving=(), unplaced=(), unscheduled=report.unscheduled.only(NO_ROWS))
     reasons.take(nothing)
     assert not any(one.reasons for one in newest(bus))
-    assert {one.podgroup for one in written(bus) if one.attempts} == said
+    assert {one.podgroup for one in kept_reasons(bus) if one.attempts} == said
 
 
 def test_places_and_reasons_are_written_again_although_the_clock_was_put_back() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from actors.benchmarks.plotting.budgets import BUDGETS
-from actors.benchmarks.plotting.page import BEGIN, END, written
+from actors.benchmarks.plotting.page import BEGIN, END, with_figures
 from actors.benchmarks.plotting.plots import draw
 from actors.benchmarks.run import BENCHMARKS, run
 from actors.configuration.settings import SettingsRefused
@@ -39,7 +39,7 @@ def test_nothing_is_drawn_of_what_was_not_measured(tmp_path: Path) -> None:
 def test_a_page_gets_the_figures_of_a_run_in_place_of_those_before() -> None:
     about = {"processor": "a processor", "cores": 2}
     results = [{"name": "commit_100", "p50_ms": 0.3, "runs": 50, "load_1m": 0.5}, {"name": "x", "not_available": "no"}]
-    page = written(f"head\n{BEGIN}\nold\n{END}\ntail\n", results, about, "2026-01-01", ["growth.svg"])
+    page = with_figures(f"head\n{BEGIN}\nold\n{END}\ntail\n", results, about, "2026-01-01", ["growth.svg"])
     assert page.startswith(f"head\n{BEGIN}\n2026-01-01: processor a processor, cores 2; load 0.5 to 0.5.\n")
     assert "![growth](growth.svg)" in page
     assert "| `commit_100` | 0.3 |  | 50 |  |" in page
@@ -47,7 +47,7 @@ def test_a_page_gets_the_figures_of_a_run_in_place_of_those_before() -> None:
     assert "old" not in page
     assert page.endswith(f"{END}\ntail\n")
     with pytest.raises(ValueError, match="a page without them"):
-        written("no marks", results, about, "2026-01-01", [])
+        with_figures("no marks", results, about, "2026-01-01", [])
 
 
 def test_a_page_or_a_folder_that_cannot_be_used_is_refused_before_anything_is_measured(tmp_path: Path) -> None:

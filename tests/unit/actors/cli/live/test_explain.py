@@ -8,8 +8,7 @@ import pytest
 from actors.broker.bus import START, STARVING
 from actors.cli.live import explain
 from actors.cli.live.explain import concerning, still
-from actors.cli.sentences import decision_lines
-from actors.cli.sentences import told as plainly
+from actors.cli.sentences import decision_lines, plain_decision
 from actors.columns.explanation_message import explained as in_names
 from actors.configuration.settings import Settings
 from actors.contracts import PendingReport
@@ -138,7 +137,7 @@ def test_a_decision_counts_the_domains_that_were_ruled_out_by_their_bounds() -> 
     assembly.turn()
     (made,) = concerning(assembly.bus, "default/big", 5)
     assert made.end is None
-    told = "\n".join(decision_lines(plainly(made.body), made.number))
+    told = "\n".join(decision_lines(plain_decision(made.body), made.number))
     assert "even all legal evictions would leave too few places (1)" in told
     few = "even all legal evictions would leave too few places"
     assert f"r3: {few} (3 wanted, room for 0 now, for 0 after every legal eviction)" in told
