@@ -96,10 +96,47 @@ def test_a_broken_rule_is_named(bodies: tuple[Any, ...], complaint: str) -> None
     assert any(complaint in sentence for sentence in heard(*bodies).report.broken)
 
 
+WIDE = gang("wide", 3, 8, nodes=["n5", "n6", "n7"])
+OF_WIDE = (Eviction(task="default/wide-0", incarnation=0),)
+ROLES = gang("roles", 3, 8, roles={"worker": {"min": 1}, "chief": {"min": 1}}) | {"min_available": 2}
+for task, role in zip(ROLES["tasks"], ("worker", "worker", "chief"), strict=True):
+    task["role"] = role
+
+
+@pytest.mark.parametrize(
+    ("podgroup", "made", "complaint"),
+    [
+        (WIDE, plan(evictions=OF_WIDE, preemptor=None, purpose="clear"), "clears default/wide, which has its minimum"),
+        (
+            WIDE,
+            plan((), ("n5", "n6"), nominations=(Nomination(task="default/wide-0", node="n4"),)),
+            "places default/wide-0, which is running",
+        ),
+        (
+            WIDE | {"priority": 5},
+            plan((), ("n5", "n6"), evictions=OF_WIDE),
+            "preempts default/wide-0 of queue a and priority 5 for default/pair of queue a and priority 5",
+        ),
+        (
+            ROLES,
+            plan(
+                preemptor="default/roles",
+                nominations=tuple(Nomination(task=f"default/roles-{at}", node=f"n{5 + at}") for at in range(2)),
+            ),
+            "role chief of default/roles gets 0 of 1",
+        ),
+        (WIDE, plan(evictions=OF_WIDE, replaces="q"), "plan q: is replaced and was never recorded"),
+    ],
+)
+def test_a_rule_that_is_broken_for_a_podgroup_is_named(
+    podgroup: dict[str, Any], made: PlanCommitted, complaint: str
+) -> None:
+    assert any(complaint in sentence for sentence in heard(podgroup, made).report.broken)
+
+
 def test_a_gang_that_falls_below_its_minimum_is_counted_once() -> None:
     victims = tuple(Eviction(task=f"default/wide-{at}", incarnation=0) for at in range(2))
-    wide = gang("wide", 3, 8, nodes=["n5", "n6", "n7"])
-    assert heard(plan((), ("n5", "n6"), evictions=victims), wide).report.gangs_broken == 1
+    assert heard(plan((), ("n5", "n6"), evictions=victims), WIDE).report.gangs_broken == 1
 
 
 def test_how_long_a_gang_waits_is_known_although_a_full_list_came_meanwhile() -> None:
