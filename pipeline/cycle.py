@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from pipeline.actions.backoff import Backoff, GangGroup
 from pipeline.actions.holding_back import without_retaken
-from pipeline.actions.progress import Progress, Setup, StateSoFar, Unplaced
+from pipeline.actions.progress import Progress, StateSoFar, Unplaced
 from pipeline.actions.redeem import release
 from pipeline.actions.registry import Action, actions_of
+from pipeline.actions.setup import Setup
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import Plan

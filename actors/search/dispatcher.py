@@ -27,9 +27,8 @@ from actors.search.batched_search import BatchedSearch, Spread
 from actors.search.held_back import HeldBack, held_back_of
 from actors.search.searcher import Searcher
 from pipeline.actions.backoff import Backoff
-from pipeline.actions.observing import Noted
-from pipeline.actions.progress import Setup
 from pipeline.actions.registry import actions_of
+from pipeline.actions.setup import Noted, Setup
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import Cycle, cycle, next_due
 from pipeline.decision.plan import Plan
@@ -113,7 +112,7 @@ class Dispatcher:
         return min((at for at in times if at is not None), default=None)
 
     def step(self, name: str, **attributes: Noted) -> AbstractContextManager[Work]:
-        """Implements `pipeline.actions.observing.Observer`: a step is a span."""
+        """Implements `pipeline.actions.setup.Observer`: a step is a span."""
         return self._telemetry.span(name, None, (), **attributes)
 
     def cycle(self, news: SnapshotUpdate) -> Cycled:

@@ -28,7 +28,7 @@ def backfill(progress: Progress) -> Progress:
     waits = (tasks.status == PENDING) & tasks.best_effort & ~tasks.gated & (tasks.nominated == NONE)
     ready = host.valid & host.ready
     may = ready.copy()
-    may[list(progress.held)] = False
+    may[list(progress.held_back.podgroups)] = False
     for podgroup, gang_group in snapshot.once(gang_groups).gang_group.items():
         may[podgroup] &= ready[list(gang_group)].all()
     rows = np.flatnonzero(waits & may[tasks.podgroup])

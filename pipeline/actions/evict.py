@@ -34,7 +34,7 @@ _OWN = (Reason.NOTHING_MISSING, Reason.DELAY)
 def evict(progress: Progress, action: str, purpose: Purpose) -> Progress:
     """Serve every starving podgroup in each of the action's passes, in order."""
     for within_podgroup in solver_of(progress.policy, action).passes(purpose):
-        if not progress.lost and len(progress.retaken) == 0:
+        if not progress.stopped:
             progress = _run(Pass(progress, action, purpose, within_podgroup=within_podgroup))
     return progress
 
@@ -42,7 +42,7 @@ def evict(progress: Progress, action: str, purpose: Purpose) -> Progress:
 def _run(this: Pass) -> Progress:
     """Serve one gang group after the other; those at once that are alike and need all of their tasks."""
     at = 0
-    while at < len(this.gang_groups) and not this.progress.lost and len(this.progress.retaken) == 0:
+    while at < len(this.gang_groups) and not this.progress.stopped:
         at += served_at_once(this, at, _run) or _served(this, at)
     return this.progress
 

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from pipeline.actions.progress import Progress
+from pipeline.actions.progress import HoldingBack, Progress
 from pipeline.cluster.arrays import NONE, Bools, Ids, Rows, distinct, is_among
 from pipeline.cluster.orders import first_of
 from pipeline.cluster.rules.gang_groups import starting_with
@@ -36,10 +36,11 @@ def without_retaken(run: Callable[[Progress], Progress], fresh: Progress) -> Pro
     if not fresh.policy.takes_back_starts:
         return run(fresh)
     for takes_redeemed in (True, False):
-        done, serves = _held_back(run, replace(fresh, takes_back=True, takes_redeemed=takes_redeemed))
+        nothing_yet = HoldingBack(takes_starts=True, takes_redeemed=takes_redeemed)
+        done, serves = _held_back(run, replace(fresh, held_back=nothing_yet))
         if serves:
             return done
-        if not done.given_up:
+        if not done.held_back.promises:
             break
     return run(fresh)
 
@@ -55,19 +56,23 @@ def _held_back(run: Callable[[Progress], Progress], fresh: Progress) -> tuple[Pr
     Where a podgroup is held back the next one in order may start in its place and be taken as well, and so on through
     all that wait. So after `_ONE_BY_ONE` turns all that come behind are held back together.
     """
-    tasks, held, given_up, waiting, takers = fresh.snapshot.tasks, fresh.held, fresh.given_up, fresh.waiting, set[int]()
+    tasks, held, takers, turn = fresh.snapshot.tasks, fresh.held_back, set[int](), 0
     done = first = run(fresh)
-    turn = 0
     while True:
         found = _to_hold_back(tasks.podgroup, done, first, takers)
-        behind = _behind(fresh.snapshot, found) - held - takers if turn >= _ONE_BY_ONE else set()
+        behind = _behind(fresh.snapshot, found) - held.podgroups - takers if turn >= _ONE_BY_ONE else set()
         more = starting_with(fresh.snapshot, [*found, *behind])
         losing = tasks.podgroup[done.retaken[tasks.nominated[done.retaken] != NONE]].tolist()
-        if waiting.issuperset(more) and given_up.issuperset(losing):
+        if held.whole_cycle.issuperset(more) and held.promises.issuperset(losing):
             return done, len(done.retaken) == 0 and _serves(done, takers)
-        held, given_up, waiting = held | more, given_up.union(losing), waiting | (more & held)
+        held = replace(
+            held,
+            podgroups=held.podgroups | more,
+            whole_cycle=held.whole_cycle | (more & held.podgroups),
+            promises=held.promises.union(losing),
+        )
         takers |= {done.taker} - {NONE}
-        done = run(replace(fresh, held=held, given_up=given_up, waiting=waiting))
+        done = run(replace(fresh, held_back=held))
         turn += 1
 
 
@@ -89,8 +94,8 @@ def _behind(snapshot: Snapshot, found: list[int]) -> set[int]:
 
 def _starts(done: Progress) -> set[tuple[int, int]]:
     """Tasks that start or are promised room without evictions, each with its node."""
-    told = [made.places for made in done.statements if made.purpose is Purpose.ALLOCATE]
-    return {pair for rows, nodes, _ in told for pair in zip(rows.tolist(), nodes.tolist(), strict=True)}
+    places = [made.places for made in done.statements if made.purpose is Purpose.ALLOCATE]
+    return {pair for rows, nodes, _ in places for pair in zip(rows.tolist(), nodes.tolist(), strict=True)}
 
 
 def _serves(done: Progress, takers: set[int]) -> bool:
@@ -104,7 +109,7 @@ def _serves(done: Progress, takers: set[int]) -> bool:
 
 def certain(progress: Progress, rows: Rows) -> Rows:
     """int64[K]: those of some tasks that start which no podgroup that starves by now might take as soon as they run."""
-    if not progress.takes_redeemed or len(rows) == 0:
+    if not progress.held_back.takes_redeemed or len(rows) == 0:
         return rows
     asking = _asking(progress)
     if len(asking) == 0:
@@ -116,7 +121,7 @@ def _asking(progress: Progress) -> Rows:
     """int64[K]: podgroups that starve and will be searched for in this cycle."""
     host, pausing = progress.host, progress.setup.backoff.held(progress.snapshot, progress.now)
     asking: Bools = host.starving & host.valid
-    asking[[*progress.waiting, *(row for gang_group in pausing for row in gang_group)]] = False
+    asking[[*progress.held_back.whole_cycle, *(row for gang_group in pausing for row in gang_group)]] = False
     return np.flatnonzero(asking)
 
 

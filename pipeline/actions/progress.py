@@ -5,10 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pipeline.actions.backoff import Backoff, GangGroup
-from pipeline.actions.claims import Closed
-from pipeline.actions.observing import Observer, Unobserved
-from pipeline.actions.searching import InPlace, Search
+from pipeline.actions.backoff import GangGroup
+from pipeline.actions.setup import Setup
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, is_among, joined, mask_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
@@ -24,45 +22,6 @@ from pipeline.policy import Policy, Purpose
 from pipeline.records import replace
 
 
-def unheard(plan: Plan) -> None:
-    """For a caller that commits at the end of the cycle."""
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What a cycle is given beside the snapshot, the policy and the clock.
-
-    Attributes
-    ----------
-    closed
-        What some podgroups may not use now.
-    backoff
-        Gang groups that pause.
-    gang_groups
-        At most how many are searched for, 0 for all. The limit only delays: the cycle decides what it would if the
-        other gang groups had begun to starve later.
-    search, observer
-        Where plans are searched for, and what observes the steps.
-    when_certain
-        Hears of each plan, in order, as soon as it is certain to be among the plans of the cycle, so that it can be
-        judged while the next is searched for. Plans that are certain only by the end of the cycle are not told.
-    """
-
-    closed: Closed = field(default_factory=Closed)
-    backoff: Backoff = field(default_factory=Backoff)
-    gang_groups: int = 0
-    search: Search = field(default_factory=InPlace)
-    observer: Observer = field(default_factory=Unobserved)
-    when_certain: Callable[[Plan], object] = unheard
-
-    def active_at(self, now: float) -> "Setup":
-        """The setup as it counts at a time (seconds)."""
-        closed = self.closed.active_at(now)
-        backoff = self.backoff.with_closed(closed.overdue)
-        same = closed is self.closed and backoff is self.backoff
-        return self if same else replace(self, closed=closed, backoff=backoff)
-
-
 @dataclass(frozen=True)
 class Unplaced:
     """A gang group for which an action found no plan, and why."""
@@ -70,6 +29,30 @@ class Unplaced:
     gang_group: GangGroup
     action: str
     why: Explanation
+
+
+@dataclass(frozen=True)
+class HoldingBack:
+    """What does not start in a run of the actions, since runs before it showed who would take it (`holding_back`).
+
+    Attributes
+    ----------
+    podgroups
+        Rows of podgroups that have no turn before all others had theirs.
+    whole_cycle
+        Rows of those among them that have no turn at all.
+    promises
+        Rows of podgroups that do not start on promised room that is there: they give it up.
+    takes_starts, takes_redeemed
+        Whether preempt and reclaim may take tasks that the cycle starts; and those among them that start on promised
+        room. The actions stop as soon as a plan does.
+    """
+
+    podgroups: frozenset[int] = frozenset()
+    whole_cycle: frozenset[int] = frozenset()
+    promises: frozenset[int] = frozenset()
+    takes_starts: bool = False
+    takes_redeemed: bool = False
 
 
 class StateSoFar:
@@ -114,24 +97,19 @@ class Progress:
         Whether gang groups are left without a turn.
     lost
         Whether a search was lost: the gang groups after it in order wait for the next cycle.
-    held, waiting
-        Rows of podgroups that have no turn in this cycle before all others had theirs; and of those that have none.
+    held_back
+        What does not start in this run of the actions.
     late
         Rows of the only podgroups that have a turn after all others; None before that.
-    given_up
-        Rows of podgroups that do not start on promised room that is there: they give it up.
     redeemed: int64[K]
         Tasks that start where they had been promised room, and keep it whatever else is decided.
-    takes_back, takes_redeemed
-        Whether preempt and reclaim may take tasks that the cycle starts; and those among them that start on promised
-        room. The actions stop as soon as a plan does.
     retaken, taker
         Tasks (int64[K]) that the cycle started or made room for, and a plan would evict or leave without that room, and
         the row of the podgroup that the plan serves (NONE: no such plan). The actions stop there.
     places_first
         Whether no action that places tasks comes after one that evicts.
     certain
-        How many of ``plans`` were told to be certain.
+        How many of ``plans`` were reported to ``Setup.when_certain``.
     origin
         A host of an earlier state, and how many statements there were then; None if none is known.
     """
@@ -149,13 +127,9 @@ class Progress:
     unplaced: tuple[Unplaced, ...] = ()
     more: bool = False
     lost: bool = False
-    held: frozenset[int] = frozenset()
-    waiting: frozenset[int] = frozenset()
+    held_back: HoldingBack = field(default_factory=HoldingBack)
     late: frozenset[int] | None = None
-    given_up: frozenset[int] = frozenset()
     redeemed: Rows = field(default_factory=lambda: NO_ROWS)
-    takes_back: bool = False
-    takes_redeemed: bool = False
     retaken: Rows = field(default_factory=lambda: NO_ROWS)
     taker: int = NONE
     places_first: bool = False
@@ -179,29 +153,35 @@ class Progress:
     def retaken_by(self, plan: Plan) -> Rows:
         """int64[K]: tasks that the cycle started or made room for, and that a plan would take that from.
 
-        Once a plan was told to be certain the cycle cannot begin anew, and room that was made may be taken.
+        Once a plan was reported as certain the cycle cannot begin anew, and room that was made may be taken.
         """
         evicted = plan.statement.evictions
         started = evicted[is_among(evicted, self.starting)]
-        if not self.takes_back or self.certain or not self.plans:
+        if not self.held_back.takes_starts or self.certain or not self.plans:
             return started
         return np.concatenate([started, undone(self.snapshot, self.plans, plan)])
 
     @property
     def turns(self) -> Bools:
         """bool[G]: podgroups that have a turn now: all but some, and then only these."""
-        some = mask_of(list(self.held if self.late is None else self.late), len(self.snapshot.podgroups))
+        rows = self.held_back.podgroups if self.late is None else self.late
+        some = mask_of(list(rows), len(self.snapshot.podgroups))
         return some if self.late is not None else ~some
+
+    @property
+    def stopped(self) -> bool:
+        """Whether actions serve no more podgroups: a search was lost, or a plan would take what the cycle started."""
+        return self.lost or len(self.retaken) > 0
 
     def without_turn(self) -> frozenset[int]:
         """Rows of podgroups that may starve and were not asked: they were held back, or lost a promise to a plan."""
         plans = [plan.statement for plan in self.plans if plan.statement.purpose is not Purpose.ALLOCATE]
         withdrawn = joined(made.withdrawn for made in plans)
         losing = self.snapshot.tasks.podgroup[withdrawn].tolist() if len(withdrawn) else []
-        return self.held.union(losing) - self.waiting
+        return self.held_back.podgroups.union(losing) - self.held_back.whole_cycle
 
     def _may_take_starts(self, purpose: Purpose) -> bool:
-        return self.takes_back and purpose in (Purpose.PREEMPT, Purpose.RECLAIM)
+        return self.held_back.takes_starts and purpose in (Purpose.PREEMPT, Purpose.RECLAIM)
 
     @property
     def host(self) -> Host:
@@ -253,21 +233,23 @@ class Progress:
     def planned(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> "Progress":
         """Progress with plans for gang groups carried out; no two of them concern the same task.
 
-        Plans that are certain are told: they are on their way before the state after them is worked out.
+        Plans that are certain are reported: they are on their way before the state after them is worked out.
         """
         every = (*self.plans, *plans)
         done = self._carried_out([plan.statement for plan in plans], *(plan.explanation for plan in plans))
-        return replace(done, plans=every, gang_groups=(*self.gang_groups, *gang_groups), certain=self._told(every))
+        certain = self._reported(every)
+        return replace(done, plans=every, gang_groups=(*self.gang_groups, *gang_groups), certain=certain)
 
-    def _told(self, plans: tuple[Plan, ...]) -> int:
+    def _reported(self, plans: tuple[Plan, ...]) -> int:
         """Report the plans that are certain; returns how many are.
 
         They all are, unless the cycle may yet begin anew without some start or plan.
         """
-        if self.takes_back and (self.held or not self.places_first or len(self.starting) > len(self.redeemed)):
+        held, anew = self.held_back.podgroups, self.held_back.takes_starts
+        if anew and (held or not self.places_first or len(self.starting) > len(self.redeemed)):
             return self.certain  # what is held back starts after all, if no other podgroup gains by it
         for at, plan in enumerate(plans[self.certain :], self.certain):
-            if self.takes_back and may_be_undone(self.snapshot, plan, (one.gang_group for one in self.unplaced)):
+            if anew and may_be_undone(self.snapshot, plan, (one.gang_group for one in self.unplaced)):
                 return at
             self.setup.when_certain(plan)
         return len(plans)

@@ -42,9 +42,9 @@ def redeem(progress: Progress) -> Progress:
         if broken[rows].any():  # another promise may take its room: looked at again, after those before it
             broken[rows] = _broken(progress, rows, host, besides=promised)[rows]
         promised[rows] = False
-        gives_up = not progress.given_up.isdisjoint(gang_group)
+        gives_up = not progress.held_back.promises.isdisjoint(gang_group)
         if broken[rows].any():
-            lost, anew = rows[broken[rows]], not gives_up and progress.held.isdisjoint(gang_group)
+            lost, anew = rows[broken[rows]], not gives_up and progress.held_back.podgroups.isdisjoint(gang_group)
             progress = _anew(progress, gang_group, rows, lost) if anew else _given_up(progress, gang_group, lost)
         there = _startable(progress, gang_group, binding=host.binding)
         if len(there):

@@ -22,7 +22,7 @@ from actors.protocol.envelopes import Message
 from actors.search.batched_search import Spread
 from actors.verification.history import in_stream_order
 from pipeline.actions.backoff import Backoff, Pause
-from pipeline.actions.progress import Setup
+from pipeline.actions.setup import Setup
 from pipeline.cluster.arrays import NONE, Rows
 from pipeline.cluster.rules.gang_groups import gang_group_of
 from pipeline.cluster.snapshot import Snapshot

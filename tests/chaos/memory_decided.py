@@ -14,7 +14,7 @@ from actors.commit.committer import Committer
 from actors.commit.judged import Judged, Recordable
 from actors.contracts import CommitResult, Offer, SnapshotUpdate
 from pipeline.actions.backoff import Backoff
-from pipeline.actions.progress import Setup
+from pipeline.actions.setup import Setup
 from pipeline.cluster.checkpoint import decode
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.verdict import Accepted

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.cli.simulate import answered, open_case
-from pipeline.actions.progress import Setup
+from pipeline.actions.setup import Setup
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import cycle, next_due
 from pipeline.policy import Policy

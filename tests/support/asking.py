@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from actors.configuration.profiles import load_profile
-from pipeline.actions.progress import Setup
 from pipeline.actions.searching import InPlace, Outcome
+from pipeline.actions.setup import Setup
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cycle import Cycle, cycle

@@ -10,8 +10,9 @@ import numpy as np
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.claims import closed_to
 from pipeline.actions.evicting.one_kind import MOST_TASKS, rigid_apart, rigid_of_one_kind, rigid_of_one_rank
-from pipeline.actions.progress import Progress, unheard
+from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
+from pipeline.actions.setup import unreported
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, joined, mask_of
 from pipeline.cluster.rules.gang_groups import gang_group_of
 from pipeline.cluster.snapshot import Snapshot
@@ -100,7 +101,7 @@ class Pass:
 
         No plan is told to be certain.
         """
-        self.progress = replace(self.progress, setup=replace(self.progress.setup, when_certain=unheard))
+        self.progress = replace(self.progress, setup=replace(self.progress.setup, when_certain=unreported))
         self.gang_groups, self._closed = list(some), self._closed[at : at + len(some)]
         self.known = SinceLastPlan(self.known.host, self.known.window)
         self.together = {**self.together, rigid_of_one_rank: 1, of_one: 1}

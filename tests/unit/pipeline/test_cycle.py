@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.actions.progress import Setup
+from pipeline.actions.setup import Setup
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.tables import BOUND, CLOSED, PHASE_PENDING, PHASE_RUNNING, TERMINATING
 from pipeline.cycle import cycle

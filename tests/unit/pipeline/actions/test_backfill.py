@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pipeline.actions.backfill import backfill
-from pipeline.actions.progress import Progress, StateSoFar
+from pipeline.actions.progress import HoldingBack, Progress, StateSoFar
 from tests.support.asking import DEFAULT
 from tests.support.builders import Gang, Task, cluster
 from tests.support.editing import with_tasks
@@ -34,7 +34,7 @@ def test_a_task_without_requests_waits_for_the_rest_of_its_gang_group(profile: s
 def test_what_is_held_back_does_not_start_by_backfill() -> None:
     state = with_tasks(cluster([{"gpu": 1}], [Gang([Task()], 1), Gang([Task()], 1)]), [0, 1], best_effort=True)
     progress = Progress(StateSoFar(state), replace(DEFAULT, best_effort_counts=True), 0.0)
-    held = replace(progress, held=frozenset({0}))
+    held = replace(progress, held_back=HoldingBack(podgroups=frozenset({0})))
     assert [backfill(one).starting.tolist() for one in (progress, held)] == [[0, 1], [1]]
 
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from actors.cli.simulate import open_case
-from pipeline.actions.observing import Noted, Notes, Unobserved
-from pipeline.actions.progress import Setup
+from pipeline.actions.setup import Noted, Notes, Setup, Unobserved
 from pipeline.cycle import cycle
 from tests.support.small_clusters import REST, job, named, played, podgroup, task, told, world
 

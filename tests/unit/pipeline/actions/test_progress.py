@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.actions.progress import Progress
+from pipeline.actions.progress import HoldingBack, Progress
 from pipeline.cluster.arrays import NONE
 from pipeline.cycle import cycle
 from pipeline.decision.plan import Plan
@@ -27,7 +27,9 @@ def taken_by_the_next_plan(*, certain: int) -> list[int]:
     (earlier,) = done.plans
     made = statement("preempt", 2, nominated=np.array([1]), nominated_node=np.array([NONE]))
     later: Plan = replace(earlier, statement=made)
-    progress = Progress(done.state, POLICY, 0.0, plans=(earlier,), takes_back=True, certain=certain)
+    progress = Progress(
+        done.state, POLICY, 0.0, plans=(earlier,), held_back=HoldingBack(takes_starts=True), certain=certain
+    )
     return progress.retaken_by(later).tolist()
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from actors.cli.simulate import open_case
-from pipeline.actions.progress import Setup
+from pipeline.actions.setup import Setup
 from pipeline.cycle import cycle
 from pipeline.decision.plan import Plan
 from pipeline.decision.verdict import Accepted

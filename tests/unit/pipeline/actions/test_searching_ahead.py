@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.actions.progress import Setup
 from pipeline.actions.searching import InPlace, Outcome
+from pipeline.actions.setup import Setup
 from pipeline.cluster.arrays import sealed
 from pipeline.cycle import cycle
 from pipeline.decision.attempt import Attempt

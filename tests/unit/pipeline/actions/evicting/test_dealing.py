@@ -8,8 +8,9 @@ import pytest
 
 from actors.cli.simulate import open_case
 from actors.configuration.profiles import load_profile
-from pipeline.actions.progress import Progress, Setup, StateSoFar
+from pipeline.actions.progress import Progress, StateSoFar
 from pipeline.actions.searching import InPlace
+from pipeline.actions.setup import Setup
 from pipeline.cluster.arrays import NONE, sealed
 from pipeline.cycle import cycle
 from pipeline.decision.decided import carried_out
