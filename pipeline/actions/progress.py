@@ -12,7 +12,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation
-from pipeline.decision.plan import Plan, upkeep
+from pipeline.decision.plan import Plan, plan_without_search
 from pipeline.decision.statement import Statement, merged_statement, withdrawal
 from pipeline.keeping import cached_property
 from pipeline.placement.undone import may_be_undone, undone
@@ -228,7 +228,9 @@ class Progress:
         if not any(map(len, (made.bound, made.nominated, made.evictions))):
             return done
         attempt = self.attempt(made.purpose, (made.preemptor,) if made.preemptor != NONE else (), made.action)
-        return replace(done, plans=(*self.plans, upkeep(attempt, made)), gang_groups=(*self.gang_groups, None))
+        return replace(
+            done, plans=(*self.plans, plan_without_search(attempt, made)), gang_groups=(*self.gang_groups, None)
+        )
 
     def planned(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> "Progress":
         """Progress with plans for gang groups carried out; no two of them concern the same task.

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import TypeVar
 
 import numpy as np
 
@@ -84,6 +85,15 @@ def plan_of(attempt: Attempt, made: Statement, price: Price, why: Explanation) -
     return Plan(made, assumptions(attempt, made), price, attempt.now + attempt.policy.plan_ttl_s, why)
 
 
+Outcome = TypeVar("Outcome", Plan, NoPlan, Plan | NoPlan)
+
+
+def unproved(outcome: Outcome) -> Outcome:
+    """The outcome without a lower bound: that holds for one need on one snapshot, and others were looked at as well."""
+    why = outcome.explanation
+    return outcome if why.lower_bound is None else replace(outcome, explanation=replace(why, lower_bound=None))
+
+
 def making_room(attempt: Attempt, evictions: Rows, rows: Rows, nodes: Rows, cards: Rows) -> Statement:
     """The statement that evicts, and promises the tasks ``rows`` their nodes and cards, for an attempt's preemptor."""
     return statement(
@@ -145,7 +155,7 @@ def explained(attempt: Attempt, minimum: int, reason: Reason, domain: int = NONE
     return Explanation(attempt.purpose.value, attempt.podgroups[0], minimum, reason, domain)
 
 
-def upkeep(attempt: Attempt, made: Statement) -> Plan:
+def plan_without_search(attempt: Attempt, made: Statement) -> Plan:
     """The plan of a statement that makes room for no podgroup: it places, or it clears broken gangs."""
     snapshot = attempt.snapshot
     places = made.places[1]

@@ -5,7 +5,8 @@ this holds for gangs: the promises of a gang group are withdrawn together, by th
 where that saves running work.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
-from pipeline.decision.plan import NoPlan, Plan, assumptions
+from pipeline.decision.plan import NoPlan, Plan, assumptions, unproved
 from pipeline.decision.price import Price
 from pipeline.decision.statement import Statement, statement, taking_back, withdrawal
 from pipeline.placement.promises import kept
@@ -24,6 +25,11 @@ from pipeline.placement.serving_order import in_serving_order
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.records import replace
+
+#: The search of a solver.
+Searched: TypeAlias = Callable[[Attempt, Host], Plan | NoPlan]
+#: The prices of some plans for one preemptor, each with the attempt that it answers, so that they can be compared.
+Prices: TypeAlias = Callable[[Sequence[tuple[Attempt, Plan]], Host], list[Price]]
 
 
 def outranked_promises(attempt: Attempt, *, breaking: bool = False) -> Rows:
@@ -63,9 +69,7 @@ def unpromised(attempt: Attempt, rows: Rows) -> Attempt:
     return replace(attempt, snapshot=carried_out(withdrawal(rows), attempt.snapshot, attempt.now))
 
 
-def without_promises(
-    attempt: Attempt, host: Host, rows: Rows, searched: Callable[[Attempt, Host], Plan | NoPlan]
-) -> tuple[Attempt, Plan | NoPlan]:
+def _without_promises(attempt: Attempt, host: Host, rows: Rows, searched: Searched) -> tuple[Attempt, Plan | NoPlan]:
     """The attempt as if the tasks ``rows`` were promised nothing, and what a search finds for that."""
     freed = unpromised(attempt, rows)
     return freed, searched(freed, made_anew(host, freed.snapshot))
@@ -93,13 +97,42 @@ def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: 
         else:
             lost.append(mine)
     made = taking_back(plan.statement, np.concatenate(lost)) if lost else plan.statement
-    why = replace(plan.explanation, lower_bound=None)
-    return replace(plan, statement=made, assumes=assumptions(attempt, made), explanation=why)
+    return unproved(replace(plan, statement=made, assumes=assumptions(attempt, made)))
 
 
-def or_breaking(
-    attempt: Attempt, host: Host, found: Plan | NoPlan, searched: Callable[[Attempt, Host], Plan | NoPlan]
+def own_prices(plans: Sequence[tuple[Attempt, Plan]], _host: Host) -> list[Price]:
+    """`Prices` of plans that are priced in one unit."""
+    return [plan.price for _, plan in plans]
+
+
+def or_withdrawing(
+    attempt: Attempt, host: Host, found: Plan | NoPlan, searched: Searched, prices: Prices = own_prices
 ) -> Plan | NoPlan:
+    """What was found beside the promises of others, or a plan that withdraws some where that spares running work.
+
+    There is no need to where the plan found evicts nothing. Promises that keep podgroups whole stay (`or_breaking`).
+
+    Parameters
+    ----------
+    searched
+        The search of the solver, on the attempt without these promises.
+    prices
+        What the two plans cost.
+    """
+    rows = outranked_promises(attempt)
+    if len(rows) == 0 or (isinstance(found, Plan) and len(found.statement.evictions) == 0):
+        return found
+    freed, other = _without_promises(attempt, host, rows, searched)
+    if isinstance(other, NoPlan):
+        return unproved(found)
+    if isinstance(found, Plan):
+        leaving, taking = prices([(attempt, found), (freed, other)], host)
+        if not spares_work(taking, leaving):
+            return unproved(found)
+    return withdrawing(attempt, host, freed, other, rows)
+
+
+def or_breaking(attempt: Attempt, host: Host, found: Plan | NoPlan, searched: Searched) -> Plan | NoPlan:
     """What was found; where that is no plan, one that takes promises which keep podgroups whole, if there is one.
 
     It evicts all that runs of such a podgroup, which goes as a whole, with the room it was to start on. A gang without
@@ -115,7 +148,7 @@ def or_breaking(
     rows = outranked_promises(attempt, breaking=True)
     if len(rows) == len(outranked_promises(attempt)):
         return found
-    freed, other = without_promises(attempt, host, rows, searched)
+    freed, other = _without_promises(attempt, host, rows, searched)
     if isinstance(other, NoPlan):
         return found
     plan = withdrawing(attempt, host, freed, other, rows)

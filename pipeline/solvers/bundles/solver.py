@@ -17,12 +17,12 @@ from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import CLOSEST, Explanation, Reason
 from pipeline.decision.headroom import line_limits
 from pipeline.decision.law import lawful, passes, still_lawful, victim_point, whole_or_none
-from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of
+from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of, unproved
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need, need_of, need_of_all, without_shapes
-from pipeline.placement.outranked import or_breaking, outranked_promises, spares_work, withdrawing, without_promises
+from pipeline.placement.outranked import or_breaking, or_withdrawing, outranked_promises
 from pipeline.placement.refusal import refusal_of
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -61,24 +61,9 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     host
         The plugins on the attempt's snapshot, policy and clock.
     """
-    found = or_breaking(attempt, host, _with_promises(attempt, host), _cheapest)
+    found = or_withdrawing(attempt, host, _cheapest(attempt, host), _cheapest, _comparable)
+    found = or_breaking(attempt, host, found, _cheapest)
     return or_elsewhere(attempt, host, found, _cheapest)
-
-
-def _with_promises(attempt: Attempt, host: Host) -> Plan | NoPlan:
-    """The cheapest plan beside the promises of others, or without those that may be withdrawn by themselves."""
-    found = _cheapest(attempt, host)
-    rows = outranked_promises(attempt)
-    if len(rows) == 0 or (isinstance(found, Plan) and len(found.statement.evictions) == 0):
-        return found
-    freed, other = without_promises(attempt, host, rows, _cheapest)
-    if isinstance(other, NoPlan):
-        return _unproved(found)
-    if isinstance(found, Plan):
-        kept, took = _comparable([(attempt, found), (freed, other)], host)
-        if not spares_work(took, kept):
-            return _unproved(found)
-    return withdrawing(attempt, host, freed, other, rows)
 
 
 def divides(attempt: Attempt) -> bool:
@@ -111,9 +96,9 @@ def _cheapest(attempt: Attempt, host: Host) -> Plan | NoPlan:
     found = over_compositions(attempt, host, needs, _for_need)
     plans = [one for one in found if isinstance(one, Plan)]
     if not plans:
-        return _unproved(found[0])
+        return unproved(found[0])
     prices = _comparable([(attempt, plan) for plan in plans], host)
-    return _unproved(plans[prices.index(min(prices))])
+    return unproved(plans[prices.index(min(prices))])
 
 
 def _comparable(plans: Sequence[tuple[Attempt, Plan]], host: Host) -> list[Price]:
@@ -132,11 +117,6 @@ def _comparable(plans: Sequence[tuple[Attempt, Plan]], host: Host) -> list[Price
         price_of(one.snapshot, plan.statement.evictions, most, lost_work(one.snapshot, one.now), rank, plan.domain)
         for one, plan in plans
     ]
-
-
-def _unproved(outcome: Plan | NoPlan) -> Plan | NoPlan:
-    """The outcome without its lower bound: it holds for one need on one snapshot, and others were looked at as well."""
-    return replace(outcome, explanation=replace(outcome.explanation, lower_bound=None))
 
 
 def _for_need(attempt: Attempt, host: Host, need: Need, known: Sequence[Plan] = ()) -> Plan | NoPlan:

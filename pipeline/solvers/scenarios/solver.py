@@ -25,7 +25,7 @@ from pipeline.decision.statement import Statement, taking_back
 from pipeline.placement.domains import domains_of
 from pipeline.placement.layout.other_ways import other_ways
 from pipeline.placement.need import Need, need_of
-from pipeline.placement.outranked import or_breaking, outranked_promises, spares_work, withdrawing, without_promises
+from pipeline.placement.outranked import or_breaking, or_withdrawing
 from pipeline.placement.promises import moving_alone
 from pipeline.placement.refusal import refusal_of
 from pipeline.placement.taken_again import taken_again
@@ -75,13 +75,10 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
 def _with_promises(attempt: Attempt, host: Host) -> Plan | NoPlan:
     """Room beside the promises of others, or instead of those that may be withdrawn by themselves."""
     found = _lasting(attempt, host, _proposed(attempt, host))
-    rows = outranked_promises(attempt)
-    if len(rows) == 0 or (isinstance(found, Plan) and len(found.statement.evictions) == 0):
+    other = or_withdrawing(attempt, host, found, _withdrawing)
+    if other is found:
         return found
-    freed, other = without_promises(attempt, host, rows, _withdrawing)
-    if isinstance(other, NoPlan) or (isinstance(found, Plan) and not spares_work(other.price, found.price)):
-        return found
-    lasting = _lasting(attempt, host, withdrawing(attempt, host, freed, other, rows))
+    lasting = _lasting(attempt, host, other)
     return found if isinstance(found, Plan) and isinstance(lasting, NoPlan) else lasting
 
 

@@ -13,7 +13,7 @@ from pipeline.cluster.tables import CLOSED, RUNNING
 from pipeline.cluster.vocabulary import HOSTNAME, AntiAffinity, Constraint, Requirement
 from pipeline.cycle import cycle
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.plan import Plan, upkeep
+from pipeline.decision.plan import Plan, plan_without_search
 from pipeline.decision.statement import Statement, statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.judge import judge
@@ -67,7 +67,7 @@ BOTH = pytest.mark.parametrize("placing", [binding, promising])
 
 
 def planned(state: Snapshot, made: Statement) -> Plan:
-    return upkeep(Attempt(state, DEFAULT, made.purpose, (0,), None, 0.0, made.action), made)
+    return plan_without_search(Attempt(state, DEFAULT, made.purpose, (0,), None, 0.0, made.action), made)
 
 
 def judged(made: Plan, state: Snapshot) -> Verdict:
