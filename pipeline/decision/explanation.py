@@ -26,7 +26,7 @@ class Reason(StrEnum):
     NO_CANDIDATES = "no task here may be evicted"
     VETOED = "policy refused too many candidates"
     UNPLACEABLE = "the gang does not fit after every permitted eviction"
-    NO_ARRANGEMENT = "anti-affinity, cards and levels of parts together leave too few places"
+    NO_PACKING = "anti-affinity, cards and levels of parts together leave too few places"
     REPELLED = "anti-affinity leaves too few places, even after every permitted eviction"
     CARDS = "no single card would have enough, even after every permitted eviction"
     TORN = "a part cannot keep its required level, even after every permitted eviction"
@@ -53,7 +53,7 @@ class Reason(StrEnum):
 
 #: Reasons of domains that were looked at, those that came closest to a plan first.
 CLOSEST = (
-    Reason.QUOTA, Reason.ILLEGAL, Reason.REPELLED, Reason.CARDS, Reason.TORN, Reason.SHAPES, Reason.NO_ARRANGEMENT,
+    Reason.QUOTA, Reason.ILLEGAL, Reason.REPELLED, Reason.CARDS, Reason.TORN, Reason.SHAPES, Reason.NO_PACKING,
     Reason.UNPLACEABLE, Reason.VETOED, Reason.BUDGET, Reason.NO_CANDIDATES,
 )  # fmt: skip
 

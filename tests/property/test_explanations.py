@@ -23,7 +23,7 @@ def test_where_too_little_can_be_freed_less_is_reachable_than_wanted(document: d
             if "reachable" not in domain:
                 continue
             assert domain["reachable"] < domain["wanted"] or domain["reason"] not in TOO_LITTLE, domain
-            assert domain["reachable"] >= domain["wanted"] or domain["reason"] != Reason.NO_ARRANGEMENT.value, domain
+            assert domain["reachable"] >= domain["wanted"] or domain["reason"] != Reason.NO_PACKING.value, domain
             assert domain["room"] <= domain["reachable"], domain
 
 

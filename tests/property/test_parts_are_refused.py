@@ -13,7 +13,7 @@ from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.statement import Statement
 from pipeline.placement.layout.by_score import gang_allocation
-from pipeline.placement.layout.by_score.settled_parts import Floor
+from pipeline.placement.layout.by_score.part_placer import PartPlacer
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.records import replace
@@ -77,7 +77,7 @@ def test_a_gang_goes_where_it_goes_if_no_region_is_refused_beforehand(
     made = put(snapshot, policy, limit)
     with (
         patch.object(gang_allocation, "_asked_at_least", lambda *_: None),
-        patch.object(Floor, "_hopeful", lambda _self, _part, regions: regions),
+        patch.object(PartPlacer, "_hopeful", lambda _self, _part, regions: regions),
     ):
         tried = put(snapshot, policy, limit)
     assert said(made) == said(tried)
@@ -92,6 +92,6 @@ def test_no_part_is_tried_where_regions_are_too_few(policy: str, monkeypatch: py
     groups = [{"min_available": 9, "required_level": BLOCK}]
     snapshot = placed([3, 2, 2, 1, 1, 1], work, racks=racks, racks_a_block=3, groups=groups, subgroups=subgroups)
     tried = list[int]()
-    monkeypatch.setattr(Floor, "fill", lambda _self, part, *_, **__: tried.append(part))
+    monkeypatch.setattr(PartPlacer, "place_inside", lambda _self, part, *_, **__: tried.append(part))
     assert put(snapshot, policy, None) is None
     assert tried == []

@@ -20,14 +20,14 @@ from pipeline.records import replace
 
 #: What the reason of an attempt says more exactly once it is known what stands in the way.
 _EXACTLY = {
-    Reason.NO_ARRANGEMENT: {
+    Reason.NO_PACKING: {
         Cause.REPELLED: Reason.REPELLED, Cause.CARDS: Reason.CARDS, Cause.TORN: Reason.TORN,
         Cause.SHAPES: Reason.SHAPES, Cause.MIXED: Reason.SHAPES, Cause.TOTAL: Reason.SHAPES,
     },
     Reason.ILLEGAL: dict.fromkeys((Cause.CLOSED, Cause.CEILING, Cause.LASTING, Cause.SHARES), Reason.QUOTA),
     Reason.BOUND: {Cause.LEVEL: Reason.NO_DOMAIN, Cause.NEVER: Reason.NEVER, Cause.CARDS: Reason.CARDS},
 }  # fmt: skip
-_EXACTLY[Reason.UNPLACEABLE] = _EXACTLY[Reason.NO_ARRANGEMENT] | _EXACTLY[Reason.ILLEGAL] | _EXACTLY[Reason.BOUND]
+_EXACTLY[Reason.UNPLACEABLE] = _EXACTLY[Reason.NO_PACKING] | _EXACTLY[Reason.ILLEGAL] | _EXACTLY[Reason.BOUND]
 _EXACTLY[Reason.NO_CANDIDATES] = _EXACTLY[Reason.UNPLACEABLE]
 
 

@@ -219,7 +219,7 @@ def _together(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
     shapes = len(need.shapes) > 1 and not asked.by_task
     several = Obstacle(Cause.SHAPES, task=first_of_shape(need, 0), wanted=need.minimum, found=len(need.shapes))
     tried = need.minimum <= _TASKS and (shapes or len(present) > 0)
-    if tried and asked.reason is not Reason.NO_ARRANGEMENT and _placed(asked, asked.domains, allowed, room, leaving):
+    if tried and asked.reason is not Reason.NO_PACKING and _placed(asked, asked.domains, allowed, room, leaving):
         if shapes and len(leaving) == 0 and fits(need.total, asked.host.headroom_of(asked.attempt.podgroups[0])):
             yield several  # nothing has to go for it, and yet it was not placed: in order they take each other's room
         return

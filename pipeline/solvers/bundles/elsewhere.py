@@ -29,7 +29,7 @@ from pipeline.plugins.plugin import Preemptor
 from pipeline.records import replace
 
 #: Why a domain fell if anti-affinity may be an obstacle.
-_REPELLED = frozenset({Reason.REPELLED, Reason.NO_ARRANGEMENT})
+_REPELLED = frozenset({Reason.REPELLED, Reason.NO_PACKING})
 Searched = Callable[[Attempt, Host], Plan | NoPlan]
 
 

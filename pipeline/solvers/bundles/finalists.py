@@ -15,11 +15,11 @@ class Finalists:
 
     Attributes
     ----------
-    slack
-        See ``slack_of``; None where policy keeps the order of bundles: then the cheapest is preferred.
+    margin
+        See ``margin_of``; None where policy keeps the order of bundles: then the cheapest is preferred.
     """
 
-    slack: float | None
+    margin: float | None
     found: tuple[Selection, ...] = ()
 
     def and_also(self, one: Selection) -> "Finalists":
@@ -37,10 +37,10 @@ class Finalists:
 
         What is nearly the same is measured from the cheapest of all, so the order of the selections does not matter.
         """
-        least, slack = self.cheapest, self.slack
-        if least is None or slack is None:
+        least, margin = self.cheapest, self.margin
+        if least is None or margin is None:
             return least
-        fewer = [one for one in self.found if breaks_fewer(one.price, least.price, slack)]
+        fewer = [one for one in self.found if breaks_fewer(one.price, least.price, margin)]
         return min(fewer, key=lambda one: (one.price.gangs_broken, one.price), default=least)
 
     def loses_to(self, price: Price) -> bool:
@@ -48,7 +48,7 @@ class Finalists:
         if self.cheapest is None or self.preferred is None or price < self.cheapest.price:
             return True
         fewer = price.gangs_broken < self.preferred.price.gangs_broken
-        return fewer and self.slack is not None and breaks_fewer(price, self.cheapest.price, self.slack)
+        return fewer and self.margin is not None and breaks_fewer(price, self.cheapest.price, self.margin)
 
     @cached_property
     def beaten_by(self) -> Price | None:
@@ -59,6 +59,6 @@ class Finalists:
         if self.cheapest is None or self.preferred is None:
             return None
         least = self.cheapest.price
-        if self.slack is None or self.preferred.price.gangs_broken <= 1:
+        if self.margin is None or self.preferred.price.gangs_broken <= 1:
             return least
-        return replace(least, broken=tuple((level, most_work(work, self.slack)) for level, work in least.broken))
+        return replace(least, broken=tuple((level, most_work(work, self.margin)) for level, work in least.broken))

@@ -11,23 +11,23 @@ _NEAR, _EQUAL = 0.01, 1e-5
 _ROUNDED = 1e-6
 
 
-def slack_of(rules: Rules) -> float:
+def margin_of(rules: Rules) -> float:
     """By what fraction work may exceed the least if fewer podgroups break."""
     return _EQUAL if rules.by_priority else _NEAR
 
 
 @shared
-def most_work(work: float, slack: float) -> float:
+def most_work(work: float, margin: float) -> float:
     """The most work that is nearly the same."""
-    return work * (1.0 + slack) + _ROUNDED
+    return work * (1.0 + margin) + _ROUNDED
 
 
-def breaks_fewer(price: Price, other: Price, slack: float) -> bool:
+def breaks_fewer(price: Price, other: Price, margin: float) -> bool:
     """Whether fewer podgroups break, and these lose nearly the same work or less at each level."""
     levels = [level for level, _ in price.broken], [level for level, _ in other.broken]
     works = zip(price.broken, other.broken, strict=False)
     return (
         price.gangs_broken < other.gangs_broken
         and (price.queue_rank, levels[0]) == (other.queue_rank, levels[1])
-        and all(work <= most_work(least, slack) for (_, work), (_, least) in works)
+        and all(work <= most_work(least, margin) for (_, work), (_, least) in works)
     )

@@ -19,7 +19,7 @@ from pipeline.solvers.bundles.covering.exact import MOST
 from pipeline.solvers.bundles.covering.selection import Shortfall, estimate, select, select_out_of_order
 from pipeline.solvers.bundles.finalists import Finalists
 from pipeline.solvers.bundles.lower_bounds import CostBounds, Slots, cost_bounds, least_of_all, slot_bounds
-from pipeline.solvers.bundles.nearly import slack_of
+from pipeline.solvers.bundles.nearly import margin_of
 from pipeline.solvers.bundles.pricing import prices
 from pipeline.solvers.bundles.surveying import bounds_of, contested, could_beat, estimable, estimates, priceable
 
@@ -135,7 +135,7 @@ class _Tried:
     @property
     def finalists(self) -> Finalists:
         """No selections yet."""
-        return Finalists(None if self.search.rules.keep_order else slack_of(self.search.rules))
+        return Finalists(None if self.search.rules.keep_order else margin_of(self.search.rules))
 
     @cached_property
     def _lacking(self) -> tuple[Longs, Longs, Longs]:

@@ -22,7 +22,7 @@ from pipeline.solvers.bundles.bundling.records import BREAKING, Cost, Site, Term
 from pipeline.solvers.bundles.covering.chosen import price_in_domain
 from pipeline.solvers.bundles.covering.least import solved
 from pipeline.solvers.bundles.lower_bounds import CostBounds, bound_within, bounds_with_levels
-from pipeline.solvers.bundles.nearly import most_work, slack_of
+from pipeline.solvers.bundles.nearly import margin_of, most_work
 from pipeline.solvers.bundles.sum_bounds import LevelsNeeded
 
 #: The outcome of a domain.
@@ -106,12 +106,12 @@ NO_PRICE = Leading(HOPELESS, 0.0, 0.0)
 
 
 @shared
-def leading_of(head: int, work: float, gangs_broken: int, slack: float) -> Leading:
+def leading_of(head: int, work: float, gangs_broken: int, margin: float) -> Leading:
     """What leads in a price.
 
-    ``slack``: by what fraction work may exceed it if fewer podgroups break; where at most one does, fewer cannot.
+    ``margin``: by what fraction work may exceed it if fewer podgroups break; where at most one does, fewer cannot.
     """
-    return Leading(head, work, most_work(work, slack if gangs_broken > 1 else 0.0))
+    return Leading(head, work, most_work(work, margin if gangs_broken > 1 else 0.0))
 
 
 @shared
@@ -121,7 +121,7 @@ def may_be_preferred(head: Any, work: Any, best: Leading) -> Any:
 
 
 @linked
-def _leading_of_cost(cost: Cost, by_priority: bool, slack: float) -> Leading:
+def _leading_of_cost(cost: Cost, by_priority: bool, margin: float) -> Leading:
     work = 0.0
     if not by_priority:
         work = cost.broken_work.sum()
@@ -129,7 +129,7 @@ def _leading_of_cost(cost: Cost, by_priority: bool, slack: float) -> Leading:
         work = cost.broken_work[0]
     elif cost.head > 0:
         work = cost.surplus_work[0]
-    return leading_of(cost.head, work, cost.gangs_broken, slack)
+    return leading_of(cost.head, work, cost.gangs_broken, margin)
 
 
 @inlined
@@ -148,7 +148,7 @@ def _bound_work(
 @writing("seats", "bounds", "bounded")
 def price_domains(
     site: Site, starts: Longs, stops: Longs, terms: Terms, kinds: GroupKinds, seats: Ids, bounds: CostBounds,
-    bounded: Bools, levels: LevelsNeeded, slack: float, effort: int,
+    bounded: Bools, levels: LevelsNeeded, margin: float, effort: int,
 ) -> tuple[_Costs, _Lines]:  # fmt: skip
     """Price the selection on each slice of nodes ``starts[i]:stops[i]`` whose lower bound allows it.
 
@@ -158,7 +158,7 @@ def price_domains(
     ----------
     bounds, bounded
         Changed: work of those that are not ``bounded`` yet (bool[D]) is, as far as needed.
-    slack
+    margin
         See ``leading_of``.
     effort
         Steps of branch and bound in each domain; 0: its price is an estimate.
@@ -184,7 +184,7 @@ def price_domains(
             if one.found:
                 lines = _longer(lines, used, len(one.cost.broken_level) + len(one.cost.surplus_level))
                 used = _write(costs, lines, at, used, one.cost)
-                lead = _leading_of_cost(one.cost, terms.rules.by_priority, slack)
+                lead = _leading_of_cost(one.cost, terms.rules.by_priority, margin)
                 costs.work[at] = lead.work
                 # Beside a domain without victims the others are priced as well, as alternatives.
                 if one.cost.victims > 0 and (lead.head, lead.work) < (best.head, best.work):
@@ -205,7 +205,7 @@ def prices_within(
     slices = topology.start[domains], topology.stop[domains]
     costs, lines = price_domains(
         search.site, *slices, search.terms, search.kinds, search.seats(), bounds, bounded, levels,
-        slack_of(search.rules), effort,
+        margin_of(search.rules), effort,
     )  # fmt: skip
     found = costs.state == _PRICED
     told = [

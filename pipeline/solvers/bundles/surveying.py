@@ -21,7 +21,7 @@ from pipeline.solvers.bundles.covering.chosen import price_in_domain
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.selection import estimate
 from pipeline.solvers.bundles.lower_bounds import CostBounds, bounds_with_levels, cost_bounds, hopeless
-from pipeline.solvers.bundles.nearly import slack_of
+from pipeline.solvers.bundles.nearly import margin_of
 from pipeline.solvers.bundles.pricing import NO_PRICE, Leading, leading_of, may_be_preferred, prices_within
 from pipeline.solvers.bundles.sum_bounds import LevelsNeeded
 
@@ -82,7 +82,7 @@ def _best(search: BundleSearch, survey: Survey) -> Leading:
     if price is None:
         return NO_PRICE
     head, work = int(survey.head[lowest[0]]), float(survey.work[lowest[0]])
-    return leading_of(head, work, price.gangs_broken, slack_of(search.rules))
+    return leading_of(head, work, price.gangs_broken, margin_of(search.rules))
 
 
 def _reaching(bounds: CostBounds, best: Leading) -> Bools:

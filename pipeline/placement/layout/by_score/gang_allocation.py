@@ -20,8 +20,8 @@ from pipeline.decision.statement import Statement, statement
 from pipeline.placement.compositions import compositions
 from pipeline.placement.domains import domains_of
 from pipeline.placement.layout.by_score.packed_minimum import order_matters, packed_minimum
+from pipeline.placement.layout.by_score.part_placer import PartPlacer
 from pipeline.placement.layout.by_score.scored import Laid, ScoredPlacement
-from pipeline.placement.layout.by_score.settled_parts import Floor
 from pipeline.placement.layout.parts import least_of_parts
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, asked_of_regions
 from pipeline.placement.need import Need, need_of, without_shapes
@@ -98,11 +98,11 @@ def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> S
     placement, tops = ScoredPlacement(host, need.tasks), [part for part in need.parts if part.parent == NONE]
     asked = _asked_at_least(snapshot, need) if host.binding and len(tops) == 1 else None
     thrifty = surplus_limit is not None or len(tops) > 1
-    floor = Floor(snapshot, placement, need, order, host.binding, thrifty, tightest=tightest, asked=asked)
+    placer = PartPlacer(snapshot, placement, need, order, host.binding, thrifty, tightest=tightest, asked=asked)
     for tier in _tiers(host, podgroups):
         # Each kind is counted alone: a domain that has too few slots even so is not tried.
         slots = placement.most(snapshot.topology.start[tier], snapshot.topology.stop[tier])
-        best = _best(floor, np.array(tier)[slots >= least], surplus_limit)
+        best = _best(placer, np.array(tier)[slots >= least], surplus_limit)
         if best is not None:
             return _commit(host, podgroups, need, best.laid, action)
     return None
@@ -158,39 +158,39 @@ def _asked_at_least(snapshot: Snapshot, need: Need) -> AskedOfRegions | None:
     return asked_of_regions(need, need.request, snapshot, least_of_parts(need, snapshot))
 
 
-def _best(floor: Floor, domains: Rows, surplus_limit: int | None) -> _Layout | None:
+def _best(placer: PartPlacer, domains: Rows, surplus_limit: int | None) -> _Layout | None:
     """The best way to place what fits into one of some domains, the first of equals; None if there is none.
 
     Where no part has a place of its own the scores of the domains are known before, and those below the best that works
     are not tried.
     """
-    placement, known, best, least = floor.placement, np.zeros(len(domains)), None, 0.0
-    if len(floor.need.parts) == 1:
-        known = placement.domain_scores(np.arange(len(floor.need.tasks)), floor.snapshot.topology.slices_of(domains))
+    placement, known, best, least = placer.placement, np.zeros(len(domains)), None, 0.0
+    if len(placer.need.parts) == 1:
+        known = placement.domain_scores(np.arange(len(placer.need.tasks)), placer.snapshot.topology.slices_of(domains))
     for at in (-known).argsort(kind="stable").tolist():
         if best is not None and known[at] < least:
             break
-        found = _layout(floor, int(domains[at]), surplus_limit)
+        found = _layout(placer, int(domains[at]), surplus_limit)
         if found is not None and (best is None or found.scores > best.scores):
             best, least = found, float(known[at])
     return best
 
 
-def _layout(floor: Floor, domain: int, surplus_limit: int | None) -> _Layout | None:
+def _layout(placer: PartPlacer, domain: int, surplus_limit: int | None) -> _Layout | None:
     """Place what fits into one domain; None, and nothing placed, if the minimum is not reached.
 
     Parts that the minimum needs are served first, up to their own minima; only then the surplus of all. Where no plugin
     says when a podgroup may start there is no minimum.
     """
-    placement, parts = floor.placement, floor.need.parts
+    placement, parts = placer.placement, placer.need.parts
     saved = placement.save()
-    start, stop = floor.snapshot.topology.slice_of(domain)
+    start, stop = placer.snapshot.topology.slice_of(domain)
     tops = [part for part, row in enumerate(parts) if row.parent == NONE]
-    reached = not floor.binding or floor.settle_needed(tops, start, stop)
+    reached = not placer.binding or placer.place_needed(tops, start, stop)
     if reached and surplus_limit != 0:
         most = None if surplus_limit is None else _placed_on(placement) + surplus_limit
         for part in tops:
-            _grow(replace(floor, most=most), part, start, stop)
+            _grow(replace(placer, most=most), part, start, stop)
     scores = placement.domain_score - saved.domain_score, placement.score - saved.score
     found = _Layout(placement.laid(), scores) if reached and (placement.node != NONE).any() else None
     placement.restore(saved)
@@ -201,54 +201,54 @@ def _placed_on(placement: ScoredPlacement) -> int:
     return int((placement.node != NONE).sum())
 
 
-def _grow(floor: Floor, top: int, start: int, stop: int) -> None:
+def _grow(placer: PartPlacer, top: int, start: int, stop: int) -> None:
     """Place the surplus of a podgroup that fits; where not all of it does, the emptiest subgroup grows first."""
-    placement, wanted = floor.placement, floor.need.inside[top]
-    waiting = len(floor.waiting(wanted))
-    if all(part.parent != top for part in floor.need.parts):
-        floor.settle(top, start, stop, surplus=True)
+    placement, wanted = placer.placement, placer.need.inside[top]
+    waiting = len(placer.waiting(wanted))
+    if all(part.parent != top for part in placer.need.parts):
+        placer.place_part(top, start, stop, surplus=True)
         return
-    if floor.most is None or waiting <= floor.most - _placed_on(placement):
+    if placer.most is None or waiting <= placer.most - _placed_on(placement):
         saved = placement.save()
-        replace(floor, most=None).settle(top, start, stop, surplus=True)
-        left = len(floor.waiting(wanted))
+        replace(placer, most=None).place_part(top, start, stop, surplus=True)
+        left = len(placer.waiting(wanted))
         if left in (0, waiting):
             return
         placement.restore(saved)
-    _grow_in_turns(floor, top, start, stop)
+    _grow_in_turns(placer, top, start, stop)
 
 
-def _grow_in_turns(floor: Floor, top: int, start: int, stop: int) -> None:
+def _grow_in_turns(placer: PartPlacer, top: int, start: int, stop: int) -> None:
     """Place surplus subgroup by subgroup; then that in no subgroup."""
-    need, placement = floor.need, floor.placement
-    tasks, order = need.tasks, floor.order[is_among(floor.order, need.inside[top])]
-    podgroup, part = need.parts[top].podgroup, floor.snapshot.tasks.subgroup[need.tasks]
-    first, last = floor.snapshot.subgroup_start[podgroup : podgroup + 2].tolist()
-    portion = max(1, len(floor.waiting(order)) // _TURNS) if floor.most is None else 1
-    placeless, growing = part == NONE, Growing(floor.snapshot, podgroup)
-    while floor.most is None or _placed_on(placement) < floor.most:
-        rest = floor.waiting(order)
+    need, placement = placer.need, placer.placement
+    tasks, order = need.tasks, placer.order[is_among(placer.order, need.inside[top])]
+    podgroup, part = need.parts[top].podgroup, placer.snapshot.tasks.subgroup[need.tasks]
+    first, last = placer.snapshot.subgroup_start[podgroup : podgroup + 2].tolist()
+    portion = max(1, len(placer.waiting(order)) // _TURNS) if placer.most is None else 1
+    placeless, growing = part == NONE, Growing(placer.snapshot, podgroup)
+    while placer.most is None or _placed_on(placement) < placer.most:
+        rest = placer.waiting(order)
         rest = rest[~placeless[rest]]
         there = np.bincount(part[rest] - first, minlength=last - first)
-        have = leaves_with(floor.snapshot, podgroup, tasks[placement.node != NONE])
+        have = leaves_with(placer.snapshot, podgroup, tasks[placement.node != NONE])
         leaves = growing.next_leaves(have, there)
         if not leaves:
             break
         among, before = np.zeros(len(tasks), bool), _placed_on(placement)
         for leaf, count in leaves:
             among[rest[part[rest] == leaf][: max(count, portion)]] = True
-        replace(floor, most=None, among=among).settle(top, start, stop, surplus=True)
+        replace(placer, most=None, among=among).place_part(top, start, stop, surplus=True)
         if _placed_on(placement) == before:
             for leaf, count in leaves:  # a single task says nothing about others that ask for something else
                 some = rest[part[rest] == leaf]
-                placeless[some if count > 1 else some[_like_any(floor, some, some[among[some]])]] = True
-    replace(floor, among=part == NONE).settle(top, start, stop, surplus=True)
+                placeless[some if count > 1 else some[_like_any(placer, some, some[among[some]])]] = True
+    replace(placer, among=part == NONE).place_part(top, start, stop, surplus=True)
 
 
-def _like_any(floor: Floor, some: Rows, others: Rows) -> Bools:
+def _like_any(placer: PartPlacer, some: Rows, others: Rows) -> Bools:
     """bool[S]: which tasks (positions int64[S]) ask for the same as one of the others (int64[O]), under its labels."""
-    rows = floor.need.tasks
-    pairs = np.stack([floor.need.shape[some], floor.snapshot.tasks.label_set[rows[some]]], axis=1)
+    rows = placer.need.tasks
+    pairs = np.stack([placer.need.shape[some], placer.snapshot.tasks.label_set[rows[some]]], axis=1)
     kind = unique_inverse(pairs)[1]
     return is_among(kind, kind[is_among(some, others)])
 

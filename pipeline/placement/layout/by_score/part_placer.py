@@ -1,4 +1,4 @@
-"""Laying out the parts of a need: each in the region that takes most of it, or in the tightest that holds it."""
+"""Placing the parts of a need by score: each in the region that takes most of it, or in the tightest that holds it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from pipeline.records import replace
 
 
 @dataclass(frozen=True)
-class Floor:
-    """The rules and the placement by which the parts of one need are settled.
+class PartPlacer:
+    """Places the parts of one need, each with the parts inside it.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Floor:
     asked: AskedOfRegions | None = None
     among: Bools | None = None
 
-    def settle_needed(self, parts: list[int], start: int, stop: int) -> bool:
+    def place_needed(self, parts: list[int], start: int, stop: int) -> bool:
         """Place siblings one after the other, each up to its minimum; returns whether all have theirs.
 
         Where one finds no room because others were placed before it, all are placed again with that one first, at most
@@ -75,10 +75,10 @@ class Floor:
 
     def _in_turn(self, parts: list[int], start: int, stop: int) -> int | None:
         """Place parts in this order; the first that misses its minimum."""
-        missed = [part for part in parts if not self.settle(part, start, stop, surplus=False)]
+        missed = [part for part in parts if not self.place_part(part, start, stop, surplus=False)]
         return missed[0] if missed else None
 
-    def settle(self, part: int, start: int, stop: int, *, surplus: bool) -> bool:
+    def place_part(self, part: int, start: int, stop: int, *, surplus: bool) -> bool:
         """Place one part and the parts inside it within ``start:stop``, in the region that takes most of it.
 
         Without ``surplus`` only needed parts are placed, each up to its minimum. Returns whether the part has its
@@ -89,7 +89,7 @@ class Floor:
         if surplus and len(self.waiting(wanted)) == 0:
             return True  # there is none
         best, held, saved = -1, None, self.placement.save()
-        floor, regions = self._regions(part, start, stop)
+        placer, regions = self._regions(part, start, stop)
         regions = self._hopeful(part, regions)
         scores = self.placement.domain_scores(NO_ROWS if surplus else self._own(part), regions).tolist()
         for (first, last), score in zip(regions, scores, strict=True):
@@ -100,7 +100,7 @@ class Floor:
                 held = self.placement.save()
             else:
                 self.placement.domain_score += score
-            floor.fill(part, first, last, surplus=surplus)
+            placer.place_inside(part, first, last, surplus=surplus)
             placed = int((self.placement.node[wanted] != NONE).sum())
             if self._whole(part) and placed > best:
                 if placed == len(wanted) or (self.tightest and not surplus):
@@ -135,8 +135,8 @@ class Floor:
         here = np.ascontiguousarray(self.placement.open_to(self.need.shapes)[:, first:last])
         return not may_find_regions(asked, here, self.placement.future[first:last], first)
 
-    def _regions(self, part: int, start: int, stop: int) -> tuple["Floor", list[tuple[int, int]]]:
-        """Slices within which to try a part, in order, and the floor with the part's preference among nodes."""
+    def _regions(self, part: int, start: int, stop: int) -> tuple["PartPlacer", list[tuple[int, int]]]:
+        """Slices within which to try a part, in order; and how the part prefers nodes, as a placer of what is in it."""
         row, topology = self.need.parts[part], self.snapshot.topology
         if row.required_level == row.preferred_level == NONE or (row.subgroup == NONE and not self.tightest):
             return self, [(start, stop)]
@@ -171,15 +171,15 @@ class Floor:
         just = self.placement.node[self._wanted(part)]
         return np.append(nodes_of(self.need.parts[part], self.snapshot, NO_ROWS), just[just != NONE])
 
-    def fill(self, part: int, first: int, last: int, *, surplus: bool) -> None:
+    def place_inside(self, part: int, first: int, last: int, *, surplus: bool) -> None:
         """Place the parts inside a part, then its own tasks, on the nodes ``first:last``."""
         inner = [p for p in self._concerned() if self.need.parts[p].parent == part]
         inner = sorted(inner, key=lambda p: (-self._leading(p), p))
         if surplus:
             for child in inner:
-                self.settle(child, first, last, surplus=True)
+                self.place_part(child, first, last, surplus=True)
         else:
-            self.settle_needed([child for child in inner if self._leading(child)], first, last)
+            self.place_needed([child for child in inner if self._leading(child)], first, last)
         sparing = not surplus and (self.thrifty or self.need.parts[part].subgroup != NONE)
         placed, leading = int((self.placement.node[self._wanted(part)] != NONE).sum()), self._leading(part)
         mine = self.waiting(self.order[self.need.part[self.order] == part])

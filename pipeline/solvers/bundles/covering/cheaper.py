@@ -14,7 +14,7 @@ from pipeline.solvers.bundles.covering.local_search.cheaper_sets import cheaper_
 from pipeline.solvers.bundles.covering.proof import is_least
 from pipeline.solvers.bundles.covering.sets import outcome_of_set
 from pipeline.solvers.bundles.covering.step_budget import StepBudget, budget_of
-from pipeline.solvers.bundles.nearly import breaks_fewer, slack_of
+from pipeline.solvers.bundles.nearly import breaks_fewer, margin_of
 
 #: Above every priority.
 ANY = (1 << 31) - 1
@@ -51,17 +51,17 @@ def _may_save(here: DomainBundles, price: Price) -> bool:
 
 def _improved(here: DomainBundles, best: Selection, highest: int, budget: StepBudget) -> Selection:
     """The cheapest of the selections without podgroups of a priority above ``highest``."""
-    leaving, slack = np.sort(best.entry), slack_of(here.search.rules)
+    leaving, margin = np.sort(best.entry), margin_of(here.search.rules)
     spared = leaving[~is_among(here.search.terms.entries.podgroup[leaving], best.broken)]
-    found = searched(here, spared, best.broken, (highest, best.price.queue_rank), budget, slack)
-    return _preferred(here, best, found, leaving, slack)
+    found = searched(here, spared, best.broken, (highest, best.price.queue_rank), budget, margin)
+    return _preferred(here, best, found, leaving, margin)
 
 
-def _preferred(here: DomainBundles, best: Selection, found: list[Outcome], leaving: Rows, slack: float) -> Selection:
+def _preferred(here: DomainBundles, best: Selection, found: list[Outcome], leaving: Rows, margin: float) -> Selection:
     """The preferred selection of ``best`` and the sets. The last set is tried first, since it is mostly lawful."""
 
     def better(price: Price, than: Price) -> bool:
-        return price < than or breaks_fewer(price, than, slack)
+        return price < than or breaks_fewer(price, than, margin)
 
     prices, last, lowest = [price_in_domain(here.search, here.domain, one.cost) for one in found], None, best.price
     for at, price in enumerate(prices):
@@ -79,12 +79,12 @@ def _preferred(here: DomainBundles, best: Selection, found: list[Outcome], leavi
 
 
 def searched(
-    here: DomainBundles, leaving: Rows, breaking: Rows, highest: tuple[int, int], budget: StepBudget, slack: float
+    here: DomainBundles, leaving: Rows, breaking: Rows, highest: tuple[int, int], budget: StepBudget, margin: float
 ) -> list[Outcome]:
     """What a local search that begins with some victims finds; see ``cheaper_sets``."""
     search, terms, free = here.search, here.search.terms, FreeRoom(here.search, here.domain)
     sets = cheaper_sets(
         search.site, here.nodes, free.ground, free.asked, terms, search.seats(), leaving, breaking, highest, budget,
-        slack,
+        margin,
     )  # fmt: skip
     return [outcome_of_set(sets, at, terms, search.seats()) for at in range(len(sets.gone))]

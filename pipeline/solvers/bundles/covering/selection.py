@@ -57,11 +57,11 @@ def select(search: BundleSearch, domain: int, known: Outcome | None = None) -> S
     room = tuple(free.ground.total.tolist())
     places = free.places(nothing)
     if places and nothing.lawful():
-        return placed(NO_VICTIMS, nothing, free) or Shortfall(Reason.NO_ARRANGEMENT, room, room)
+        return placed(NO_VICTIMS, nothing, free) or Shortfall(Reason.NO_PACKING, room, room)
     here = DomainBundles(search, domain)
     found = _in_order(here, free, known)
     if found is None and here.ordered.many == 0:
-        kept = Reason.NO_ARRANGEMENT if free.enough else Reason.NO_CANDIDATES
+        kept = Reason.NO_PACKING if free.enough else Reason.NO_CANDIDATES
         return Shortfall(Reason.ILLEGAL if places else kept, room, room)
     if not search.rules.keep_order and (search.effort > 0 or found is None):
         found, every = of_all_sets(here, found)
@@ -102,7 +102,7 @@ def _shortfall(here: DomainBundles, room: tuple[int, ...]) -> Shortfall:
         return Shortfall(Reason.ILLEGAL, room, reachable)
     if FreeRoom(search, domain, bundles.entry).places(all_chosen(search, domain, bundles)):
         return Shortfall(Reason.VETOED, room, reachable)
-    return Shortfall(Reason.NO_ARRANGEMENT if allowed.enough else Reason.UNPLACEABLE, room, reachable)
+    return Shortfall(Reason.NO_PACKING if allowed.enough else Reason.UNPLACEABLE, room, reachable)
 
 
 def _in_order(here: DomainBundles, free: FreeRoom, known: Outcome | None) -> Selection | None:

@@ -92,7 +92,7 @@ def _cheapest(
 @linked
 def _fewest(
     budget: StepBudget,
-    slack: float,
+    margin: float,
     best: BestVictims,
     pool: VictimPool,
     state: State,
@@ -103,7 +103,7 @@ def _fewest(
     levels, together, most = (len(best.cost) - 4) // 2, 0.0, 0.0
     limit = best.cost[: levels + 1].copy()
     for field in range(1, levels + 1):
-        limit[field] *= 1.0 + slack if limit[field] > 0.0 else 1.0
+        limit[field] *= 1.0 + margin if limit[field] > 0.0 else 1.0
         most += max(limit[field], 0.0) * weight_of(field - 1)
     for g in range(len(pool.owner)):
         together += pool.loss[g] if best.broken[g] else 0.0
@@ -132,7 +132,7 @@ def _from_other_scales(
 @writing("ground", "seats")
 def cheaper_sets(
     site: Site, nodes: tuple[int, int], ground: Ground, asked: AskedPlaces, terms: Terms, seats: Ids, leaving: Rows,
-    breaking: Rows, highest: tuple[int, int], budget: StepBudget, slack: float,
+    breaking: Rows, highest: tuple[int, int], budget: StepBudget, margin: float,
 ) -> Sets:  # fmt: skip
     """Sets of victims cheaper than the given one, and sets that break fewer podgroups at nearly its price, if found.
 
@@ -149,7 +149,7 @@ def cheaper_sets(
         Entries that go here, and podgroups that break.
     highest
         Podgroups of a higher priority, or of a queue of a higher rank, stay.
-    slack
+    margin
         By what fraction the work of podgroups that break may exceed the least found, if fewer of them break.
     """
     pool, levels = victim_pool_of(site, nodes, terms, leaving, highest, seats)
@@ -167,7 +167,7 @@ def cheaper_sets(
         if _cheapest(budget, best, pool, state, ground, scratch):
             gone[kept], broken[kept] = best.gone, best.broken
             kept += 1
-        if best.cost[-1] > 1.0 and _fewest(budget, slack, best, pool, state, ground, scratch):
+        if best.cost[-1] > 1.0 and _fewest(budget, margin, best, pool, state, ground, scratch):
             gone[kept], broken[kept] = best.gone, best.broken
             kept += 1
         if _from_other_scales(budget, best, pool, state, ground, scratch):

@@ -16,13 +16,13 @@ def selection(domain: int, work: float, gangs: int, level: int = 0, rank: int = 
     return Selection(NO_ROWS, NO_ROWS, NO_ROWS, np.zeros(0, np.int64), price, NO_VICTIMS, 0, None)
 
 
-def preferred(*found: Selection, slack: float | None = 0.01) -> int:
-    (domain,) = {_preferred(order, slack) for order in permutations(found)}
+def preferred(*found: Selection, margin: float | None = 0.01) -> int:
+    (domain,) = {_preferred(order, margin) for order in permutations(found)}
     return domain
 
 
-def _preferred(found: tuple[Selection, ...], slack: float | None) -> int:
-    best = Finalists(slack, found).preferred
+def _preferred(found: tuple[Selection, ...], margin: float | None) -> int:
+    best = Finalists(margin, found).preferred
     assert best is not None
     return best.price.domain
 
@@ -47,7 +47,7 @@ def test_of_those_that_break_as_few_the_cheapest_is_preferred():
 
 
 def test_a_policy_that_keeps_its_order_takes_the_cheapest():
-    assert preferred(selection(1, 100.0, 9), selection(2, 100.5, 3), slack=None) == 1
+    assert preferred(selection(1, 100.0, 9), selection(2, 100.5, 3), margin=None) == 1
 
 
 def test_neither_priority_nor_fairness_is_traded_for_fewer_podgroups():
