@@ -221,7 +221,7 @@ class VictimHost(AskedPlugins):
         at_once = self._answering(ValidatesSets)
         for at, one in zip(self._answering(ValidatesVictims), self._asked(ValidatesVictims), strict=True):
             if at not in at_once:
-                result &= [one.validate_set(preemptor, rows) for rows in sets]
+                result &= np.fromiter((one.validate_set(preemptor, rows) for rows in sets), bool, len(sets))
         return result
 
     def keeps_pace(self, rows: Rows, point: ExtensionPoint = ExtensionPoint.EVICTABLE) -> bool:

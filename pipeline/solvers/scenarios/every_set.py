@@ -40,7 +40,7 @@ def first_of_all(scenario: Scenario) -> WorkingScenario | None:
             continue
         nodes = ground.place(rows)
         if nodes is not None and law.allows(rows):
-            return WorkingScenario(placed_on(law.host, ground.need, nodes, rows), all_lost(np.sort(rows)))
+            return WorkingScenario(ground, placed_on(law.host, ground.need, nodes, rows), all_lost(np.sort(rows)))
         if nodes is not None:
             roomy.append(set(some))
     return None

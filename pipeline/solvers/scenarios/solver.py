@@ -20,7 +20,7 @@ from pipeline.decision.explanation import Explanation, Reason
 from pipeline.decision.headroom import takes_after
 from pipeline.decision.law import lawful, passes, victim_point, why_not_taken
 from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of
-from pipeline.decision.price import Price, lost_work, price_of
+from pipeline.decision.price import lost_work, price_of
 from pipeline.decision.statement import Statement, taking_back
 from pipeline.placement.domains import domains_of
 from pipeline.placement.layout.other_ways import other_ways
@@ -43,7 +43,6 @@ from pipeline.solvers.scenarios.law import Law, taken
 from pipeline.solvers.scenarios.moves.room_bound import RoomBound
 from pipeline.solvers.scenarios.moves.trying import WorkingScenario, first_lawful, outcome
 from pipeline.solvers.scenarios.signatures import failed, signature_of
-from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import VictimUnits, victim_units
 
 __all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point", "whole_or_none", "widest_dealt"]
@@ -134,17 +133,15 @@ def _for_need(attempt: Attempt, host: Host, need: Need, *, withdraws: bool) -> P
     if reason is None:
         found = _searched(attempt, host, need, law, withdraws=withdraws)
         if not isinstance(found, Reason):
-            return _plan(attempt, host, need, *found)
+            return _plan(attempt, host, need, found)
         reason = found
         if reason is not Reason.BUDGET:  # another order of scenarios might have found one
             known.add(signature_of(attempt, need), reason)
     return NoPlan(explained(attempt, need.minimum, reason))
 
 
-def _searched(
-    attempt: Attempt, host: Host, need: Need, law: Law, *, withdraws: bool
-) -> tuple[NodeSlice, WorkingScenario] | Reason:
-    """The best slice of nodes and its scenario, or why there is none.
+def _searched(attempt: Attempt, host: Host, need: Need, law: Law, *, withdraws: bool) -> WorkingScenario | Reason:
+    """The best scenario of all slices of nodes, or why there is none.
 
     Without any victim that could go there is none either, unless promises are withdrawn.
     """
@@ -162,7 +159,7 @@ def _searched(
     if law.settles or attempt.purpose is Purpose.RECLAIM:
         budget = Budget(attempt.policy.search_budget // _MOVING)
         found = _moving(grounds, budget)
-    if not law.settles and (found is None or len(found[1].victims.moved) == 0):
+    if not law.settles and (found is None or len(found.victims.moved) == 0):
         found = _of_all(grounds) or _nearest_first(attempt, law, need, units) or found
     if found is not None:
         return found
@@ -207,9 +204,7 @@ def _would_be_taken(host: Host, podgroups: tuple[int, ...], need: Need) -> bool:
     return False
 
 
-def _nearest_first(
-    attempt: Attempt, law: Law, need: Need, units: VictimUnits
-) -> tuple[NodeSlice, WorkingScenario] | None:
+def _nearest_first(attempt: Attempt, law: Law, need: Need, units: VictimUnits) -> WorkingScenario | None:
     """The same as ``_least`` where the units of the nearest queues go first: others can be lawful only beside them."""
     near = law.nearness(units.podgroup)
     if all_true(near == near[:1]):
@@ -218,33 +213,33 @@ def _nearest_first(
     return _least(grounds_of(attempt, law, need, units), Budget(attempt.policy.search_budget), strict=True)
 
 
-def _least(grounds: Grounds, budget: Budget, *, strict: bool = False) -> tuple[NodeSlice, WorkingScenario] | None:
-    """The slice of nodes for which the queue of victims is followed least far, and its scenario."""
-    best, before = list[Reached](), len(grounds.units)
+def _least(grounds: Grounds, budget: Budget, *, strict: bool = False) -> WorkingScenario | None:
+    """The scenario of the slice of nodes for which the queue of victims is followed least far."""
+    best, before = None, len(grounds.units)
     for domain, lead in grounds.offered():
         if lead >= before:
             continue
         found = accumulated(grounds.scenario(domain, keeps=True), before, budget, spares_lawfully, strict=strict)
         if found is not None:
-            best, before = [found], found.turn
+            best, before = found, found.turn
         elif not grounds.law.allows_any:
             break
-    return _settled(best[0]) if best else None
+    return None if best is None else _outcome(best)
 
 
-def _settled(found: Reached) -> tuple[NodeSlice, WorkingScenario] | None:
+def _outcome(found: Reached) -> WorkingScenario | None:
     """What remains of a scenario; if it holds only with places that were kept, all is laid out anew each time."""
     scenario = found.scenario
     made = outcome(scenario, cheapest(found))
     if made is None and not scenario.ground.plain:
         scenario = replace(scenario, ground=replace(scenario.ground, keeps=False))
         made = outcome(scenario, cheapest(replace(found, scenario=scenario)))
-    return None if made is None else (scenario.ground, made)
+    return made
 
 
-def _moving(grounds: Grounds, budget: Budget) -> tuple[NodeSlice, WorkingScenario] | None:
+def _moving(grounds: Grounds, budget: Budget) -> WorkingScenario | None:
     """The same with longer scenarios, one after the other, whose victims may find other places."""
-    best, before, bound = list[tuple[NodeSlice, WorkingScenario]](), len(grounds.units), RoomBound(grounds)
+    best, before, bound = None, len(grounds.units), RoomBound(grounds)
     for domain, lead in grounds.offered():
         if lead >= before:
             continue
@@ -253,36 +248,27 @@ def _moving(grounds: Grounds, budget: Budget) -> tuple[NodeSlice, WorkingScenari
             scenario = replace(scenario, units=scenario.ground.only_here(scenario.units))
         found = first_lawful(scenario, budget, bound) if bound.may_suffice(scenario.ground, scenario.units) else None
         if found is not None:
-            best, before = [(scenario.ground, found[1])], found[0]
-    return best[0] if best else None
+            before, best = found
+    return best
 
 
-def _of_all(grounds: Grounds) -> tuple[NodeSlice, WorkingScenario] | None:
-    """The first slice of nodes with a set of few victims that is lawful as a whole, and its scenario."""
-    for domain, _ in grounds.offered():
-        scenario = replace(grounds.scenario(domain), units=grounds.units)
-        made = first_of_all(scenario)
-        if made is not None:
-            return scenario.ground, made
-    return None
+def _of_all(grounds: Grounds) -> WorkingScenario | None:
+    """A set of few victims that is lawful as a whole, in the first slice of nodes that has one."""
+    made = (first_of_all(replace(grounds.scenario(domain), units=grounds.units)) for domain, _ in grounds.offered())
+    return next((one for one in made if one is not None), None)
 
 
-def _plan(attempt: Attempt, host: Host, need: Need, ground: NodeSlice, found: WorkingScenario) -> Plan:
-    snapshot, victims = attempt.snapshot, found.victims
+def _plan(attempt: Attempt, host: Host, need: Need, found: WorkingScenario) -> Plan:
+    snapshot, victims, domain = attempt.snapshot, found.victims, found.ground.domain
     columns = need.tasks[: need.minimum], *found.places
     moves = victims.moved, victims.node, victims.card
     rows, nodes, cards = map(np.concatenate, zip(columns, moves, strict=True)) if len(victims.moved) else columns
     made = making_room(attempt, victims.evicted, rows, nodes, cards)
     alone = moving_alone(snapshot, victims.lost)
     made = taking_back(made, alone) if len(alone) else made
-    why = explained(attempt, need.minimum, Reason.CHOSEN, ground.domain)
-    return plan_of(attempt, made, _price(attempt, host, need, made, ground), why)
-
-
-def _price(attempt: Attempt, host: Host, need: Need, made: Statement, ground: NodeSlice) -> Price:
-    """The price of the evictions; moves are included, since they restart tasks too."""
-    snapshot, rank = attempt.snapshot, host.price_rank(attempt.purpose, attempt.podgroups[0])
-    return price_of(snapshot, made.evictions, need.total, lost_work(snapshot, attempt.now), rank, ground.domain)
+    rank = host.price_rank(attempt.purpose, attempt.podgroups[0])  # moves are priced too, since they restart tasks
+    price = price_of(snapshot, made.evictions, need.total, lost_work(snapshot, attempt.now), rank, domain)
+    return plan_of(attempt, made, price, explained(attempt, need.minimum, Reason.CHOSEN, domain))
 
 
 def still_lawful(host: Host, preemptor: Preemptor, made: Statement, _unchanged: bool) -> str | None:

@@ -17,6 +17,7 @@ from pipeline.solvers.scenarios.budget import Budget, work_of
 from pipeline.solvers.scenarios.moves.room_bound import RoomBound
 from pipeline.solvers.scenarios.moves.settling import Settled, all_lost, placed_again
 from pipeline.solvers.scenarios.returning import joined_by_gang, needed
+from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import VictimUnits
 
 #: This many scenarios grow by one unit each; later ones grow by this factor.
@@ -30,8 +31,19 @@ _MOVES = 16
 
 @dataclass(frozen=True)
 class WorkingScenario:
-    """A scenario that works: the preemptor's nodes and cards (int64[K] each), and what becomes of the victims."""
+    """A scenario that works.
 
+    Attributes
+    ----------
+    ground
+        The slice of nodes that it was tried on.
+    places: int64[K] each
+        The nodes and cards of the preemptor's tasks.
+    victims
+        What becomes of them.
+    """
+
+    ground: NodeSlice
     places: tuple[Rows, Rows]
     victims: Settled
 
@@ -97,7 +109,7 @@ def outcome(
             if not law.settles and not law.takes(found.lost):  # they go because of a limit, not for their room
                 found = gone
         if not some_fit or _is_lawful(scenario, found):
-            return WorkingScenario(places, found)
+            return WorkingScenario(ground, places, found)
     return None
 
 
