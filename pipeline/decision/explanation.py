@@ -3,6 +3,7 @@
 Rows and numbers only: the edge turns rows into names, so that an explanation is as small as the decision.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import starmap
@@ -52,10 +53,16 @@ class Reason(StrEnum):
 
 
 #: Reasons of domains that were looked at, those that came closest to a plan first.
-CLOSEST = (
+_CLOSEST = (
     Reason.QUOTA, Reason.ILLEGAL, Reason.REPELLED, Reason.CARDS, Reason.TORN, Reason.SHAPES, Reason.NO_PACKING,
     Reason.UNPLACEABLE, Reason.VETOED, Reason.BUDGET, Reason.NO_CANDIDATES,
 )  # fmt: skip
+
+
+def closest(reasons: Iterable[Reason], otherwise: Reason) -> Reason:
+    """The one of some reasons that came closest to a plan; ``otherwise`` if none of them says so."""
+    some = set(reasons)
+    return next((one for one in _CLOSEST if one in some), otherwise)
 
 
 @dataclass(frozen=True)

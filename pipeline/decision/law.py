@@ -1,7 +1,7 @@
-"""The law of victims, and of statements that clear or consolidate, which make room for no podgroup.
+"""Whether victims may be taken: what every solver asks, and the law of statements that make room for no podgroup.
 
-What solvers that take whole gangs answer alike (`passes`, `victim_point`, `still_lawful`, `lawful`, `whole_or_none`)
-is here as well: they do not know each other.
+`passes`, `victim_point`, `still_lawful`, `lawful` and `whole_or_none` are the answers of solvers that take whole gangs.
+They are here because solvers do not import each other.
 
 Clearing ends what is left of gangs that have fallen below their minimum; consolidation moves tasks so that scattered
 room comes together. Both ask the plugins which tasks are protected, as every eviction does.

@@ -10,7 +10,7 @@ from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.minima_met import breaks_without, minima_met
 from pipeline.cluster.what_if import WhatIf
 from pipeline.solvers.bundles.bundling.bundle_search import EFFORT
-from pipeline.solvers.bundles.covering.chosen import Selection, told_bundles
+from pipeline.solvers.bundles.covering.chosen import Selection, victims_by_bundle
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.selection import select
@@ -72,7 +72,7 @@ def told(search, domain):
     found = select(search, domain)
     if not isinstance(found, Selection):
         return repr(found)
-    return repr((found, told_bundles(search, found.outcome)))
+    return repr((found, victims_by_bundle(search, found.outcome)))
 
 
 @given(crowds())

@@ -147,12 +147,12 @@ def _compared(tried: list[DomainTried], finalists: Finalists) -> tuple[DomainTri
     """The entries by domain; where a selection costs less than the preferred one, it breaks more podgroups."""
     best, selected = finalists.preferred, {one.price.domain for one in finalists.found}
 
-    def told(entry: DomainTried) -> DomainTried:
+    def weighed(entry: DomainTried) -> DomainTried:
         if best is None or entry.price is None or entry.domain not in selected:
             return entry
         return replace(entry, reason=Reason.BREAKS_MORE if entry.price < best.price else Reason.COSTLIER)
 
-    return tuple(told(entry) for entry in sorted(tried, key=lambda entry: entry.domain))
+    return tuple(weighed(entry) for entry in sorted(tried, key=lambda entry: entry.domain))
 
 
 def _cheapest_first(tried: _Tried, survey: Survey, outcomes: dict[int, Outcome]) -> tuple[Best, Rows]:
@@ -162,9 +162,9 @@ def _cheapest_first(tried: _Tried, survey: Survey, outcomes: dict[int, Outcome])
     same price. Returns the outcome, and the domains that it settles.
     """
     search, law, finalists = tried.search, False, tried.finalists
-    told = [(survey.price[row], at) for row, at in _priced_in(survey, tried.domains)]
+    priced = [(survey.price[row], at) for row, at in _priced_in(survey, tried.domains)]
     entries: dict[int, DomainTried] = {}
-    known = sorted(((price, at) for price, at in told if price is not None), key=lambda one: compared(one[0]))
+    known = sorted(((price, at) for price, at in priced if price is not None), key=lambda one: compared(one[0]))
     for looked, (price, at) in enumerate(known):
         if finalists.found and (looked >= _FEW or not finalists.loses_to(price)):
             entries[at] = tried.entry(at, Reason.COSTLIER, price)
@@ -173,7 +173,7 @@ def _cheapest_first(tried: _Tried, survey: Survey, outcomes: dict[int, Outcome])
         law |= entries[at].price is None
     # Where the law refused the price that domains were left out for, these are open again.
     left = survey.domain[~survey.priced & (not law)]
-    without = tried.most_to_spare([at for price, at in told if price is None and not search.rules.asks_in_order])
+    without = tried.most_to_spare([at for price, at in priced if price is None and not search.rules.asks_in_order])
     small = _small(search, tried.domains[without])
     for looked, at in enumerate(without.tolist()):  # bundles make too little room there by slots, but other sets may do
         if looked < (_OTHERS if small[looked] and not finalists.found else _COUNTED):

@@ -14,7 +14,7 @@ from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.sparing import Quota, no_quota
 from pipeline.cluster.tables import Budgets
 from pipeline.decision.attempt import Attempt, Survey
-from pipeline.decision.explanation import CLOSEST, Explanation, Reason
+from pipeline.decision.explanation import Explanation, Reason, closest
 from pipeline.decision.headroom import line_limits
 from pipeline.decision.law import lawful, passes, still_lawful, victim_point, whole_or_none
 from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of, unproved
@@ -32,7 +32,7 @@ from pipeline.solvers.bundles.bundling.budget_columns import MOST_BUDGETS, NO_BU
 from pipeline.solvers.bundles.bundling.bundle_search import EFFORT, BundleSearch
 from pipeline.solvers.bundles.bundling.node_clearing import takes_whole_nodes
 from pipeline.solvers.bundles.bundling.records import Rules
-from pipeline.solvers.bundles.covering.chosen import told_bundles
+from pipeline.solvers.bundles.covering.chosen import victims_by_bundle
 from pipeline.solvers.bundles.elsewhere import or_elsewhere
 from pipeline.solvers.bundles.lower_bounds import slot_bounds
 from pipeline.solvers.bundles.over_compositions import costs_more, over_compositions
@@ -237,22 +237,16 @@ def _rules(attempt: Attempt, *, asks_in_order: bool) -> Rules:
 
 def _counted(attempt: Attempt, host: Host, preemptor: Preemptor, candidate: Bools) -> tuple[Quota, Budgets] | None:
     """What quotas count, if all of it can be counted in columns; None: plugins have to be asked."""
-    told = host.bundle_quotas(preemptor)
-    if told is None:
+    quotas = host.bundle_quotas(preemptor)
+    if quotas is None:
         return None
-    quota, several = told
+    quota, several = quotas
     bind = [one for budgets in several if len(one := binding(attempt.snapshot, budgets, candidate))]
     if not bind:
         return quota, NO_BUDGETS
     if len(bind) > 1 or len(bind[0]) > MOST_BUDGETS or not attempt.policy.cheapest_set:
         return None
     return quota, bind[0]
-
-
-def _why_none(best: Best) -> Reason:
-    """The reason that came closest to a plan."""
-    reasons = {entry.reason for entry in best.tried}
-    return next((reason for reason in CLOSEST if reason in reasons), Reason.BOUND)
 
 
 def _explained(attempt: Attempt, need: Need, reason: Reason, best: Best | None = None) -> Explanation:
@@ -264,13 +258,14 @@ def _plan(attempt: Attempt, host: Host, search: BundleSearch, best: Best) -> Pla
     """The best selection as a plan."""
     selection, need = best.selection, search.need
     if selection is None:
-        return NoPlan(_explained(attempt, need, _why_none(best), best))
+        why = closest((entry.reason for entry in best.tried), Reason.BOUND)
+        return NoPlan(_explained(attempt, need, why, best))
     placed = need.tasks[: need.minimum], selection.node
     made = making_room(attempt, selection.victims, *placed, host.cards_for(*placed, selection.victims))
     explanation = replace(
         _explained(attempt, need, Reason.CHOSEN, best),
         domain=selection.price.domain,
-        bundles=told_bundles(search, selection.outcome),
+        bundles=victims_by_bundle(search, selection.outcome),
         given_back=selection.given_back,
     )
     return plan_of(attempt, made, selection.price, explanation)

@@ -18,7 +18,7 @@ from pipeline.cluster.rules.match_policy import to_make_room
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.explanation import CLOSEST, DomainTried, Reason
+from pipeline.decision.explanation import DomainTried, Reason, closest
 from pipeline.decision.headroom import queues_take, queues_take_lasting
 from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of
 from pipeline.decision.price import Price, lost_work
@@ -111,8 +111,7 @@ def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
             break
     if best is not None:
         return _plan(attempt, host, need, best, outdone, tuple(tried))
-    reasons = {entry.reason for entry in tried}
-    reason = next((one for one in CLOSEST if one in reasons), Reason.BOUND)
+    reason = closest((entry.reason for entry in tried), Reason.BOUND)
     return NoPlan(replace(explained(attempt, need.minimum, reason), tried=tuple(tried)))
 
 

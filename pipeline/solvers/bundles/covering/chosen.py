@@ -117,7 +117,7 @@ def left_of(search: BundleSearch, domain: int, bundles: Bundles, units: Units, r
     return Chosen(search, domain, units.entry[goes.repeat(sizes(units.stop))], broken)
 
 
-def told_bundles(search: BundleSearch, outcome: Outcome) -> tuple[VictimBundle, ...]:
+def victims_by_bundle(search: BundleSearch, outcome: Outcome) -> tuple[VictimBundle, ...]:
     """The bundles of the final victims, in the order in which they were chosen."""
     bundles, size = outcome.bundles, sizes(outcome.units.stop)
     tasks = np.zeros(bundles.many, np.int64)

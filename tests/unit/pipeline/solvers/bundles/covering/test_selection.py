@@ -9,7 +9,7 @@ from pipeline.cluster.arrays import NONE, frozen
 from pipeline.decision.explanation import Reason, VictimBundle
 from pipeline.decision.price import NO_PRIORITY
 from pipeline.solvers.bundles.bundling.bundle_search import EFFORT
-from pipeline.solvers.bundles.covering.chosen import Selection, told_bundles
+from pipeline.solvers.bundles.covering.chosen import Selection, victims_by_bundle
 from pipeline.solvers.bundles.covering.selection import Shortfall, select
 from tests.support.builders import Gang, Task, cluster, gang, searching
 
@@ -58,7 +58,7 @@ def test_a_broken_gang_goes_with_its_members_elsewhere():
     found = select(search, 1)
     assert isinstance(found, Selection)
     assert (found.victims.tolist(), found.broken.tolist(), found.node.tolist()) == ([0, 1, 2, 3], [0], [0])
-    assert told_bundles(search, found.outcome) == (VictimBundle(0, False, 2, 2, 0, 0.5),)
+    assert victims_by_bundle(search, found.outcome) == (VictimBundle(0, False, 2, 2, 0, 0.5),)
 
 
 def test_where_gangs_go_locally_members_elsewhere_stay():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE
-from pipeline.solvers.bundles.covering.chosen import Selection, told_bundles
+from pipeline.solvers.bundles.covering.chosen import Selection, victims_by_bundle
 from pipeline.solvers.bundles.covering.selection import select
 from tests.support.builders import Gang, Task, cluster, gang, searching
 
@@ -38,7 +38,7 @@ def test_what_may_return_does_if_the_podgroup_keeps_its_minimum(cluster_wide, ke
     assert (found.price.victims, found.price.gangs_broken, found.price.broken) == (1, 0, ())
     assert [work for _, work in found.price.surplus] == [pytest.approx(0.8)]
     assert found.given_back == 1
-    assert [(one.podgroup, one.safe, one.tasks, one.elsewhere) for one in told_bundles(search, found.outcome)] == [
+    assert [(one.podgroup, one.safe, one.tasks, one.elsewhere) for one in victims_by_bundle(search, found.outcome)] == [
         (0, True, 1, 0)
     ]
 
