@@ -88,7 +88,7 @@ def cycle(
     """
     setup = (setup if setup is not None else Setup()).active_at(now)
     fresh = Progress(StateSoFar(snapshot), policy, now, setup, places_first=policy.once(_places_first))
-    progress = without_retaken(_acted, fresh)
+    progress = without_retaken(_run_actions, fresh)
     verdicts = tuple(commit(progress.plans)) if progress.plans else ()
     planned = {gang_group for gang_group in progress.gang_groups if gang_group is not None}
     unplaced = tuple(one for one in progress.unplaced if one.gang_group not in planned)
@@ -100,38 +100,38 @@ def cycle(
         starving=progress.starving,
         unplaced=_once_each(unplaced),
         more=progress.more or any(not isinstance(verdict, Accepted) for verdict in verdicts),
-        backoff=_remembered(progress, snapshot, unplaced, verdicts),
+        backoff=_backoff_after(progress, snapshot, unplaced, verdicts),
     )
 
 
-def _acted(progress: Progress) -> Progress:
+def _run_actions(progress: Progress) -> Progress:
     """Run the actions of the policy in order, until one would take what another has started.
 
     Those that serve podgroups in turns run again for podgroups that have had none, as they would in the next cycle.
     Then those that make room come first, so that nothing starts for these podgroups that one of them would take.
     """
     actions, begun = actions_of(progress.policy.actions), progress.snapshot
-    progress = _in_order(progress, actions)
+    progress = _run_in_order(progress, actions)
     if not progress.lost and (late := progress.without_turn()):
         again = sorted((action for action in actions if action.in_turns), key=lambda action: not action.makes_room)
-        progress = _in_order(replace(progress, late=late), again)
+        progress = _run_in_order(replace(progress, late=late), again)
     evicting = any(action.makes_room for action in actions)
     return progress if len(progress.retaken) else release(progress, begun, evicting=evicting)
 
 
-def _in_order(progress: Progress, actions: Sequence[Action]) -> Progress:
+def _run_in_order(progress: Progress, actions: Sequence[Action]) -> Progress:
     """Run some actions. Where one makes room that an earlier preempt would take later, preempt has another turn."""
     for at, action in enumerate(actions):
         before, preempts = len(progress.plans), [one for one in actions[:at] if one.purpose is Purpose.PREEMPT]
-        progress = _run(progress, action)
+        progress = _run_action(progress, action)
         if preempts and _would_be_taken(progress, progress.plans[before:]):
             for preempt in preempts:
-                progress = _run(progress, preempt)
+                progress = _run_action(progress, preempt)
     return progress
 
 
-def _run(progress: Progress, action: Action) -> Progress:
-    """Run one action, unless the cycle is to begin anew."""
+def _run_action(progress: Progress, action: Action) -> Progress:
+    """Run one action, unless the cycle is to begin anew; actions that make room observe their own steps."""
     if len(progress.retaken):
         return progress
     if action.makes_room:
@@ -169,10 +169,10 @@ def next_due(snapshot: Snapshot, policy: Policy, now: float) -> float | None:
     return min((at for at in due if at is not None), default=None)
 
 
-def _remembered(
+def _backoff_after(
     progress: Progress, snapshot: Snapshot, unplaced: Sequence[Unplaced], verdicts: Sequence[Verdict | None]
 ) -> Backoff:
-    """The pauses after a cycle: of gang groups without a plan, and of those whose plan was refused.
+    """The backoff for the next cycle: gang groups without a plan pause, and those whose plan was refused.
 
     Where a search was lost, gang groups without a plan have not been through all actions, and do not pause.
     """

@@ -21,8 +21,16 @@ from pipeline.solvers.registry import DIVISIBLE, solver_of
 
 def host_of(attempt: Attempt) -> Host:
     """The policy's plugins on the attempt's snapshot; attempts on one snapshot can share them."""
-    told = attempt.starting, attempt.among, attempt.equally_fair
-    return Host(Context(attempt.snapshot, attempt.policy, attempt.now, *told))
+    return Host(
+        Context(
+            snapshot=attempt.snapshot,
+            policy=attempt.policy,
+            now=attempt.now,
+            starting=attempt.starting,
+            among=attempt.among,
+            equally_fair=attempt.equally_fair,
+        )
+    )
 
 
 def divides(attempt: Attempt) -> bool:

@@ -60,14 +60,14 @@ class LineLimits(NamedTuple):
 def line_limits(host: Host, podgroup: int) -> LineLimits:
     """The limits of a podgroup's queue."""
     snapshot = host.context.snapshot
-    queue, told = int(snapshot.podgroups.queue[podgroup]), host.queue_limits()
-    if told is None or told.closed[queue]:
+    queue, limits = int(snapshot.podgroups.queue[podgroup]), host.queue_limits()
+    if limits is None or limits.closed[queue]:
         alone = in_common(flat(len(snapshot.queues)), queue)
         return LineLimits(alone, host.headroom_of(podgroup)[None], counted=False)
-    line = chain(told.parent, queue)
-    ceiling = told.ceiling[line]
-    room = np.where(ceiling >= UNLIMITED, UNLIMITED, ceiling - told.held[line])
-    return LineLimits(in_common(told.parent, queue), room, counted=True)
+    line = chain(limits.parent, queue)
+    ceiling = limits.ceiling[line]
+    room = np.where(ceiling >= UNLIMITED, UNLIMITED, ceiling - limits.held[line])
+    return LineLimits(in_common(limits.parent, queue), room, counted=True)
 
 
 def takes_after(host: Host, preemptor: Preemptor, made: Statement, victims: Rows) -> bool:

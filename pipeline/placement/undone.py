@@ -25,7 +25,7 @@ def undone(snapshot: Snapshot, earlier: Sequence[Plan], plan: Plan) -> Rows:
     snapshot
         With the earlier plans carried out.
     earlier
-        Plans that can still be left out: what ``may_be_undone`` does not foresee was told, and stays.
+        Plans that can still be left out: what ``may_be_undone`` does not foresee was reported as certain, and stays.
     """
     made, owner = plan.statement, snapshot.tasks.podgroup
     touched = distinct(owner[np.concatenate([made.evictions, made.withdrawn])])

@@ -99,9 +99,9 @@ class Host(VictimHost):
 
     def losing_order(self, queue: int) -> LosingOrder | None:
         """What ``victim_queue_rank`` follows from, in columns; None where it has to be asked."""
-        told, one = self._asked(TellsLosingOrder), self._answering(TellsLosingOrder)
-        alone = len(told) == 1 and self._answering(OrdersQueues) == self._answering(OrdersVictimQueues) == one
-        return told[0].losing_order(queue) if alone and not self._given.equally_fair else None
+        asked, one = self._asked(TellsLosingOrder), self._answering(TellsLosingOrder)
+        alone = len(asked) == 1 and self._answering(OrdersQueues) == self._answering(OrdersVictimQueues) == one
+        return asked[0].losing_order(queue) if alone and not self._given.equally_fair else None
 
     def price_rank(self, purpose: Purpose, podgroup: int) -> Longs | None:
         """int64[G]: for a price, the rank of each podgroup's queue if ``podgroup`` reclaims; None for other purposes.

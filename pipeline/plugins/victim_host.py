@@ -186,8 +186,8 @@ class VictimHost(AskedPlugins):
         budgets = self._answering(CountsBudgets)
         several = zip(self._answering(FiltersBundles), self._asked(FiltersBundles), strict=True)
         others = sum(at not in budgets and plugin.has_quota(preemptor) for at, plugin in several)
-        told = (plugin.bundle_quota(preemptor) for plugin in self._asked(CountsQuotas) if others == 1)
-        quota = next(told, None) if others else no_quota()
+        counted = (plugin.bundle_quota(preemptor) for plugin in self._asked(CountsQuotas) if others == 1)
+        quota = next(counted, None) if others else no_quota()
         return None if quota is None else (quota, self.budgets_left())
 
     def budgets_left(self) -> Sequence[Budgets]:
@@ -259,8 +259,8 @@ class VictimHost(AskedPlugins):
         asked = zip(self._answering(FiltersTasks, point), self._asked(FiltersTasks, point), strict=True)
         opined = [at for at, one in asked if one.task_quota_filter(preemptor, NO_ROWS) is not None]
         countable = zip(self._answering(CountsTasks, point), self._asked(CountsTasks, point), strict=True)
-        told = {at: quota for at, one in countable if (quota := one.task_quota(preemptor)) is not None}
-        known = [told[at] for at in opined if at in told]
+        quotas = {at: quota for at, one in countable if (quota := one.task_quota(preemptor)) is not None}
+        known = [quotas[at] for at in opined if at in quotas]
         queues, budgets = ([one for one in known if one.queues.counted], [one for one in known if len(one.allowed)])
         if len(known) < len(opined) or len(queues) > 1 or len(budgets) > 1:
             return None

@@ -99,7 +99,7 @@ class Pass:
     def narrow(self, some: Sequence[GangGroup], at: int, of_one: Leading) -> None:
         """Serve only these, the first at a position, in turn though they have something in common.
 
-        No plan is told to be certain.
+        No plan is reported as certain.
         """
         self.progress = replace(self.progress, setup=replace(self.progress.setup, when_certain=unreported))
         self.gang_groups, self._closed = list(some), self._closed[at : at + len(some)]

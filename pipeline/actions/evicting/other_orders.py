@@ -97,7 +97,7 @@ class OtherOrders:
                 break
             found = self._in_order(order, None)
             if found is not None:
-                return self._told(found.plans)
+                return self._explained(found.plans)
         return {}
 
     def cheapest(self, plans: Plans) -> Plans:
@@ -111,15 +111,18 @@ class OtherOrders:
         for step in steps:
             self._searches.left = _SEARCHES * self._few
             best = step(best)
-        return best.plans if best is before else self._told(best.plans)
+        return best.plans if best is before else self._explained(best.plans)
 
-    def _told(self, plans: Plans) -> Plans:
+    def _explained(self, plans: Plans) -> Plans:
         """The plans; each says with how many it loses least in sum, and has no lower bound: that is for one alone."""
-        return {position: self._told_one(plan) for position, plan in plans.items()}
-
-    def _told_one(self, plan: Plan) -> Plan:
-        why = replace(plan.explanation, lower_bound=None, together=len(self._positions))
-        return replace(plan, price=self._ranked(plan), explanation=why)
+        return {
+            position: replace(
+                plan,
+                price=self._ranked(plan),
+                explanation=replace(plan.explanation, lower_bound=None, together=len(self._positions)),
+            )
+            for position, plan in plans.items()
+        }
 
     # -- queues ----------------------------------------------------------------------------------------------------
 

@@ -97,8 +97,8 @@ class SearchCache:
         return after
 
     def _outcome(self, before: Pass, turn: Turn, among: Rows | None, nodes: Rows | None) -> Outcome:
-        told = [plan.statement for plan in self.plans_of(before)]  # the state is the same in whatever order they came
-        made = frozenset((one.preemptor, one.evictions.tobytes(), one.nominated_node.tobytes()) for one in told)
+        every = [plan.statement for plan in self.plans_of(before)]  # the state is the same in whatever order they came
+        made = frozenset((one.preemptor, one.evictions.tobytes(), one.nominated_node.tobytes()) for one in every)
         key = made, turn, *(None if rows is None else rows.tobytes() for rows in (among, nodes))
         if key not in self._outcomes:
             attempt = before.attempt(turn.position)
