@@ -53,7 +53,7 @@ def _served(this: Pass, at: int) -> int:
     why = this.known.unplaced.get(key)  # of another one of its kind, that found no room on the same state
     outcome = _outcome(this, at) if why is None else NoPlan(of_another(why, this.progress.snapshot, gang_group[0]))
     if outcome is None:
-        return this.lost(1)
+        return this.lost()
     if isinstance(outcome, Plan):
         back = this.progress.retaken_by(outcome)
         if len(back):

@@ -64,7 +64,7 @@ def _served(this: Pass, of_one: Leading, at: int, run: Callable[[Pass], Progress
     while most - least > 1:
         plans = _room_for(this, some[:many], at)
         if plans is None:
-            return this.lost(many)
+            return this.lost()
         found = max(found, plans, key=len)
         if found and not this.progress.policy.cheapest_set:
             least = many
@@ -74,7 +74,7 @@ def _served(this: Pass, of_one: Leading, at: int, run: Callable[[Pass], Progress
     if _tries_both(this) and _may_cost_less_in_turn(found, of_one):
         cheaper = _cheaper(this, of_one, found, some, at, run)
         if cheaper is None:
-            return this.lost(len(found))
+            return this.lost()
         found, least, most = (cheaper, least, most) if cheaper else (cheaper, 1, 0)
     if most <= len(some):
         this.together[of_one] = least
@@ -145,7 +145,7 @@ def _in_other_orders(this: Pass, at: int) -> int:
     searches = SearchCache(this, at, some)
     plans = cheapest_in_sum(searches)
     if searches.lost:
-        return this.lost(len(some))
+        return this.lost()
     many = next(position for position in range(len(some) + 1) if position not in plans)
     if many == 0:
         this.known.ahead.add(at)

@@ -4,8 +4,8 @@ If they were served one after the other, each would break what is cheapest for i
 sought first, as if they were one gang, and each then takes what it needs of those.
 """
 
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from itertools import islice, takewhile
 
 import numpy as np
 
@@ -49,12 +49,10 @@ def rigid_of_one_rank(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[Gan
     differs. None if it does not, for they are of one kind then; and none if there are many.
     """
     found, kinds, tasks = list[GangGroup](), list[PodgroupKind](), 0
-    for one, kind in kinds_in_turn(snapshot, islice(some, MOST_RANKED + 1)):
-        if kind is None or kind.has_levels or not _is_rigid(snapshot, one, kind) or tasks + kind.waiting > MOST_TASKS:
-            break
-        if kinds and kinds[0].rank != kind.rank:
-            break
+    for one, kind in _rigid_of_rank(snapshot, some):
         tasks += kind.waiting
+        if kind.has_levels or tasks > MOST_TASKS:
+            break
         found.append(one)
         kinds.append(kind)
     return found if len(set(kinds)) > 1 and len(found) <= MOST_RANKED else []
@@ -65,20 +63,24 @@ def rigid_apart(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup
 
     They ask for the same level; all of their tasks wait. None if there is only one, or if there are many.
     """
-    found, rank = list[GangGroup](), None
-    for one, kind in kinds_in_turn(snapshot, islice(some, MOST_RANKED + 1)):
-        if kind is None or kind.required_level == NONE or rank not in (None, kind.rank):
-            break
-        if not _is_rigid(snapshot, one, kind):
-            break
-        found.append(one)
-        rank = kind.rank
+    apart = takewhile(lambda each: each[1].required_level != NONE, _rigid_of_rank(snapshot, some))
+    found = [one for one, _ in apart]
     return found if 1 < len(found) <= MOST_RANKED else []
 
 
-def _is_rigid(snapshot: Snapshot, one: GangGroup, kind: PodgroupKind) -> bool:
-    """Whether a podgroup of a kind needs all of its tasks, and all of them wait."""
-    return kind.minimum == kind.waiting == len(snapshot.tasks_of(one[0]))
+def _rigid_of_rank(snapshot: Snapshot, some: Iterable[GangGroup]) -> Iterator[tuple[GangGroup, PodgroupKind]]:
+    """The leading gang groups that are podgroups of one rank which need all of their tasks; all of those wait.
+
+    With their kinds; at most one more than are served at once.
+    """
+    rank = None
+    for one, kind in kinds_in_turn(snapshot, islice(some, MOST_RANKED + 1)):
+        if kind is None or rank not in (None, kind.rank):
+            return
+        if not kind.minimum == kind.waiting == len(snapshot.tasks_of(one[0])):
+            return
+        rank = kind.rank
+        yield one, kind
 
 
 def of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanation:

@@ -171,10 +171,10 @@ class Pass:
         rank = host.price_rank(plans[0].statement.purpose, plans[0].statement.preemptor) if plans else None
         return price_of(snapshot, gone, requested, lost_work(snapshot, host.context.now), rank, 0)
 
-    def lost(self, many: int) -> int:
-        """Leave the rest to the next cycle, since a search was lost; returns for how many gang groups it was."""
+    def lost(self) -> int:
+        """Leave the rest to the next cycle, since a search was lost; returns 1, for no other gang group has a turn."""
         self.progress = replace(self.progress, lost=True, more=True)
-        return many
+        return 1
 
     def take(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> None:
         """Carry out plans; what was found and worked out before does not hold any more."""
