@@ -8,6 +8,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Ids, Longs, Rows, any_true, distinct, is_among
 from pipeline.cluster.counted.totals import Room
+from pipeline.cluster.resources import slots
 from pipeline.cluster.tables import PENDING, Shapes, Tasks
 from pipeline.kernels import shared
 
@@ -36,6 +37,15 @@ def fits_card(amount: int, free: Longs) -> Bools:
 def slots_on_cards(amount: int, free: Longs) -> Longs:
     """int64[n]: how many tasks that ask for ``amount`` (above 0) of a card the cards ``free`` int64[n, D] take."""
     return np.asarray(np.maximum(free // amount, 0).sum(axis=-1), np.int64)
+
+
+def slots_with_cards(request: Longs, amount: int, room: Longs, cards: Longs) -> Longs:
+    """int64[n]: how many tasks that ask for a request (int64[R]) and for ``amount`` of a card nodes take.
+
+    ``room`` int64[n, R] and ``cards`` int64[n, D] are what the nodes have; the amount is 0 for no card.
+    """
+    there = slots(request, room)
+    return np.minimum(there, slots_on_cards(amount, cards)) if amount else there
 
 
 @shared

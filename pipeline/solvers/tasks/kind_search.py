@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from pipeline.cluster.arrays import Longs, Rows, distinct
-from pipeline.cluster.cards import best_card, slots_on_cards
-from pipeline.cluster.resources import fits, slots
+from pipeline.cluster.cards import best_card, slots_with_cards
+from pipeline.cluster.resources import fits
 from pipeline.decision.price import overdrawing
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Follows
@@ -203,9 +203,7 @@ class KindSearch:
         if may_take_from_others(self._present.host, self._preemptor):
             more, more_cards = freed(self._facts, fleet, self._columns)
             room, cards = room + more, cards + more_cards
-        now, later = slots(request, fleet.future), slots(request, room)
-        if part:
-            now = np.minimum(now, slots_on_cards(part, fleet.cards))
-            later = np.minimum(later, slots_on_cards(part, cards))
+        now = slots_with_cards(request, part, fleet.future, fleet.cards)
+        later = slots_with_cards(request, part, room, cards)
         allowed = self._columns.allowed
         return np.where(allowed, now, 0), np.where(allowed, later, 0)

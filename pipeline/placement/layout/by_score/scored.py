@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Ids, Longs, Rows, distinct, is_among, sums_of_slices
-from pipeline.cluster.cards import slots_on_cards
+from pipeline.cluster.cards import slots_with_cards
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.orders import first_of, unique_inverse
 from pipeline.cluster.resources import slots
@@ -221,10 +221,8 @@ class ScoredPlacement:
         return self._slots_in(self._future, self._future_cards, task, start, stop)
 
     def _slots_in(self, room: Longs, cards: Longs, task: int, start: int, stop: int) -> Longs:
-        there = slots(self._request(task), room[start:stop])
         amount = self._on_card(self._snapshot.tasks.shape[self.tasks[task]])
-        if amount:
-            there = np.minimum(there, slots_on_cards(amount, cards[start:stop]))
+        there = slots_with_cards(self._request(task), amount, room[start:stop], cards[start:stop])
         return np.asarray(there * self._open[int(self._kind[task]), start:stop])
 
     def laid(self) -> Laid:
