@@ -45,9 +45,9 @@ def fitting(snapshot: Snapshot, rows: Rows, node: Rows, card: Rows, room: Longs,
     A task that does not fit leaves its room to later ones.
     """
     shapes, order = snapshot.shapes, node.argsort(kind="stable")
-    told = node[order], card[order], snapshot.tasks.shape[rows[order]]
+    columns = node[order], card[order], snapshot.tasks.shape[rows[order]]
     result = np.empty(len(rows), bool)
-    result[order] = _fitting(*told, shapes.request, shapes.on_card, room, on_cards)
+    result[order] = _fitting(*columns, shapes.request, shapes.on_card, room, on_cards)
     return result
 
 

@@ -58,15 +58,15 @@ def with_obstacles(attempt: Attempt, host: Host, why: Explanation, point: Extens
 def _obstacles(asked: Question) -> Iterator[Obstacle]:
     if asked.reason in (Reason.NOTHING_MISSING, Reason.SEVERAL_QUEUES, Reason.LASTS):  # the reason says it all
         return
-    told = {
+    alone = {  # where one question explains the reason
         Reason.TOO_FEW_TASKS: lacking_tasks,
         Reason.NO_DOMAIN: _level,
         Reason.NEVER: _without_evictions,
         Reason.DELAY: _without_evictions,
         Reason.TAKEN_AGAIN: entitlement,
     }
-    if asked.reason in told:
-        yield from told[asked.reason](asked)
+    if asked.reason in alone:
+        yield from alone[asked.reason](asked)
         return
     paced = list(pace(asked))
     yield from paced
@@ -74,8 +74,8 @@ def _obstacles(asked: Question) -> Iterator[Obstacle]:
         yield from short
         return
     of_queue = list(limits(asked))
-    if asked.purpose is Purpose.RECLAIM and asked.reason is Reason.QUOTA and not _tells(of_queue, Cause.CLOSED):
-        lasts = _tells(of_queue, Cause.LASTING)  # then it is told already what its queue deserves too little of
+    if asked.purpose is Purpose.RECLAIM and asked.reason is Reason.QUOTA and not _has(of_queue, Cause.CLOSED):
+        lasts = _has(of_queue, Cause.LASTING)  # then it says already what its queue deserves too little of
         of_queue += [one for one in entitlement(asked) if one.what or not lasts]
     yield from of_queue
     if asked.by_task:
@@ -94,7 +94,7 @@ def _obstacles(asked: Question) -> Iterator[Obstacle]:
         yield from staying(asked, {one.plugin for one in (*of_queue, *paced)})
 
 
-def _tells(obstacles: list[Obstacle], cause: Cause) -> bool:
+def _has(obstacles: list[Obstacle], cause: Cause) -> bool:
     return any(one.cause is cause for one in obstacles)
 
 

@@ -177,8 +177,8 @@ def _closed_nodes(asked: Question, allowed: Bools, room: Longs) -> Iterator[tupl
             shape = int(np.argmax(helps.any(axis=1)))
             what = _taints(asked.snapshot, np.flatnonzero(helps[shape])) if cause is Cause.TAINTED else ""
             enough = ShapeSlots.of(asked, open_to | allowed, room).enough(asked.domains)
-            told = Obstacle(cause, task=first_of_shape(asked.need, shape), what=what, found=int(helps[shape].sum()))
-            yield told, len(enough) > 0
+            found = Obstacle(cause, task=first_of_shape(asked.need, shape), what=what, found=int(helps[shape].sum()))
+            yield found, len(enough) > 0
 
 
 def _relaxed(asked: Question) -> dict[Cause, Bools]:
@@ -215,7 +215,7 @@ def _together(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
     that what it leaves has slots enough.
     """
     need, room, leaving = asked.need, asked.room_after, asked.candidates
-    present = {cause: told for cause, told in _bindings(asked, allowed) if told is not None}
+    present = {cause: found for cause, found in _bindings(asked, allowed) if found is not None}
     shapes = len(need.shapes) > 1 and not asked.by_task
     several = Obstacle(Cause.SHAPES, task=first_of_shape(need, 0), wanted=need.minimum, found=len(need.shapes))
     tried = need.minimum <= _TASKS and (shapes or len(present) > 0)

@@ -58,10 +58,10 @@ def with_victims(asked: Question, made: Plan) -> Explanation:
     why, victims = made.explanation, made.statement.evictions
     if len(victims) == 0:
         return replace(why, tried=weighed(why.tried, made)) if why.tried else why
-    told, more = _Others(asked, made).spared()
+    spared, more = _Others(asked, made).spared()
     tried = weighed(why.tried, made) or (DomainTried(made.domain, Reason.CHOSEN, made.price),)
     bundles = why.bundles or _bundles(asked, made)
-    return replace(why, domain=made.domain, tried=tried, bundles=bundles, spared=told, spared_more=more)
+    return replace(why, domain=made.domain, tried=tried, bundles=bundles, spared=spared, spared_more=more)
 
 
 def _slice(asked: Question, domain: int) -> tuple[int, int]:
@@ -134,8 +134,8 @@ class _Others:
         sets = [rows[first:stop] for first, stop in pairwise(start.tolist())]
         prices = self._prices(sets)
         reasons = self._reasons(sets, prices, rows, start)
-        told = tuple(map(Spared, groups.tolist(), safe.tolist(), map(len, sets), reasons, prices))
-        return told, found - len(told)
+        priced = tuple(map(Spared, groups.tolist(), safe.tolist(), map(len, sets), reasons, prices))
+        return priced, found - len(priced)
 
     def _lost_instead(self) -> tuple[Rows, Bools, Rows, Longs, int]:
         """See the kernel."""

@@ -39,20 +39,20 @@ _BY_CANDIDATES = (Reason.BOUND, Reason.NO_CANDIDATES)
 _BY_LAW = (Reason.ILLEGAL, Reason.VETOED, Reason.UNPLACEABLE, Reason.QUOTA, Reason.NO_MOVES)
 
 
-def staying(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
+def staying(asked: Question, objecting: Collection[str]) -> Iterator[Obstacle]:
     """Running tasks that may not be evicted, by cause.
 
     Parameters
     ----------
-    told
-        Plugins whose objection is told already.
+    objecting
+        Plugins whose objection is an obstacle already.
     """
     left = _Left(asked)
     times = asked.host.timed_shields(asked.point)
     for cause, name, may in _rules(asked):
         before = left.rows if name in times else NO_ROWS
         kept = left.narrow(may)
-        if kept and cause is not Cause.WINDOW:  # those are told by their bounds
+        if kept and cause is not Cause.WINDOW:  # their bounds are obstacles already
             until = 0.0
             if name in times:
                 over = float(times[name].over_at(asked.preemptor)[np.setdiff1d(before, left.rows)].min())
@@ -60,11 +60,11 @@ def staying(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
             yield Obstacle(cause, name, found=kept, until=until)
         if not left:
             break
-    quotas = [one for one in _refused(asked) if one.cause is not Cause.TOGETHER or one.plugin not in told]
+    quotas = [one for one in _refused(asked) if one.cause is not Cause.TOGETHER or one.plugin not in objecting]
     yield from quotas
     yield from _breaking(asked)
     if asked.reason in _BY_LAW and len(asked.candidates):
-        yield from _together(asked, {*told, *(one.plugin for one in quotas)})
+        yield from _together(asked, {*objecting, *(one.plugin for one in quotas)})
 
 
 def pace(asked: Question) -> Iterator[Obstacle]:
@@ -101,29 +101,29 @@ class _Left:
         self._snapshot = asked.snapshot
         self._groups = asked.snapshot.counts.running > 0
         self._groups[list(asked.attempt.podgroups)] = False
-        self._told_apart: Rows | None = None
+        self._by_task: Rows | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._groups.any() if self._told_apart is None else len(self._told_apart))
+        return bool(self._groups.any() if self._by_task is None else len(self._by_task))
 
     @property
     def rows(self) -> Rows:
-        if self._told_apart is None:
+        if self._by_task is None:
             tasks = self._snapshot.tasks
             runs = (tasks.status == BOUND) | (tasks.status == RUNNING)
-            self._told_apart = np.flatnonzero(runs & self._groups[tasks.podgroup])
-        return self._told_apart
+            self._by_task = np.flatnonzero(runs & self._groups[tasks.podgroup])
+        return self._by_task
 
     def narrow(self, may: OfPodgroups | Bools) -> int:
         """Leave only tasks that may go as far as a rule says; returns how many it keeps."""
-        if isinstance(may, OfPodgroups) and self._told_apart is None:
+        if isinstance(may, OfPodgroups) and self._by_task is None:
             kept = self._groups & ~may.may
             self._groups &= may.may
             return int(self._snapshot.counts.running[kept].sum())
         before = self.rows
         go = may.on(self._snapshot.tasks.podgroup[before]) if isinstance(may, OfPodgroups) else may[before]
-        self._told_apart = before[go]
-        return len(before) - len(self._told_apart)
+        self._by_task = before[go]
+        return len(before) - len(self._by_task)
 
 
 def _rules(asked: Question) -> Iterator[tuple[Cause, str, OfPodgroups | Bools]]:
@@ -246,13 +246,13 @@ def _breaking(asked: Question) -> Iterator[Obstacle]:
         yield Obstacle(Cause.BREAKS, found=kept)
 
 
-def _together(asked: Question, told: Collection[str]) -> Iterator[Obstacle]:
+def _together(asked: Question, objecting: Collection[str]) -> Iterator[Obstacle]:
     """Plugins that refuse the candidates as a set: by queue for shares, by budget for budgets, else all at once."""
     rows = asked.candidates
     queue = asked.snapshot.queue_of(rows)
     queues, first = np.unique(queue, return_index=True)
     for name, law in asked.host.named(ValidatesVictims):
-        if name in told or law.validate_set(asked.preemptor, rows):
+        if name in objecting or law.validate_set(asked.preemptor, rows):
             continue
         each = zip(queues.tolist(), first.tolist(), strict=True)
         kept = [one for one, at in each if not law.validate_set(asked.preemptor, rows[at : at + 1])]

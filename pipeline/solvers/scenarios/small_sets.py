@@ -23,7 +23,7 @@ from pipeline.solvers.scenarios.units import VictimUnits
 _TASKS, _CHOICES = 64, 10
 
 
-def first_of_all(scenario: Scenario) -> WorkingScenario | None:
+def first_lawful_set(scenario: Scenario) -> WorkingScenario | None:
     """The smallest set that makes room, is needed for it as a whole, and is lawful; the first of those in order.
 
     None if there is none, or if there are more than a few choices. No victim moves: it is lawful beside all others.

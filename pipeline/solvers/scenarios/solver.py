@@ -37,12 +37,12 @@ from pipeline.solvers.scenarios.accumulating import Reached, accumulated
 from pipeline.solvers.scenarios.asking import asked_for
 from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.cheapest import cheapest, spares_lawfully
-from pipeline.solvers.scenarios.every_set import first_of_all
 from pipeline.solvers.scenarios.grounds import Grounds, grounds_of
 from pipeline.solvers.scenarios.law import Law, taken
 from pipeline.solvers.scenarios.moves.room_bound import RoomBound
 from pipeline.solvers.scenarios.moves.trying import WorkingScenario, first_lawful, outcome
 from pipeline.solvers.scenarios.signatures import failed, signature_of
+from pipeline.solvers.scenarios.small_sets import first_lawful_set
 from pipeline.solvers.scenarios.units import VictimUnits, victim_units
 
 __all__ = ["lawful", "passes", "propose", "still_lawful", "victim_point", "whole_or_none", "widest_dealt"]
@@ -254,7 +254,7 @@ def _moving(grounds: Grounds, budget: Budget) -> WorkingScenario | None:
 
 def _of_all(grounds: Grounds) -> WorkingScenario | None:
     """A set of few victims that is lawful as a whole, in the first slice of nodes that has one."""
-    made = (first_of_all(replace(grounds.scenario(domain), units=grounds.units)) for domain, _ in grounds.offered())
+    made = (first_lawful_set(replace(grounds.scenario(domain), units=grounds.units)) for domain, _ in grounds.offered())
     return next((one for one in made if one is not None), None)
 
 

@@ -30,7 +30,7 @@ def test_a_podgroup_that_the_law_refuses_beside_the_others_takes_no_place(monkey
 
     So few tasks would have all their sets tried, which would find the same.
     """
-    monkeypatch.setattr("pipeline.solvers.scenarios.every_set._TASKS", 0)
+    monkeypatch.setattr("pipeline.solvers.scenarios.small_sets._TASKS", 0)
     groups = [
         group("g0", "v1", (3, "n0")), group("g1", "v0", (2, "n1"), (3, "n2")), group("g3", "v1", (1, "n1")),
         group("g4", "v1", (1, "n0"), (1, "n1")), group("g5", "v0", (1, "n2")),
@@ -48,7 +48,7 @@ def test_what_is_lawful_only_beside_victims_of_the_same_department_goes_with_the
 
     ``b1`` makes room without ``kin0`` and ``kin1``, so it is lawful with no set of which all is needed.
     """
-    monkeypatch.setattr("pipeline.solvers.scenarios.every_set._TASKS", most)
+    monkeypatch.setattr("pipeline.solvers.scenarios.small_sets._TASKS", most)
     above = {"mine": "a", "kin0": "a", "kin1": "a", "over": "b"}
     due = {"a": 2, "b": 5, "mine": 7, "kin0": 1, "kin1": 0, "over": 3}
     queues = {name: {"deserved": {GPU: many}, "parent": above.get(name)} for name, many in due.items()}
