@@ -85,10 +85,10 @@ def plan_of(attempt: Attempt, made: Statement, price: Price, why: Explanation) -
     return Plan(made, assumptions(attempt, made), price, attempt.now + attempt.policy.plan_ttl_s, why)
 
 
-Outcome = TypeVar("Outcome", Plan, NoPlan, Plan | NoPlan)
+Found = TypeVar("Found", Plan, NoPlan, Plan | NoPlan)
 
 
-def unproved(outcome: Outcome) -> Outcome:
+def unproved(outcome: Found) -> Found:
     """The outcome without a lower bound: that holds for one need on one snapshot, and others were looked at as well."""
     why = outcome.explanation
     return outcome if why.lower_bound is None else replace(outcome, explanation=replace(why, lower_bound=None))

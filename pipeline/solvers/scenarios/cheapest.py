@@ -1,7 +1,7 @@
 """The choice among several orders of return: the one after which least breaks."""
 
 from collections.abc import Callable, Sequence
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +41,11 @@ class _Loss(NamedTuple):
         return sum(self.by_priority)
 
 
-_Way = tuple[_Loss, Rows]
+class _Remainder(NamedTuple):
+    """The victims (int64[V]) that are left once units have returned in an order, and what they lose."""
+
+    loss: _Loss
+    victims: Rows
 
 
 def cheapest(reached: Reached) -> Rows:
@@ -58,31 +62,34 @@ def cheapest(reached: Reached) -> Rows:
     ways = _ways(scenario, count)
     best = _best(scenario, ways)
     if not reached.lawful:  # longer ones are not lawful either
-        return best[1]
+        return best.victims
     preempts = scenario.law.preemptor.purpose is Purpose.PREEMPT
-    provable = preempts or best[0].broken < _RATE
-    if best[0].broken > _FEW and not (provable and breaks_least(scenario, best[0].by_priority)):
+    provable = preempts or best.loss.broken < _RATE
+    if best.loss.broken > _FEW and not (provable and breaks_least(scenario, best.loss.by_priority)):
         scenario = _without_higher_priority(scenario, count)
         ways += _with_losses(scenario, _of_longer(scenario, count))
         best = _best(scenario, ways)
-        if best[0].broken > _FEW:
+        if best.loss.broken > _FEW:
             ways += _exchanged(scenario, count, best)
             best = _best(scenario, ways)
-    if preempts or best[0].broken < _RATE:
-        return best[1]
+    if preempts or best.loss.broken < _RATE:
+        return best.victims
     ways += _biggest(reached.scenario)
-    fewest = _best(scenario, ways, key=lambda way: (way[0].broken, way[0]))
-    if _RATE * fewest[0].broken > best[0].broken or _work(scenario, fewest[1]) > _MORE * _work(scenario, best[1]):
-        return best[1]
-    return fewest[1]
+    fewest = _best(scenario, ways, key=lambda way: (way.loss.broken, way.loss))
+    if _RATE * fewest.loss.broken > best.loss.broken:
+        return best.victims
+    dear = _work(scenario, fewest.victims) > _MORE * _work(scenario, best.victims)
+    return best.victims if dear else fewest.victims
 
 
-def _best(scenario: Scenario, ways: Sequence[_Way], key: Callable[[_Way], Any] = itemgetter(0)) -> _Way:
+def _best(
+    scenario: Scenario, ways: Sequence[_Remainder], key: Callable[[_Remainder], Any] = attrgetter("loss")
+) -> _Remainder:
     """The first lawful way by a key, or just the first: what is left of lawful units can be unlawful."""
     ways = sorted(ways, key=key)
     if len(ways) == 1:
         return ways[0]
-    return next((way for way in ways if scenario.law.allows(way[1])), ways[0])
+    return next((way for way in ways if scenario.law.allows(way.victims)), ways[0])
 
 
 def _work(scenario: Scenario, victims: Rows) -> float:
@@ -100,7 +107,7 @@ def _of_longer(scenario: Scenario, count: int) -> list[Rows]:
     return _left_by(scenario, counts) if len(counts) else []
 
 
-def _exchanged(scenario: Scenario, count: int, best: _Way) -> list[_Way]:
+def _exchanged(scenario: Scenario, count: int, best: _Remainder) -> list[_Remainder]:
     """Ways that lose less than the best: a podgroup that stays is the last of its priority to return.
 
     Where the smallest return first, one that goes may save several that do not: it takes their place. Podgroups are
@@ -111,13 +118,13 @@ def _exchanged(scenario: Scenario, count: int, best: _Way) -> list[_Way]:
     if len(groups) > _EXCHANGED:
         return []
     priority = snapshot.podgroups.priority[groups.podgroup]
-    goes = is_among(groups.podgroup, snapshot.tasks.podgroup[best[1]])
+    goes = is_among(groups.podgroup, snapshot.tasks.podgroup[best.victims])
     stays = (~goes & is_among(priority, priority[goes])).nonzero()[0]
     if len(stays) == 0:
         return []
     last = np.where(np.arange(len(groups)) == stays[:, None], np.inf, _held(scenario, groups))
     ways = _with_losses(scenario, needed(scenario, groups, _in_turn(scenario, groups, last)))
-    return [way for way in ways if way[0] < best[0]]
+    return [way for way in ways if way.loss < best.loss]
 
 
 def spares_lawfully(scenario: Scenario, count: int) -> bool:
@@ -125,7 +132,7 @@ def spares_lawfully(scenario: Scenario, count: int) -> bool:
     return any(scenario.law.allows(rows) for _, rows in _ways(scenario, count))
 
 
-def _biggest(scenario: Scenario) -> list[_Way]:
+def _biggest(scenario: Scenario) -> list[_Remainder]:
     """The same where podgroups go that hold about as much as is asked for: the biggest of them first."""
     units, snapshot = joined_by_gang(scenario.units), scenario.ground.snapshot
     held, asked = _held(scenario, units), scenario.ground.need.total / np.maximum(snapshot.capacity, 1)
@@ -143,7 +150,7 @@ def _without_higher_priority(scenario: Scenario, count: int) -> Scenario:
     return replace(scenario, units=units.only(priority <= priority[:count].max()))
 
 
-def _ways(scenario: Scenario, count: int) -> list[_Way]:
+def _ways(scenario: Scenario, count: int) -> list[_Remainder]:
     """The victims that several orders of return of the leading units leave, and what each loses."""
     return _with_losses(scenario, _left_by(scenario, np.array([count])))
 
@@ -231,10 +238,10 @@ def _all_by_priority(first: Floats, whole: Bools, priority: Ids) -> Longs:
     return orders
 
 
-def _with_losses(scenario: Scenario, found: Sequence[Rows]) -> list[_Way]:
+def _with_losses(scenario: Scenario, found: Sequence[Rows]) -> list[_Remainder]:
     """Sets of victims, each once, with what they lose."""
     sets = list({rows.tobytes(): rows for rows in found}.values())
-    return list(zip(_losses(scenario, sets), sets, strict=True)) if sets else []
+    return [*map(_Remainder, _losses(scenario, sets), sets)] if sets else []
 
 
 def _losses(scenario: Scenario, sets: Sequence[Rows]) -> list[_Loss]:

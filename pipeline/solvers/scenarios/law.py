@@ -36,14 +36,14 @@ class Law:
         return {}
 
     @property
-    def settles(self) -> bool:
+    def moves_all(self) -> bool:
         """Whether every victim must get another place."""
         return self.preemptor.purpose is Purpose.CONSOLIDATE
 
     @property
     def moves_are_free(self) -> bool:
         """Whether a task that is placed again at once does not count as taken."""
-        return self.settles or moves_are_free(self.host.context.policy, self.preemptor.purpose)
+        return self.moves_all or moves_are_free(self.host.context.policy, self.preemptor.purpose)
 
     def allows(self, victims: Rows) -> bool:
         """Whether the plugins accept the victims as a set.

@@ -14,8 +14,8 @@ from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.what_if import WhatIf
 from pipeline.solvers.scenarios.accumulating import Scenario
-from pipeline.solvers.scenarios.moves.settling import all_lost
 from pipeline.solvers.scenarios.moves.trying import WorkingScenario, placed_on
+from pipeline.solvers.scenarios.moves.victim_places import all_lost
 from pipeline.solvers.scenarios.units import VictimUnits
 
 #: All sets are looked at of at most this many tasks with at most this many choices: whether one podgroup goes, or one

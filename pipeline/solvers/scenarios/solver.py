@@ -151,15 +151,15 @@ def _searched(attempt: Attempt, host: Host, need: Need, law: Law, *, withdraws: 
     if not (law.takes(NO_ROWS) or law.takes(units.rows)):
         return Reason.QUOTA
     grounds, budget = grounds_of(attempt, law, need, units), Budget(attempt.policy.search_budget)
-    found = None if law.settles else _least(grounds, budget)
+    found = None if law.moves_all else _least(grounds, budget)
     if found is not None:
         return found
     if not law.allows_any:
         return Reason.QUOTA
-    if law.settles or attempt.purpose is Purpose.RECLAIM:
+    if law.moves_all or attempt.purpose is Purpose.RECLAIM:
         budget = Budget(attempt.policy.search_budget // _MOVING)
         found = _moving(grounds, budget)
-    if not law.settles and (found is None or len(found.victims.moved) == 0):
+    if not law.moves_all and (found is None or len(found.victims.moved) == 0):
         found = _of_all(grounds) or _nearest_first(attempt, law, need, units) or found
     if found is not None:
         return found
@@ -177,7 +177,7 @@ def _refused(attempt: Attempt, host: Host, need: Need, law: Law) -> Reason | Non
     refused = refusal_of(attempt, host, short=not waits or need.short > 0, never=never)
     if refused is not None:
         return refused
-    if law.settles:
+    if law.moves_all:
         if not snapshot.podgroups.preemptible[rows].all():
             return Reason.LASTS
         if not fits(need.total, snapshot.room.free):

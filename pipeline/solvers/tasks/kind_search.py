@@ -1,6 +1,7 @@
 """The search for tasks of one kind: swept over columns, and what plugins are asked meanwhile."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -148,9 +149,7 @@ class KindSearch:
         """Decide on a node whose candidates the plugins have to be asked about, if there is one; see ``sweep``."""
         places = self._asked_places(task)
         if self._rule.simulated:
-            costs = ((self._loss(place), place) for place, _ in zip(places, range(COMPARED), strict=False))
-            found = min(costs, key=lambda one: one[0], default=None)
-            place = None if found is None else found[1]
+            place = min(islice(places, COMPARED), key=self._loss, default=None)
         else:
             place = next(places, None)
         if place is not None:

@@ -7,6 +7,7 @@ and the whole selection is priced, so that domains can be compared.
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools
 from pipeline.decision.explanation import Reason
@@ -33,6 +34,13 @@ from pipeline.solvers.bundles.covering.free_room import FreeRoom
 from pipeline.solvers.bundles.covering.put_right.kept_minima import minima_kept
 from pipeline.solvers.bundles.covering.put_right.out_of_order import out_of_order
 from pipeline.solvers.bundles.covering.put_right.task_priorities import by_task_priority
+
+
+class _Leading(NamedTuple):
+    """The outcome in which leading bundles go, and the nodes after their victims left."""
+
+    outcome: Outcome
+    free: FreeRoom
 
 
 @dataclass(frozen=True)
@@ -157,21 +165,18 @@ def _by_placing(here: DomainBundles) -> Selection | None:
     least = None
     for by_limits, by_law in (*heeded, (True, True)):
         least = _least(here, by_limits=by_limits, by_law=by_law)
-        if by_law or least is None or left_by(search, domain, least[0]).lawful():
+        if by_law or least is None or left_by(search, domain, least.outcome).lawful():
             break
-    best = of_few_units(here, None if least is None else least[0])
+    best = of_few_units(here, None if least is None else least.outcome)
     if best is None or not (chosen := left_by(search, domain, best)).lawful():
         return None
-    if least is not None and best is least[0]:
-        return placed(best, chosen, least[1])
+    if least is not None and best is least.outcome:
+        return placed(best, chosen, least.free)
     return placed(best, chosen, FreeRoom(search, domain, chosen.entry))
 
 
-def _least(here: DomainBundles, *, by_limits: bool, by_law: bool) -> tuple[Outcome, FreeRoom] | None:
-    """The fewest leading bundles that work, the gang being placed where slots leave a doubt; None if none do.
-
-    With the nodes after their victims left.
-    """
+def _least(here: DomainBundles, *, by_limits: bool, by_law: bool) -> _Leading | None:
+    """The fewest leading bundles that work, the gang being placed where slots leave a doubt; None if none do."""
     search, domain, bundles, free = here.search, here.domain, here.first_permitted, FreeRoom(here.search, here.domain)
     limited = by_limits and search.exceeded is not None
     least = least_leading(search, bundles) if limited else 0
@@ -194,4 +199,4 @@ def _least(here: DomainBundles, *, by_limits: bool, by_law: bool) -> tuple[Outco
 
     returned = free.reprieve(units, left, permits)
     cost = cost_of(leading, units, returned, terms, search.seats())
-    return Outcome(True, leading, units, returned, cost), free
+    return _Leading(Outcome(True, leading, units, returned, cost), free)

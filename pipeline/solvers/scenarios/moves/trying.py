@@ -15,7 +15,7 @@ from pipeline.plugins.host import Host
 from pipeline.solvers.scenarios.accumulating import Scenario
 from pipeline.solvers.scenarios.budget import Budget, work_of
 from pipeline.solvers.scenarios.moves.room_bound import RoomBound
-from pipeline.solvers.scenarios.moves.settling import Settled, all_lost, placed_again
+from pipeline.solvers.scenarios.moves.victim_places import VictimPlaces, all_lost, placed_again
 from pipeline.solvers.scenarios.returning import joined_by_gang, needed
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import VictimUnits
@@ -45,7 +45,7 @@ class WorkingScenario:
 
     ground: NodeSlice
     places: tuple[Rows, Rows]
-    victims: Settled
+    victims: VictimPlaces
 
 
 def first_lawful(scenario: Scenario, budget: Budget, bound: RoomBound) -> tuple[int, WorkingScenario] | None:
@@ -105,8 +105,8 @@ def outcome(
             continue
         places = placed_on(law.host, need, nodes, victims)
         if some_fit:
-            found = placed_again(law.host, need, places, victims, biggest_first=law.settles, anew=anew)
-            if not law.settles and not law.takes(found.lost):  # they go because of a limit, not for their room
+            found = placed_again(law.host, need, places, victims, biggest_first=law.moves_all, anew=anew)
+            if not law.moves_all and not law.takes(found.lost):  # they go because of a limit, not for their room
                 found = gone
         if not some_fit or _is_lawful(scenario, found):
             return WorkingScenario(ground, places, found)
@@ -118,10 +118,10 @@ def placed_on(host: Host, need: Need, nodes: Rows, leaving: Rows) -> tuple[Rows,
     return nodes, host.cards_for(need.tasks[: need.minimum], nodes, leaving)
 
 
-def _is_lawful(scenario: Scenario, found: Settled) -> bool:
+def _is_lawful(scenario: Scenario, found: VictimPlaces) -> bool:
     """Whether this may become of the victims."""
     law, lost = scenario.law, found.lost
-    if law.settles:
+    if law.moves_all:
         lawful = len(lost) == 0 and law.takes(NO_ROWS) and _worth(scenario, found)
     else:
         lawful = law.takes(lost) and law.allows(lost if law.moves_are_free else found.evicted)
@@ -171,12 +171,12 @@ def _sets(scenario: Scenario, units: VictimUnits) -> Iterator[Rows]:
     if len(units) == 0:  # there is room already
         yield NO_ROWS
         return
-    settles = scenario.law.settles
-    groups = units.split() if settles else joined_by_gang(units)
+    moves_all = scenario.law.moves_all
+    groups = units.split() if moves_all else joined_by_gang(units)
     newest = np.flatnonzero(groups.turn == units.turn[-1])[:_NEWEST].tolist()
     orders = [_keeping(kept, scenario.ground.snapshot.tasks.node[groups.rows[groups.start[:-1]]]) for kept in newest]
     found = chain.from_iterable(needed(scenario, groups, some) for some in orders)
-    yield from sorted(found, key=len) if settles else found
+    yield from sorted(found, key=len) if moves_all else found
     yield np.sort(units.rows)
 
 
@@ -191,7 +191,7 @@ def _keeping(kept: int, node: Ids) -> Longs:
     return np.array([np.append(way, kept) for way in ways])
 
 
-def _worth(scenario: Scenario, found: Settled) -> bool:
+def _worth(scenario: Scenario, found: VictimPlaces) -> bool:
     """Whether the moves are worth their cost: a move restarts a task; its work since the last checkpoint is lost."""
     law = scenario.law
     snapshot, policy = law.host.context.snapshot, law.host.context.policy

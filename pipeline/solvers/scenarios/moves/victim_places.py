@@ -21,7 +21,7 @@ from pipeline.solvers.scenarios.moves.moving import fits_in, new_places
 
 
 @dataclass(frozen=True)
-class Settled:
+class VictimPlaces:
     """The victims' places once the preemptor has its own.
 
     Attributes
@@ -43,14 +43,14 @@ class Settled:
         return np.sort(np.concatenate([self.moved, self.lost]))
 
 
-def all_lost(victims: Rows) -> Settled:
+def all_lost(victims: Rows) -> VictimPlaces:
     """No victim has a place."""
-    return Settled(NO_ROWS, NO_ROWS, NO_ROWS, victims)
+    return VictimPlaces(NO_ROWS, NO_ROWS, NO_ROWS, victims)
 
 
 def placed_again(
     host: Host, need: Need, places: tuple[Rows, Rows], victims: Rows, *, biggest_first: bool, anew: bool = False
-) -> Settled:
+) -> VictimPlaces:
     """Place the victims again beside the preemptor, whose tasks take the nodes and cards ``places`` (int64[K] each).
 
     A victim that fits where it is stays. The others go to the fullest node that takes them, the highest priority first,
@@ -82,7 +82,7 @@ def placed_again(
     lacking = moving[~whole_without(snapshot, moving, rows[nodes == NONE])]
     nodes[is_among(owner, lacking) & ~stays] = NONE
     moved, lost = (nodes != NONE) & ~stays, nodes == NONE
-    return Settled(rows[moved], nodes[moved], cards[moved], rows[lost])
+    return VictimPlaces(rows[moved], nodes[moved], cards[moved], rows[lost])
 
 
 def _room_after(snapshot: Snapshot, asks: Rows, places: tuple[Rows, Rows], victims: Rows, held: Longs) -> Longs:
