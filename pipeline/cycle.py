@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pipeline.actions.backoff import Backoff, GangGroup
-from pipeline.actions.holding_back import without_retaken
+from pipeline.actions.holding_back import with_starts_held_back
 from pipeline.actions.progress import Progress, StateSoFar, Unplaced
 from pipeline.actions.redeem import release
 from pipeline.actions.registry import Action, actions_of
@@ -88,7 +88,7 @@ def cycle(
     """
     setup = (setup if setup is not None else Setup()).active_at(now)
     fresh = Progress(StateSoFar(snapshot), policy, now, setup, places_first=policy.once(_places_first))
-    progress = without_retaken(_run_actions, fresh)
+    progress = with_starts_held_back(_run_actions, fresh)
     verdicts = tuple(commit(progress.plans)) if progress.plans else ()
     planned = {gang_group for gang_group in progress.gang_groups if gang_group is not None}
     unplaced = tuple(one for one in progress.unplaced if one.gang_group not in planned)

@@ -26,7 +26,7 @@ from pipeline.records import replace
 _ONE_BY_ONE = 2
 
 
-def without_retaken(run: Callable[[Progress], Progress], fresh: Progress) -> Progress:
+def with_starts_held_back(run: Callable[[Progress], Progress], fresh: Progress) -> Progress:
     """The outcome of the actions, with every start held back that a later action would take.
 
     If the podgroup that would have taken the room gets nothing then, what starts elsewhere than at first is held back

@@ -54,33 +54,42 @@ def _may_cost_less_in_turn(found: Sequence[Plan], of_one: Leading) -> bool:
 
 
 def _served(this: Pass, of_one: Leading, at: int, run: Callable[[Pass], Progress]) -> int:
-    """Serve the leading ones that have something in common at once; how many.
+    """Serve the leading ones that have something in common at once; how many. No more are tried from then on."""
+    some = _leading(this, of_one, at)
+    most = _most_at_once(this, some, at)
+    if most is None:
+        return this.lost()
+    found, limit = most
+    if _tries_both(this) and _may_cost_less_in_turn(found, of_one):
+        cheaper = _cheaper(this, of_one, found, some, at, run)
+        if cheaper is None:
+            return this.lost()
+        found, limit = cheaper, limit if cheaper else 1
+    if limit is not None:
+        this.together[of_one] = limit
+    if found:
+        this.take(found, some[: len(found)])
+    return len(found)
 
-    If there is no room for all of them, then for half of them, and so on. Where the cheapest set goes, as many are
-    served as there is room for, by bisection; else the rest has a turn of its own. No more are tried from then on.
+
+def _most_at_once(this: Pass, some: Sequence[GangGroup], at: int) -> tuple[list[Plan], int | None] | None:
+    """Plans for as many leading gang groups as have room together, and how many that is; None if a search was lost.
+
+    If there is no room for all of them, then for half of them, and so on. Where the cheapest set goes, as many as there
+    is room for are found by bisection; else the rest has a turn of its own. The number is None if all were served.
     """
-    some, found = _leading(this, of_one, at), list[Plan]()
-    least, most, many = 1, len(some) + 1, len(some)
+    found, least, most, many = list[Plan](), 1, len(some) + 1, len(some)
     while most - least > 1:
         plans = _room_for(this, some[:many], at)
         if plans is None:
-            return this.lost()
+            return None
         found = max(found, plans, key=len)
         if found and not this.progress.policy.cheapest_set:
             least = many
             break
         least, most = (many, most) if len(plans) == many else (least, many)
         many = (least + most) // 2
-    if _tries_both(this) and _may_cost_less_in_turn(found, of_one):
-        cheaper = _cheaper(this, of_one, found, some, at, run)
-        if cheaper is None:
-            return this.lost()
-        found, least, most = (cheaper, least, most) if cheaper else (cheaper, 1, 0)
-    if most <= len(some):
-        this.together[of_one] = least
-    if found:
-        this.take(found, some[: len(found)])
-    return len(found)
+    return found, least if most <= len(some) else None
 
 
 def _leading(this: Pass, of_one: Leading, at: int) -> list[GangGroup]:

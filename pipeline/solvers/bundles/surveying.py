@@ -121,11 +121,12 @@ def contested(search: BundleSearch, survey: Survey) -> tuple[Survey, dict[int, O
     Returns the outcomes of the cheapest as well, by domain: one of them is selected next.
     """
     survey = replace(survey, priced=survey.priced & _within_reach(search, survey))
-    told = ((price, at) for at, price in enumerate(survey.price) if price is not None and survey.priced[at])
-    known = sorted(told, key=lambda one: compared(one[0]))
-    if not priceable(search) or search.effort == 0 or (known and known[0][0].victims == 0):
+    known = ((at, price) for at, price in enumerate(survey.price) if price is not None and survey.priced[at])
+    order = sorted(known, key=lambda one: compared(one[1]))
+    cheapest = order[0][1] if order else None
+    if not priceable(search) or search.effort == 0 or cheapest is None or cheapest.victims == 0:
         return survey, {}
-    rivals = sorted(at for _, at in known[:_RIVALS] if could_beat(search, bounds_of(survey), at, known[0][0]))
+    rivals = sorted(at for at, _ in order[:_RIVALS] if could_beat(search, bounds_of(survey), at, cheapest))
     if len(rivals) < 2:  # noqa: PLR2004 - an only one is selected anyway
         return survey, {}
     outcomes, price = _with_effort(search, survey.domain[rivals]), list(survey.price)
