@@ -21,16 +21,8 @@ from pipeline.solvers.registry import DIVISIBLE, solver_of
 
 def host_of(attempt: Attempt) -> Host:
     """The policy's plugins on the attempt's snapshot; attempts on one snapshot can share them."""
-    return Host(
-        Context(
-            snapshot=attempt.snapshot,
-            policy=attempt.policy,
-            now=attempt.now,
-            starting=attempt.starting,
-            among=attempt.among,
-            equally_fair=attempt.equally_fair,
-        )
-    )
+    state = attempt.snapshot, attempt.policy, attempt.now
+    return Host(Context(*state, attempt.starting, attempt.among, attempt.equally_fair))
 
 
 def divides(attempt: Attempt) -> bool:

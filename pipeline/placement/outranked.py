@@ -100,13 +100,8 @@ def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: 
     return unproved(replace(plan, statement=made, assumes=assumptions(attempt, made)))
 
 
-def own_prices(plans: Sequence[tuple[Attempt, Plan]], _host: Host) -> list[Price]:
-    """`Prices` of plans that are priced in one unit."""
-    return [plan.price for _, plan in plans]
-
-
 def or_withdrawing(
-    attempt: Attempt, host: Host, found: Plan | NoPlan, searched: Searched, prices: Prices = own_prices
+    attempt: Attempt, host: Host, found: Plan | NoPlan, searched: Searched, prices: Prices | None = None
 ) -> Plan | NoPlan:
     """What was found beside the promises of others, or a plan that withdraws some where that spares running work.
 
@@ -117,7 +112,7 @@ def or_withdrawing(
     searched
         The search of the solver, on the attempt without these promises.
     prices
-        What the two plans cost.
+        What the two plans cost; None: as they say themselves.
     """
     rows = outranked_promises(attempt)
     if len(rows) == 0 or (isinstance(found, Plan) and len(found.statement.evictions) == 0):
@@ -126,7 +121,8 @@ def or_withdrawing(
     if isinstance(other, NoPlan):
         return unproved(found)
     if isinstance(found, Plan):
-        leaving, taking = prices([(attempt, found), (freed, other)], host)
+        pair = [(attempt, found), (freed, other)]
+        leaving, taking = prices(pair, host) if prices else [plan.price for _, plan in pair]
         if not spares_work(taking, leaving):
             return unproved(found)
     return withdrawing(attempt, host, freed, other, rows)

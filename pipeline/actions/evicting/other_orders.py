@@ -115,14 +115,11 @@ class OtherOrders:
 
     def _explained(self, plans: Plans) -> Plans:
         """The plans; each says with how many it loses least in sum, and has no lower bound: that is for one alone."""
-        return {
-            position: replace(
-                plan,
-                price=self._ranked(plan),
-                explanation=replace(plan.explanation, lower_bound=None, together=len(self._positions)),
-            )
-            for position, plan in plans.items()
-        }
+        found = Plans()
+        for position, plan in plans.items():
+            why = replace(plan.explanation, lower_bound=None, together=len(self._positions))
+            found[position] = replace(plan, price=self._ranked(plan), explanation=why)
+        return found
 
     # -- queues ----------------------------------------------------------------------------------------------------
 

@@ -6,8 +6,6 @@ repels its tasks. Volcano looks for victims in one domain at a time ("Gang-Aware
 it runs.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Rows, distinct, is_among
@@ -23,14 +21,13 @@ from pipeline.decision.price import lost_work, price_of
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import asked, feasible, leftover
 from pipeline.placement.need import need_of
-from pipeline.placement.outranked import spares_work
+from pipeline.placement.outranked import Searched, spares_work
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
 from pipeline.records import replace
 
 #: Why a domain fell if anti-affinity may be an obstacle.
 _REPELLED = frozenset({Reason.REPELLED, Reason.NO_PACKING})
-Searched = Callable[[Attempt, Host], Plan | NoPlan]
 
 
 def or_elsewhere(attempt: Attempt, host: Host, found: Plan | NoPlan, searched: Searched) -> Plan | NoPlan:

@@ -68,7 +68,7 @@ class BundleSearch(Keeping):
     quota, budgets
         What ``quota_filter`` counts of queues, and disruption budgets that bind, where all can be counted in columns.
     limits
-        Those of the preemptor's queue, below which a final set must make room as well; None: they are not told.
+        Those of the preemptor's queue, below which a final set must make room as well; None: they are not known.
     """
 
     snapshot: Snapshot
