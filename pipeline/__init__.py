@@ -17,7 +17,7 @@ plan still right?
 ...         "tasks": [{"name": f"high-{i}", "request": gpus} for i in (0, 1)]}
 >>> case = open_case({"version": 1, "nodes": [{"name": "n", "allocatable": {"nvidia.com/gpu": 2, "pods": 9}}],
 ...                   "queues": [{"name": "q"}], "podgroups": [low, high]})
->>> plan = propose(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (1,), None, case.now))
+>>> plan = propose(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (1,), None, case.now, "preempt"))
 >>> isinstance(plan, Plan) and [case.names.tasks[row] for row in plan.statement.evictions.tolist()]
 ['default/low-0', 'default/low-1']
 >>> isinstance(judge(plan, case.snapshot, case.policy, case.now), Accepted)

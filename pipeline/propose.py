@@ -27,7 +27,7 @@ def host_of(attempt: Attempt) -> Host:
 
 def divides(attempt: Attempt) -> bool:
     """Whether parts of the attempt's domains can be searched apart without changing what is decided."""
-    solver = DIVISIBLE.get(attempt.policy.solver(attempt.asked_by))
+    solver = DIVISIBLE.get(attempt.policy.solver(attempt.action))
     return solver is not None and solver.divides(attempt)
 
 
@@ -36,7 +36,7 @@ def searched_part(attempt: Attempt, host: Host) -> Plan | NoPlan | Survey:
 
     A survey is returned where all domains must be estimated before any is selected; see ``Attempt.survey``.
     """
-    return DIVISIBLE[attempt.policy.solver(attempt.asked_by)].survey(attempt, host) or propose(attempt, host)
+    return DIVISIBLE[attempt.policy.solver(attempt.action)].survey(attempt, host) or propose(attempt, host)
 
 
 def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:
@@ -52,7 +52,7 @@ def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:
     PolicyRefused
         If the policy names a solver for the action that does not exist.
     """
-    solver, host = solver_of(attempt.policy, attempt.asked_by), host or host_of(attempt)
+    solver, host = solver_of(attempt.policy, attempt.action), host or host_of(attempt)
     outcome = solver.propose(attempt, host)
     if isinstance(outcome, Plan) and not _holds(host, outcome.statement):
         # A mistake of the solver costs the plan, but never a wrong eviction.

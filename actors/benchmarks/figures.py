@@ -95,4 +95,5 @@ def attempt_on(fleet: GeneratedFleet, purpose: Purpose = Purpose.PREEMPT) -> Att
         podgroups=(fleet.gang,),
         domains=None,
         now=NOW,
+        action=purpose.value,
     )

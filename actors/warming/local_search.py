@@ -27,7 +27,7 @@ def search_locally(policy: Policy) -> None:
     """Look for cheaper victims than all there are, in preempt and in reclaim; and for some of lower task priority."""
     for queues, purpose in ((0, Purpose.PREEMPT), (3, Purpose.RECLAIM)):
         fleet = generate(_NODES, GangSpec(16), queues=queues)
-        attempt = Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW)
+        attempt = Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW, purpose.value)
         host, need = host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False)
         search = search_of(attempt, host, need)
         of_local_search(DomainBundles(search, 0), all_but_one(search))

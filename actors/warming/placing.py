@@ -48,9 +48,9 @@ def place_task_by_task() -> None:
 def let_return(policy: Policy) -> None:
     """Make room for small gangs of several shapes, also in subgroups; then let all leave, and permit none to return."""
     shaped = with_shapes(generate(_RACKED, GangSpec(2 * _TASKS), queues=0), gang=True)
-    propose(Attempt(shaped.snapshot, policy, Purpose.PREEMPT, (shaped.gang,), None, NOW))
+    propose(Attempt(shaped.snapshot, policy, Purpose.PREEMPT, (shaped.gang,), None, NOW, "preempt"))
     fleet = with_subgroups(shaped, gang=True)
-    attempt = Attempt(fleet.snapshot, policy, Purpose.PREEMPT, (fleet.gang,), None, NOW)
+    attempt = Attempt(fleet.snapshot, policy, Purpose.PREEMPT, (fleet.gang,), None, NOW, "preempt")
     propose(attempt)
     search = search_of(attempt, host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False))
     free, gone = FreeRoom(search, ROOT), all_but_one(search)

@@ -175,12 +175,12 @@ def _decided(policy: Policy, rehearsals: Sequence[tuple[Policy, bool]] | None = 
     for queues, purpose in ((0, Purpose.PREEMPT), (2, Purpose.RECLAIM)):
         fleets = [generate(_NODES, gang, queues=queues) for gang in _GANGS]
         for fleet in (*fleets, with_subgroups(fleets[0], gang=True)):
-            propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW))
+            propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW, purpose.value))
             breaks_without(fleet.snapshot, np.array([fleet.gang]), NO_ROWS)  # asked of victims that become superfluous
             decisions += 1
     if rehearsals is None:
         other = replace(policy, plugins=(*policy.plugins, _OTHER))
-        propose(Attempt(fleets[0].snapshot, other, Purpose.RECLAIM, (fleets[0].gang,), None, NOW))
+        propose(Attempt(fleets[0].snapshot, other, Purpose.RECLAIM, (fleets[0].gang,), None, NOW, "reclaim"))
         decisions += 1
     plays = _rehearsals(policy) if rehearsals is None else rehearsals
     with unsaid():

@@ -61,7 +61,7 @@ class Attempt:
     now
         Seconds.
     action
-        Name of the action that asks; the purpose's own name if empty.
+        Name of the action that asks.
     within_podgroup
         Whether tasks that find no other victims may take tasks of lower priority of their own podgroup.
     starting: int64[K]
@@ -80,14 +80,9 @@ class Attempt:
     podgroups: tuple[int, ...]
     domains: Rows | None
     now: float
-    action: str = ""
+    action: str
     within_podgroup: bool = False
     starting: Rows = field(default_factory=lambda: NO_ROWS)
     among: Rows | None = None
     equally_fair: bool = False
     survey: Survey | None = None
-
-    @property
-    def asked_by(self) -> str:
-        """Name of the action that asks."""
-        return self.action or self.purpose.value

@@ -97,7 +97,7 @@ def unproved(outcome: Found) -> Found:
 def making_room(attempt: Attempt, evictions: Rows, rows: Rows, nodes: Rows, cards: Rows) -> Statement:
     """The statement that evicts, and promises the tasks ``rows`` their nodes and cards, for an attempt's preemptor."""
     return statement(
-        attempt.asked_by, attempt.podgroups[0], purpose=attempt.purpose, evictions=evictions, nominated=rows,
+        attempt.action, attempt.podgroups[0], purpose=attempt.purpose, evictions=evictions, nominated=rows,
         nominated_node=nodes, nominated_card=cards,
     )  # fmt: skip
 

@@ -29,7 +29,9 @@ def searches(seed: int, deserved: float, *, everywhere: bool) -> tuple[BundleSea
     some[-1] = held.sum(axis=0)
     queues = replace(fleet.snapshot.queues, deserved=frozen(some, np.int64))
     policy = replace(load_profile("default"), whole_gangs_everywhere=everywhere)
-    attempt = Attempt(replace(fleet.snapshot, queues=queues), policy, Purpose.RECLAIM, (fleet.gang,), None, NOW)
+    attempt = Attempt(
+        replace(fleet.snapshot, queues=queues), policy, Purpose.RECLAIM, (fleet.gang,), None, NOW, "reclaim"
+    )
     host, need = host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False)
     counted = search_of(attempt, host, need)
     assert counted.quota.counted

@@ -105,7 +105,7 @@ def test_room_is_made_where_it_can_be_and_no_victim_could_have_stayed(
     host, snapshot = Host(Context(case.snapshot, case.policy, case.now)), case.snapshot
     if allocate_by_gathering(host, (len(groups),), "allocate") is not None:
         return
-    found = propose(Attempt(snapshot, case.policy, Purpose.PREEMPT, (len(groups),), None, case.now))
+    found = propose(Attempt(snapshot, case.policy, Purpose.PREEMPT, (len(groups),), None, case.now, "preempt"))
     domains = snapshot.topology.at_level({"spine": 0, "block": 1}[layer]).tolist()
     every = [set(some) for many in range(len(groups) + 1) for some in combinations(range(len(groups)), many)]
     working = [some for some in every if any(_takes(snapshot, some, domain, tasks) for domain in domains)]
@@ -147,7 +147,7 @@ def test_reclaim_takes_what_quotas_permit_and_finds_any_podgroup_that_is_enough_
     if allocate_by_gathering(host, (job_row,), "allocate") is not None:
         return
     asked = Preemptor((job_row,), snapshot.request[snapshot.tasks_of(job_row)].sum(axis=0), Purpose.RECLAIM)
-    found = propose(Attempt(snapshot, case.policy, Purpose.RECLAIM, (job_row,), None, case.now))
+    found = propose(Attempt(snapshot, case.policy, Purpose.RECLAIM, (job_row,), None, case.now, "reclaim"))
     if isinstance(found, Plan):
         gone = found.statement.evictions
         assert host.validate_set(asked, gone)

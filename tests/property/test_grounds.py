@@ -93,7 +93,7 @@ def test_a_podgroup_with_parts_gives_up_what_it_can_lose_from_the_fullest_part_f
 
 def asked(seed: int, purpose: Purpose) -> tuple[Attempt, Preemptor]:
     fleet = generate(64, GangSpec(12), seed=seed, queues=0 if purpose is Purpose.PREEMPT else 3, rigidify=0.3)
-    attempt = Attempt(fleet.snapshot, load_profile("kai"), purpose, (fleet.gang,), None, NOW)
+    attempt = Attempt(fleet.snapshot, load_profile("kai"), purpose, (fleet.gang,), None, NOW, purpose.value)
     return attempt, Preemptor((fleet.gang,), asked_for(host_of(attempt), (fleet.gang,)).total, purpose)
 
 

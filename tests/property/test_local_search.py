@@ -21,7 +21,7 @@ from tests.support.twins import uncompiled
 def searched(queues: int, purpose: Purpose, gang: GangSpec) -> str:
     """What a local search finds that begins with all candidates but one, on 32 nodes."""
     fleet = generate(32, gang, queues=queues)
-    attempt = Attempt(fleet.snapshot, load_profile("default"), purpose, (fleet.gang,), None, NOW)
+    attempt = Attempt(fleet.snapshot, load_profile("default"), purpose, (fleet.gang,), None, NOW, purpose.value)
     search = search_of(attempt, host_of(attempt), need_of(attempt.snapshot, attempt.podgroups, surplus=False))
     return repr(of_local_search(DomainBundles(search, 0), all_but_one(search)))
 
@@ -58,7 +58,7 @@ def test_cheaper_victims_are_found_for_parts_of_several_shapes_that_need_a_rack_
     fleet = with_shapes_in_subgroups(plain, gang=True)
     polished = load_profile("default")
     plans = [
-        propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW))
+        propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW, purpose.value))
         for policy in (replace(polished, polish=False), polished)
     ]
     kept, searched = (one.price for one in plans if isinstance(one, Plan))

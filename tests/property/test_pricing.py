@@ -32,7 +32,7 @@ def searching(seed: int, policy: Policy = DEFAULT) -> tuple[BundleSearch, np.nda
     """A search to preempt in a fleet of one queue whose gang, level and hardness vary, and all domains."""
     spec = GangSpec(tasks=(8, 24, 60, 120)[seed % 4], gpus=(1, 2, 4)[seed % 3], level=LEVELS[seed % 3])
     fleet = generate(60, spec, seed=seed, rigidify=(0.0, 0.6, 1.0)[seed % 3], queues=0)
-    attempt = Attempt(fleet.snapshot, policy, Purpose.PREEMPT, (fleet.gang,), None, NOW)
+    attempt = Attempt(fleet.snapshot, policy, Purpose.PREEMPT, (fleet.gang,), None, NOW, "preempt")
     host = host_of(attempt)
     need = need_of(fleet.snapshot, attempt.podgroups, surplus=False)
     search = search_of(attempt, host, need)

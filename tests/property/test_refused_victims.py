@@ -53,7 +53,9 @@ def test_the_same_harm_as_if_no_set_of_victims_were_refused_at_once(
     made: tuple[Any, dict[str, int]], groups: list[Any], parts: list[Any]
 ) -> None:
     case = open_case(cluster(made, groups, parts))
-    attempt = Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (len(case.snapshot.podgroups) - 1,), None, case.now)
+    attempt = Attempt(
+        case.snapshot, case.policy, Purpose.PREEMPT, (len(case.snapshot.podgroups) - 1,), None, case.now, "preempt"
+    )
     found = propose(attempt)
     with patch.object(victims, "_may_gather", return_value=True):
         tried = propose(attempt)

@@ -108,7 +108,7 @@ def plans(document: dict[str, Any]) -> tuple[Any, list[tuple[Attempt, Plan]]]:
 @lru_cache(maxsize=256)
 def _plans(document: str) -> tuple[Any, list[tuple[Attempt, Plan]]]:
     case = open_case(json.loads(document))
-    host = host_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (), None, case.now))
+    host = host_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (), None, case.now, "preempt"))
     found = []
     actions = [action for action in actions_of(case.policy.actions) if action.makes_room]
     for unit in in_serving_order(host, host.starving & host.valid):

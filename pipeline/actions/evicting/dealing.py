@@ -61,7 +61,7 @@ def dealt_plans(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
     spans = zip(attempt.podgroups, pairwise(gone_start.tolist()), pairwise(start.tolist()), strict=True)
     statements = [
         Statement(
-            action=attempt.asked_by,
+            action=attempt.action,
             purpose=attempt.purpose,
             preemptor=row,
             evictions=gone[first:last],
@@ -88,7 +88,7 @@ def _lawful(attempt: Attempt, host: Host, statements: Sequence[Statement], *, ro
     snapshot, groups = attempt.snapshot, attempt.snapshot.podgroups
     has_parent = snapshot.queues.parent[groups.queue[attempt.podgroups[0]]] != NONE
     # Where victims return one after the other, `leading_plans` asks about the sets.
-    by_parts = attempt.policy.solver(attempt.asked_by) in BY_PARTS
+    by_parts = attempt.policy.solver(attempt.action) in BY_PARTS
     sets = bool(has_parent) and attempt.purpose is Purpose.RECLAIM and not by_parts
     sets = host.bounds_each or (sets and _take_more(snapshot, statements))
     every = np.concatenate([made.nominated for made in statements])

@@ -55,7 +55,7 @@ def or_elsewhere(attempt: Attempt, host: Host, found: Plan | NoPlan, searched: S
     if isinstance(anywhere, NoPlan):
         return found
     gone = anywhere.statement.evictions
-    after = carried_out(statement(attempt.asked_by, evictions=gone), attempt.snapshot, attempt.now)
+    after = carried_out(statement(attempt.action, evictions=gone), attempt.snapshot, attempt.now)
     inside = searched(replace(attempt, snapshot=after, survey=None), host.on(after, gone))
     if isinstance(inside, NoPlan):
         return found

@@ -81,7 +81,7 @@ def signature_of(attempt: Attempt, need: Need) -> Signature | None:
     each = *unpaired(kinds), np.bincount(kind)
     domains, among = (NONE if rows is None else rows.tobytes() for rows in (attempt.domains, attempt.among))
     law = (
-        attempt.policy, attempt.now, attempt.asked_by, attempt.purpose, attempt.within_podgroup, domains,
+        attempt.policy, attempt.now, attempt.action, attempt.purpose, attempt.within_podgroup, domains,
         attempt.starting.tobytes(), among, int(groups.queue[podgroup]), int(groups.namespace[podgroup]),
         int(groups.required_level[podgroup]), int(groups.preferred_level[podgroup]), bool(groups.preemptible[podgroup]),
     )  # fmt: skip

@@ -360,7 +360,9 @@ def test_the_same_plan_has_the_same_id_and_another_a_different_one() -> None:
     assembly = full(4)
     assembly.submit(gang("big", 3, 8, priority=5))
     assembly.hear()
-    attempt = Attempt(assembly.ingest.snapshot, assembly.policy, Purpose.PREEMPT, (16,), None, assembly.clock.now)
+    attempt = Attempt(
+        assembly.ingest.snapshot, assembly.policy, Purpose.PREEMPT, (16,), None, assembly.clock.now, "preempt"
+    )
     one, two = propose(attempt), propose(attempt)
     assert isinstance(one, Plan)
     assert isinstance(two, Plan)

@@ -141,7 +141,7 @@ def test_the_plan_says_that_no_card_can_be_cleared() -> None:
 def test_a_card_that_is_too_small_makes_the_node_useless() -> None:
     document = carded(APART, waiting("c", "9Gi"))
     case = open_case(document)
-    host = host_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (2,), None, 0.0))
+    host = host_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (2,), None, 0.0, "preempt"))
     shape = case.snapshot.tasks.shape[case.names.tasks.index("default/c-0")]
     assert not host.allowed(np.array([shape])).any()
     assert first_cycle(document) == (set(), {})

@@ -33,7 +33,7 @@ def crowded(profile: str, *asking: dict[str, Any]) -> dict[str, Any]:
 def places(*asking: dict[str, Any], evicting: bool = True) -> list[list[str]]:
     """The gang groups in the order in which they are served."""
     case, names = open_case(crowded("default", *asking)), ["low0", "low1", *(one["name"] for one in asking)]
-    host = host_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (), None, case.now))
+    host = host_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (), None, case.now, "preempt"))
     wanted = np.array([name in {one["name"] for one in asking} for name in names])
     return [[names[row] for row in one] for one in in_serving_order(host, wanted, evicting=evicting)]
 

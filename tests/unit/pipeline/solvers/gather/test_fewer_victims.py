@@ -39,7 +39,7 @@ def test_no_victims_are_sought_where_the_tasks_together_are_too_much_for_every_d
     tree = {"s": {"b1": ["n1", "n2"], "b2": ["n3", "n4"]}}
     job = waiting("job", sizes, topology={"required": "block"})
     case = open_case(cluster_file(tree, 5, [*low, job]))
-    found = propose(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (4,), None, case.now))
+    found = propose(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (4,), None, case.now, "preempt"))
     assert isinstance(found, NoPlan)
     assert (found.explanation.reason, found.explanation.tried) == (Reason.BOUND, ())
 

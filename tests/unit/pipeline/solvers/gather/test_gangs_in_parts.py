@@ -56,7 +56,7 @@ def proposed(
 
     with patch.object(gathering, "_packed", counted):
         last = len(case.snapshot.podgroups) - 1
-        found = propose(Attempt(case.snapshot, case.policy, purpose, (last,), None, case.now))
+        found = propose(Attempt(case.snapshot, case.policy, purpose, (last,), None, case.now, purpose.value))
     return found, [str(name) for name in case.names.domains], leaving
 
 

@@ -269,7 +269,7 @@ class SparesTheFirstAlone(Law):
 def under(law: type[Law], state: Snapshot, *units: list[int]) -> Scenario:
     """The last podgroup in preempt under a law, with units of these rows; the last of each podgroup breaks it."""
     preemptor = (len(state.podgroups) - 1,)
-    attempt = Attempt(state, SCENARIOS, Purpose.PREEMPT, preemptor, None, 1e6)
+    attempt = Attempt(state, SCENARIOS, Purpose.PREEMPT, preemptor, None, 1e6, "preempt")
     host = host_of(attempt)
     need, rows = asked_for(host, preemptor), np.concatenate(units)
     owner = state.tasks.podgroup[[unit[-1] for unit in units]].astype(np.int64)
