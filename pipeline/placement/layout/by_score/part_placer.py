@@ -136,7 +136,7 @@ class PartPlacer:
         return not may_find_regions(asked, here, self.placement.future[first:last], first)
 
     def _regions(self, part: int, start: int, stop: int) -> tuple["PartPlacer", list[tuple[int, int]]]:
-        """Slices within which to try a part, in order; and how the part prefers nodes, as a placer of what is in it."""
+        """The placer with the preference of a part among nodes, and the slices in which to try it, in order."""
         row, topology = self.need.parts[part], self.snapshot.topology
         if row.required_level == row.preferred_level == NONE or (row.subgroup == NONE and not self.tightest):
             return self, [(start, stop)]
