@@ -48,4 +48,3 @@ def _weighed(entry: DomainTried, plan: Plan) -> DomainTried:
     if other < mine:  # a policy's own order may differ from that of prices
         reason = Reason.OUTRANKED
     return entry if entry.reason is reason else replace(entry, reason=reason)
-

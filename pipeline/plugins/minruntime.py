@@ -9,13 +9,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Rows, distinct
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Rows, distinct, sealed
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.minima_met import begins_late
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.subgroups import wholeness
 from pipeline.cluster.tables import Queues
 from pipeline.cluster.what_if import WhatIf
+from pipeline.keeping import cached_property
 from pipeline.plugins.arguments import DURATION, SWITCH, choice
 from pipeline.plugins.extension_points import ShieldsAnew, ShieldsTasks, TimesShields, ValidatesVictims
 from pipeline.plugins.plugin import Context, OfPodgroups, Plugin, Preemptor, Protects
@@ -57,26 +58,36 @@ class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, TimesShields, ValidatesV
         if self._stated(preemptor.purpose) is None or not (young := self._young(preemptor)).any():
             return True
         if self._elastic:
-            young &= ~self._has_surplus()
+            young = young & ~self._has_surplus()
         return OfPodgroups(~young)
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether every young podgroup among the victims keeps its minimum."""
         if self._stated(preemptor.purpose) is None or len(rows) == 0:
             return True
-        young = self._young(preemptor)
-        if not young.any():
+        owners = self._base.tasks.podgroup[rows]
+        owners = distinct(owners[self._young(preemptor)[owners]])
+        if len(owners) == 0:
             return True
-        owners = distinct(self._base.tasks.podgroup[rows])
         after = WhatIf.of(self._snapshot).evicting(rows)
-        return all(has_minimum(after, owner) for owner in owners[young[owners]].tolist())
+        return all(has_minimum(after, owner) for owner in owners.tolist())
 
     def _young(self, preemptor: Preemptor) -> Bools:
         """bool[G]: podgroups that have not run for their minimum time."""
+        asked = preemptor.purpose, preemptor.podgroups
+        if asked not in self._known_young:
+            self._known_young[asked] = self._too_young(preemptor)
+        return self._known_young[asked]
+
+    @cached_property
+    def _known_young(self) -> dict[tuple[Purpose, tuple[int, ...]], Bools]:
+        return {}
+
+    def _too_young(self, preemptor: Preemptor) -> Bools:
         groups = self._base.podgroups
         ran = np.fmax(0.0, self._now - groups.started)  # the clock that says when it started may be ahead of ours
         ran[np.isnan(groups.started)] = np.inf
-        return np.asarray(ran < self._granted(preemptor))
+        return sealed(ran < self._granted(preemptor))
 
     def over_at(self, preemptor: Preemptor) -> Floats:
         """float64[T]: when the minimum time of the podgroup of each task is over; NaN if it was never whole."""

@@ -39,7 +39,7 @@ def grounds(attempt: Attempt, host: Host) -> Grounds:
 
 def lost_sets(law: Law, rows: list[int]) -> list[set[int]]:
     """What may lose its place: any tasks that the plugins accept together, or none."""
-    if law.settles:
+    if law.moves_all:
         return [set()]
     some = chain.from_iterable(combinations(rows, many) for many in range(len(rows) + 1))
     return [set(lost) for lost in some if law.allows(np.array(lost, np.int64))]

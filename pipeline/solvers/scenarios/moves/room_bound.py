@@ -36,7 +36,7 @@ class RoomBound:
     @cached_property
     def loses_none(self) -> bool:
         """Whether every victim must get another place."""
-        return self.grounds.law.settles or not self._may_be_lost.any()
+        return self.grounds.law.moves_all or not self._may_be_lost.any()
 
     def _suffices(self, slice_: NodeSlice, units: VictimUnits, lost: Bools) -> bool:
         need, opened, snapshot = self.grounds.counted.need, self.grounds.counted.open, self._snapshot
