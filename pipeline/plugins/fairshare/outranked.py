@@ -38,7 +38,8 @@ def outranked(queues: Compared, queue: int, request: Floats, lost: Floats, retur
     for mine in chain(queues.parent, queue):
         if (queues.allocated[mine] + request <= queues.deserved[mine])[queues.counts].all():
             continue
-        above = _siblings(queues.parent, mine) & (queues.priority > queues.priority[mine]) & returns.any(axis=1)
+        siblings = queues.parent == queues.parent[mine]
+        above = siblings & (queues.priority > queues.priority[mine]) & returns.any(axis=1)
         rest = queues.allocated[above] - lost[above]
         last = _beyond(rest, queues.fair[above], queues.counts)
         if not (last & ~_beyond(queues.allocated[mine], queues.fair[mine], queues.counts)).all():
@@ -60,10 +61,6 @@ def let_in_again(parent: Ids, left: Longs, lost: Floats, queue: Ids, request: Lo
     """
     room = least_above(parent, left + lost.astype(np.int64))[queue]
     return np.asarray(((request <= room) | (request == 0)).all(axis=1))
-
-
-def _siblings(parent: Ids, queue: int) -> Bools:
-    return np.asarray((parent == parent[queue]) & (np.arange(len(parent)) != queue))
 
 
 def _beyond(held: Floats, fair: Floats, counts: Bools) -> Bools:

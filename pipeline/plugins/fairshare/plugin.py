@@ -141,13 +141,13 @@ class FairShare(
 
     def validate_each(self, preemptor: Preemptor, sets: Sequence[Rows]) -> Bools:
         """bool[S]: the same of several sets."""
-        if preemptor.purpose is not Purpose.RECLAIM or not preemptor.podgroups:
+        if preemptor.purpose is not Purpose.RECLAIM:
             return np.ones(len(sets), bool)
         request, (queue, preemptible) = preemptor.request.astype(np.float64), self._asker(preemptor)
         shares, columns = self._in_columns
         may = may_take_each(shares, queue, preemptible, request, *in_a_row(sets), columns, self._multiplier)
         if self._by_priority:
-            lawful = [at for at in may.nonzero()[0].tolist() if len(sets[at])]
+            lawful = may.nonzero()[0].tolist()
             may[lawful] = [not self._outranked(queue, request, sets[at]) for at in lawful]
         return may
 
@@ -206,10 +206,7 @@ def _asked_in_turn(snapshot: Snapshot, podgroup: int) -> Longs:
 
     A podgroup with subgroups asks for what every one of them lacks (notes on KAI, 1.1), as far as it needs them.
     """
-    rows = snapshot.pending(podgroup)
-    if len(rows) == 0:
-        return np.zeros(snapshot.shapes.request.shape[1], np.int64)
-    tasks = snapshot.tasks
+    rows, tasks = snapshot.pending(podgroup), snapshot.tasks
     index = none_last(tasks.index[rows])
     rows = rows[np.lexsort((tasks.order[rows], index, -tasks.priority[rows].astype(np.int64)))]
     asked = _lacking(snapshot, podgroup, rows)

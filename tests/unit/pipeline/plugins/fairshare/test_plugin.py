@@ -121,6 +121,27 @@ def test_what_a_podgroup_asks_for_next_is_its_most_important_task():
     assert bound(file(queues, [mixed, group("other", "b", waiting=1, gpus=3)], 3)) == ["mixed-w1"]
 
 
+@pytest.mark.parametrize(("deserved", "first"), [(1, "other-w0"), (2, "has-w0")])
+def test_a_podgroup_that_has_its_minimum_asks_for_one_task_more(deserved: int, first: str):
+    """With it the queue holds two, which is what it deserves or not; the other queue deserves what it asks for."""
+    queues = [queue("a", deserved, priority=1), queue("b", 2)]
+    groups = [group("has", "a", running=1, waiting=2), group("other", "b", running=1, waiting=1)]
+    assert bound(file(queues, groups, 3)) == [first]
+
+
+@pytest.mark.parametrize(("deserved", "first"), [(3, True), (2, False)])
+def test_a_podgroup_does_not_ask_again_for_what_it_runs_and_was_promised(deserved: int, first: bool):
+    """Of its minimum of three one runs, and one waits for another task to end."""
+    ends = group("ends", "c", running=1)
+    ends["tasks"][0] |= {"status": "Terminating", "gone_when_evicted": True}
+    mine = group("mine", "a", running=1, waiting=4, min_available=3)
+    mine["tasks"][1]["nominated_node"] = "n0"
+    queues = [queue("a", deserved), queue("b", priority=1), queue("c")]
+    cycle = played(file(queues, [mine, group("other", "b", waiting=1), ends], 3))[0]
+    assert named(cycle["nominations"]) == (["mine-w0", "mine-w1"] if first else [])
+    assert named(cycle["bindings"]) == ([] if first else ["other-w0"])
+
+
 def test_queues_are_ranked_anew_once_their_first_podgroup_is_out_of_the_way():
     queues = [queue("a", 2, created=1), queue("b", 2, created=2)]
     groups = [
@@ -215,3 +236,29 @@ def test_a_podgroup_that_needs_some_of_its_subgroups_asks_for_no_more_of_them_in
     other = group("two", "b", waiting=1, gpus=2)
     document = file([queue("a", 2), queue("b", 0, priority=1)], [one, other], 2)
     assert bound(document) == ["one-w0", "one-w1"]
+
+
+def test_a_podgroup_asks_in_its_turn_for_all_that_its_subgroups_lack():
+    """One task would be within what its queue deserves, but it needs two; so the other queue is served."""
+    two = group("two", "b", waiting=2, min_available=0, subgroups=[{"name": "s0"}, {"name": "s1"}])
+    for at, task in enumerate(two["tasks"]):
+        task["subgroup"] = f"s{at}"
+    queues = [queue("a", 0, priority=1), queue("b", 1)]
+    assert bound(file(queues, [group("one", "a", waiting=1), two], 2)) == ["one-w0"]
+
+
+def test_a_limit_on_pods_makes_nothing_reclaimable():
+    """Pods are not shared: who holds more of them than its limit, which was lowered, still keeps what it deserves."""
+    queues = [queue("a", 1), queue("b", 2, capability={"pods": 1})]
+    groups = [group("waits", "a", waiting=1), group("runs", "b", running=2, min_available=1)]
+    assert played(file(queues, groups, 2, actions=["reclaim"]))[0]["evictions"] == []
+    queues[1]["deserved"][GPU] = 1
+    assert named(played(file(queues, groups, 2, actions=["reclaim"]))[0]["evictions"]) == ["runs-r1"]
+
+
+def test_a_queue_with_a_limit_on_pods_loses_no_more_than_another():
+    queues = [queue("a", 2), queue("b", 3, capability={"pods": 9})]
+    asked = host(queues, [group("one", "a", waiting=2), group("two", "b", running=4)], 4)
+    rows = np.flatnonzero(asked.context.snapshot.tasks.node >= 0)
+    assert asked.validate_set(asking(asked, 1), rows[:1])
+    assert not asked.validate_set(asking(asked, 1), rows[:2])
