@@ -63,7 +63,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, TimesShields, ValidatesV
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether every young podgroup among the victims keeps its minimum."""
-        if self._stated(preemptor.purpose) is None or len(rows) == 0:
+        if self._stated(preemptor.purpose) is None:
             return True
         owners = self._base.tasks.podgroup[rows]
         owners = distinct(owners[self._young(preemptor)[owners]])
@@ -112,7 +112,7 @@ class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, TimesShields, ValidatesV
     def _asked_of(self, preemptor: Preemptor) -> Rows:
         """int64[Q]: the queue whose time counts for each queue against the preemptor's."""
         parent, speaks = self._queues.parent, np.arange(len(self._queues))
-        if self._parting and preemptor.podgroups:
+        if self._parting:
             own = set(chain(parent, self._queue_of(preemptor)))
             for queue in range(len(parent)):
                 above = int(parent[queue])

@@ -7,7 +7,7 @@ from actors.cli.simulate import open_case
 from pipeline.plugins.minruntime import MinimumRuntime
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import PluginSetting, Purpose
-from tests.support.editing import with_groups
+from tests.support.editing import with_groups, with_queues
 from tests.support.small_clusters import podgroup, world
 
 NOW = 1000.0
@@ -51,11 +51,21 @@ def test_a_queue_that_says_nothing_has_what_its_nearest_ancestor_says():
 def test_where_no_queue_says_anything_the_policy_does():
     assert spared(case(), default_reclaim=61.0)
     assert not spared(case({"cousin": 1}), default_reclaim=61.0)
+    assert not spared(case(), Purpose.PREEMPT, default_reclaim=61.0)
+    assert spared(case(), Purpose.PREEMPT, default_preempt=61.0)
+    assert not spared(case(), default_preempt=61.0)
 
 
 def test_preempt_has_a_minimum_of_its_own():
     assert spared(case({"top": 61}, key="preempt_min_runtime"), Purpose.PREEMPT)
     assert not spared(case({"top": 61}, key="preempt_min_runtime"), Purpose.RECLAIM)
+
+
+@pytest.mark.parametrize("purpose", [Purpose.CONSOLIDATE, Purpose.CLEAR])
+def test_what_is_moved_or_ended_as_the_rest_of_a_broken_gang_has_no_minimum(purpose):
+    state = with_queues(case({"top": 61}), preempt_min_runtime_s=61.0)
+    assert not spared(state, purpose)
+    assert plugin(state).validate_set(asking(state, purpose), np.flatnonzero(state.tasks.node >= 0))
 
 
 def test_a_leaf_speaks_for_itself_unless_the_policy_goes_by_the_parting_of_ancestors():
@@ -82,6 +92,16 @@ def test_an_elastic_podgroup_may_lose_what_it_has_above_its_minimum():
     assert not young.validate_set(asking(state), held[:2])
 
 
+def test_of_several_young_podgroups_each_keeps_its_minimum():
+    runs = [podgroup(name, [{"cpu": 1}] * 3, "n0", queue="other", min_available=2, started=NOW - 60) for name in "uv"]
+    queues = {"mine": {}, "other": {"reclaim_min_runtime": 61}}
+    groups = [*runs, podgroup("w", [{"cpu": 1}], queue="mine")]
+    state = open_case(world({"n0": {"cpu": 64}}, queues, groups, now=NOW)).snapshot
+    young, held = plugin(state, elastic=True), np.flatnonzero(state.tasks.node >= 0)
+    assert young.validate_set(asking(state), held[[0, 3]])
+    assert not young.validate_set(asking(state), held[[0, 3, 4]])
+
+
 #: Two subgroups of one task each, as a list, and below another one.
 PAIR = [{"name": name, "min_available": 1} for name in "xy"]
 
@@ -91,6 +111,7 @@ PAIR = [{"name": name, "min_available": 1} for name in "xy"]
     [
         ({"subgroups": PAIR}, False),
         ({"subgroups": PAIR, "min_subgroups": 1}, True),
+        ({"subgroups": [{"name": "x", "min_available": 0}, PAIR[1]]}, True),
         ({"subgroups": [{"name": "above", "children": PAIR}]}, False),
         ({"subgroups": [{"name": "above", "min_subgroups": 1, "children": PAIR}]}, True),
     ],
@@ -113,7 +134,7 @@ def test_a_podgroup_without_surplus_is_not_elastic():
 
 
 def test_what_starts_in_the_future_by_another_clock_is_protected_for_as_long_as_its_queue_says():
-    for granted, spared in (({}, False), ({"cousin": 10}, True)):
+    for granted, spared in (({}, False), ({"cousin": 0.5}, True)):
         snapshot = case(granted, victim="cousin")
         snapshot = with_groups(snapshot, ..., started=NOW + 40)
         young = plugin(snapshot)._young(Preemptor((1,), np.array([2]), Purpose.RECLAIM))
