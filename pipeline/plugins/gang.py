@@ -63,12 +63,9 @@ class Gang(
         """bool[G]: it is below a minimum even with promised tasks."""
         return minima_met(to_make_room(self._snapshot, self._policy)).starving
 
-    def evictable(self, preemptor: Preemptor) -> bool | None:
-        """Permits every task on the gang path, where bundles decide what a gang can lose and whether it may break.
-
-        Task by task it has no opinion on a task alone; see ``task_quota_filter``.
-        """
-        return True if preemptor.task == NONE else None
+    def evictable(self, preemptor: Preemptor) -> bool:
+        """Every task: bundles decide what a gang can lose and whether it may break; task by task see ``task_quota``."""
+        return True
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools:
         """bool[C]: the ordered candidates that podgroup, role and subgroup can spare after those before them.

@@ -1,13 +1,16 @@
 """The gang plugin: valid, ready, promised, starving, at the level of podgroup, role and subgroup."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.tables import BOUND, FAILED, SUCCEEDED, TERMINATING
-from tests.support.asking import host_on
+from tests.support.asking import DEFAULT, host_on
 from tests.support.builders import Gang, Task, cluster, gang
-from tests.support.editing import with_groups, with_tasks
+from tests.support.editing import with_gang_group, with_groups, with_tasks
 from tests.support.task_centric import nominated
 
 WAITS, RUNS = Task(cpu=1), Task(0, cpu=1)
@@ -105,6 +108,21 @@ def test_inner_subgroups_are_whole_by_their_children():
     assert told(of_parts((1, False), (2, False), (3, True), tree=tree))[1] is False
     strict = [(NONE, 0, 2), *tree[1:]]
     assert told(of_parts((1, True), (2, False), (3, True), tree=strict))[1] is False
+
+
+# -- gang groups -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("match_policy", "started", "valid"),
+    [("once-satisfied", 9.0, True), ("once-satisfied", np.nan, False), ("waiting-and-running", 9.0, False)],
+)
+def test_a_podgroup_waits_for_one_that_it_names_and_that_is_gone_unless_it_was_satisfied_once(
+    match_policy: str, started: float, valid: bool
+):
+    snapshot = with_gang_group(cluster([{}], [gang(2, cpu=1), gang(1, cpu=1)]), [0, 1])
+    snapshot = with_groups(with_groups(snapshot, 0, started=started), 1, alive=False)
+    assert bool(host_on(snapshot, replace(DEFAULT, match_policy=match_policy)).valid[0]) is valid
 
 
 # -- order and life ----------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from actors.documents.durations import seconds_of
-from tests.support.small_clusters import played, podgroup, world
+from tests.support.small_clusters import named, played, podgroup, world
 
 NOW = 10_000.0
 COOLDOWN = {"volcano.sh/cooldown-time": "10m"}
@@ -60,6 +60,32 @@ def test_who_replaces_an_evicted_task_cools_down_although_the_gang_is_old() -> N
 
 def test_a_cool_down_that_cannot_be_read_never_ends() -> None:
     assert not evicted(PATHS[0], labels={"volcano.sh/cooldown-time": "soon"}, started=0.0)
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+@pytest.mark.parametrize(
+    ("elastic", "minimum", "victims"), [(True, 1, ["victim-1", "victim-2"]), (True, 2, []), (False, 1, [])]
+)
+def test_task_by_task_a_young_podgroup_loses_no_more_than_its_surplus(
+    action: str, elastic: bool, minimum: int, victims: list[str]
+) -> None:
+    queues = {"own": {"deserved": {"cpu": 3}}, "other": {"deserved": {"cpu": 0}, f"{action}_min_runtime": 60}}
+    held = podgroup("victim", [{"cpu": 1}] * 3, "n", queue="other", min_available=minimum, started=NOW - 59)
+    asker = "other" if action == "preempt" else "own"
+    wants = podgroup("preemptor", [{"cpu": 1}] * 2, queue=asker, priority=1, phase="Inqueue", min_available=2)
+    by_task = {"preemptable": False, "reclaimable": False}
+    plugins = {"minruntime": {"arguments": {"elastic": elastic}}, "gang": {"enabled": by_task}}
+    document = world({"n": {"cpu": 3}}, queues, [held, wants], now=NOW, profile="volcano", plugins=plugins)
+    document["policy"]["actions"] = [action]
+    assert named(played(document)[0]["evictions"]) == victims
+
+
+def test_a_task_without_a_cool_down_has_none_whatever_the_clock_says_that_started_it() -> None:
+    cooling, other = (podgroup(name, [{"cpu": 1}], "n", started=NOW + 1, phase="Running") for name in ("a", "b"))
+    cooling["tasks"][0]["labels"] = COOLDOWN
+    wants = podgroup("preemptor", [{"cpu": 1}], priority=1, phase="Inqueue")
+    document = world({"n": {"cpu": 2}}, {"q": {}}, [cooling, other, wants], now=NOW, plugins={"cdp": {}})
+    assert named(played(document)[0]["evictions"]) == ["b-0"]
 
 
 def test_a_podgroup_that_was_never_whole_has_no_runtime_to_protect() -> None:
