@@ -124,6 +124,13 @@ def test_of_a_gang_that_is_needed_in_part_no_task_is_left_behind():
     assert accepted(judged(made, with_room(state, 0, gpu=5))).statement.evictions.tolist() == [0, 1, 2, 3]
 
 
+def test_of_a_gang_that_breaks_the_members_go_too_that_make_no_room():
+    state = cluster([NODE] * 2, [gang(2, (0, 1), gpu=4), gang(1, gpu=4, priority=1)])
+    made = plan(state, 1)
+    assert (victims(made), len(places(made))) == ([0, 1], 1)
+    assert same(accepted(judged(made, later(state))).statement, made.statement)
+
+
 def test_what_is_left_of_a_broken_gang_goes_whole_where_its_solver_takes_it_whole():
     """One of two was given back on the very state of the plan, so later plans of its cycle found the queue full."""
     state = cluster([NODE], [Gang([Task(0, gpu=1)] * 2, 3), gang(1, gpu=1, priority=1)])

@@ -165,6 +165,12 @@ def test_node_order_prefers_the_emptier_and_the_more_balanced_node():
     assert scores(NodeOrder, [EIGHT] * 2, [{}, {"memory": 2}], **balanced) == [87.5, 100.0]
 
 
+def test_node_order_spreads_and_balances_alike_unless_told_otherwise():
+    nodes, used = [EIGHT] * 3, [{}, {"cpu": 4}, {"memory": 2}]
+    told = scores(NodeOrder, nodes, used, least_requested=1, most_requested=0, balanced=1)
+    assert scores(NodeOrder, nodes, used) == told == [175.0, 125.0, 175.0]
+
+
 def test_node_order_can_fill_instead():
     most = {"least_requested": 0, "balanced": 0, "most_requested": 1}
     assert scores(NodeOrder, [EIGHT] * 2, [{}, {"cpu": 4}], **most) == [12.5, 37.5]
