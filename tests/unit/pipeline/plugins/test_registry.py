@@ -70,6 +70,11 @@ class More(Plugin, OrdersJobs):
         return np.zeros(0, np.int64)
 
 
+class AnyNumber(Plugin, OrdersJobs):
+    def job_order(self, *queues: int) -> Longs:
+        return np.zeros(0, np.int64)
+
+
 class Silent(Plugin):
     def evictable(self, preemptor: Preemptor) -> bool:
         return True
@@ -89,6 +94,7 @@ def test_a_plugin_that_answers_what_it_declares_is_taken() -> None:
         (OtherNames, "OtherNames.evictable: expected (self, preemptor: "),
         (OtherTypes, "OtherTypes.evictable: expected (self, preemptor: "),
         (More, "More.job_order: expected (self) -> "),
+        (AnyNumber, "AnyNumber.job_order: expected (self) -> "),
         (Silent, "Silent: expected at least one extension point among its bases, found none"),
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.rules.minima_met import minima_met
-from pipeline.cluster.rules.minimum import has_minimum, starts_with
+from pipeline.cluster.rules.minimum import has_minimum, leaves_with, starts_with
 from tests.support.builders import Gang, Task, cluster
 from tests.support.editing import with_groups, with_tasks
 from tests.support.task_centric import nominated
@@ -68,6 +68,15 @@ def test_a_subgroup_is_asked_about_alone_inner_ones_by_their_children():
     assert [has_minimum(state, 1, part, NO_ROWS) for part in range(4)] == [False, False, False, True]
     assert [has_minimum(state, 1, part, rows(2)) for part in range(4)] == [True, False, True, True]
     assert has_minimum(state, 1, NONE, rows(2))
+
+
+def test_what_leaves_have_is_counted_by_podgroup():
+    tree = [(NONE, 1, NONE), (NONE, 2, NONE)]
+    members = [Task(0, cpu=1, subgroup=0), Task(cpu=1, subgroup=1), Task(cpu=1, subgroup=1), Task(cpu=1)]
+    state = nominated(cluster([{}], [Gang(members, 3, subgroups=tree)] * 2), {5: 0})
+    assert leaves_with(state, 0, rows(2, 3)).tolist() == [1, 1]
+    assert leaves_with(state, 1, rows(2, 6, 7)).tolist() == [1, 2]
+    assert leaves_with(state, 1, NO_ROWS).tolist() == [1, 1]
 
 
 def test_one_podgroup_and_all_of_them_are_answered_alike():

@@ -64,6 +64,13 @@ def test_a_limit_bounds_the_share_and_the_rest_goes_to_others():
     assert gpu_shares(file(queues, [group("one", "a", waiting=9), group("two", "b", waiting=9)])) == {"a": 2, "b": 6}
 
 
+def test_what_is_gated_does_not_ask_for_a_share():
+    gated = group("one", "a", running=1, waiting=9)
+    for task in gated["tasks"][1:]:
+        task["scheduling_gated"] = True
+    assert gpu_shares(file([queue("a"), queue("b")], [gated, group("two", "b", waiting=9)])) == {"a": 1, "b": 7}
+
+
 def test_past_use_counts_against_a_queue_as_much_as_the_policy_says():
     queues = [queue("a", usage=0.5), queue("b")]
     document = file(queues, [group("one", "a", waiting=9), group("two", "b", waiting=9)], 12)
