@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.plugins.fairshare.order import Compared, keys_of, less
+from pipeline.plugins.fairshare.order import Compared, keys_of, less, rank_of
 
 ENDLESS = np.inf
 
@@ -34,3 +34,14 @@ def test_the_queue_with_the_smaller_share_goes_first(
     )  # fmt: skip
     keys = keys_of(queues, np.zeros((2, 2)), np.ones(2, bool))
     assert less(keys[1], keys[0]) == bool(first)
+
+
+def test_a_queue_without_a_podgroup_to_serve_comes_last_among_its_siblings() -> None:
+    parent, waits = np.array([-1, -1, 0, 0], np.int32), np.array([False, False, False, True])
+    share, nothing = np.ones((4, 1)), np.zeros((4, 1))
+    queues = Compared(
+        parent, np.array([0, 9, 9, 0], np.int32), np.arange(4), nothing, share, share, nothing, np.ones(1),
+        np.ones(1, bool),
+    )  # fmt: skip
+    keys = keys_of(queues, nothing.copy(), waits)
+    assert rank_of(parent, keys, waits).tolist() == [0, 3, 2, 1]

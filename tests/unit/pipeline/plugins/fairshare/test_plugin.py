@@ -207,6 +207,15 @@ def test_victims_are_lawful_while_their_queue_holds_more_than_its_share_whatever
     assert not asked.validate_set(asking(asked, 2), rows[:3])
 
 
+@pytest.mark.parametrize(("small", "large", "lawful"), [(2, 1, True), (1, 2, False)])
+def test_the_youngest_of_several_podgroups_is_the_first_victim(small: int, large: int, lawful: bool):
+    """The queue is above its share by two: it may lose the large one after the small one, and nothing after it."""
+    held = [group("s", "a", running=1, created=small), group("l", "a", running=1, gpus=2, created=large)]
+    rest = group("rest", "a", running=2, created=0)
+    asked = host([queue("a", 3), queue("b", 2)], [*held, rest, group("two", "b", waiting=9)], 5)
+    assert asked.validate_set(asking(asked, 1), np.array([0, 1])) is lawful
+
+
 def test_the_minimum_of_a_gang_is_one_victim_and_its_surplus_goes_first():
     """Above its share by one: a whole gang may go at once, as upstream has it, and so may what is above its minimum."""
     queues, waits = [queue("a", 3), queue("b", 2)], group("two", "b", waiting=9)
