@@ -62,6 +62,13 @@ def test_the_grace_of_a_policy_that_does_not_say_is_a_minute() -> None:
     assert cleared(gang("Running", "Failed", stale_since=NOW - 60)) == ["g-0"]
 
 
+def test_the_grace_of_one_gang_ends_no_others() -> None:
+    other = gang("Running", "Failed", name="h", stale_since=NOW - 59)
+    for one in other["tasks"]:
+        one["name"] = one["name"].replace("g", "h")
+    assert cleared(gang("Running", "Failed"), other) == ["g-0"]
+
+
 def test_a_gang_found_below_its_minimum_is_stale_from_then_on() -> None:
     unknown = gang("Running", "Failed")
     del unknown["stale_since"]
