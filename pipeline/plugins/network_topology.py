@@ -55,9 +55,9 @@ class NetworkTopology(Plugin, OffersDomains, ScoresDomains):
     def domains(self, podgroups: tuple[int, ...], purpose: Purpose) -> Rows | None:
         """int64[D]: domains in which the podgroups may lie together, or None if none of them states a level.
 
-        A required level admits domains of that level and narrower ones. A preferred level only orders: domains up to it
-        come first. A podgroup with running tasks keeps to domains that hold them, so that one with a preferred level
-        grows outwards from where it is; the whole cluster is always such a domain.
+        A required level admits domains of that level and narrower ones. The narrowest come first, so those up to a
+        preferred level come before wider ones. A podgroup with running tasks keeps to domains that hold them, so that
+        one with a preferred level grows outwards from where it is; the whole cluster is always such a domain.
         """
         snapshot, groups = self._base, self._base.podgroups
         rows = list(podgroups)
@@ -71,9 +71,7 @@ class NetworkTopology(Plugin, OffersDomains, ScoresDomains):
                 chosen = chosen[tier[chosen] <= topology.levels - level]
             if level != NONE or close != NONE:
                 chosen = topology.holding(chosen, self._nodes_of(row))
-        wanted = int(preferred.max(initial=NONE))
-        late = tier > topology.levels - wanted if wanted != NONE else np.zeros(len(tier), bool)
-        return chosen[np.lexsort((chosen, tier[chosen], late[chosen]))]
+        return chosen[np.argsort(tier[chosen], kind="stable")]
 
     def _nodes_of(self, podgroup: int) -> Ids:
         """int32[K]: nodes on which tasks of the podgroup run, are bound or are promised."""
