@@ -2,8 +2,6 @@
 
 from typing import ClassVar
 
-import numpy as np
-
 from pipeline.cluster.arrays import Bools, Floats
 from pipeline.plugins.arguments import DURATION
 from pipeline.plugins.extension_points import AdmitsJobs, OrdersJobs
@@ -24,8 +22,7 @@ class Sla(Plugin, OrdersJobs, AdmitsJobs):
 
     def job_order(self) -> Floats:
         """float64[G]: earlier deadline first."""
-        created = self._snapshot.podgroups.created
-        return np.zeros(len(created)) if self._waiting_s == _FOR_EVER else created + self._waiting_s
+        return self._snapshot.podgroups.created + self._waiting_s
 
     def job_enqueued(self, podgroup: int, admitted: Bools) -> Opinion:
         """Permit a podgroup that waited too long."""

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from pipeline.cluster.arrays import NONE
 from pipeline.plugins.network_topology import NetworkTopology
 from pipeline.plugins.plugin import Context
-from pipeline.policy import PluginSetting
+from pipeline.policy import PluginSetting, Purpose
 from tests.support.builders import cluster, gang
+from tests.support.editing import with_groups
 from tests.support.task_centric import policy
 
 
@@ -45,3 +47,26 @@ def test_other_resources_than_cpu_and_memory_count_where_they_are_listed(
 ) -> None:
     there = [{"cpu": 4, "gpu": 4}, {"cpu": 4, "gpu": 4}]
     assert scores([{"gpu": 2}, {"cpu": 1}], there, **arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("required", "preferred", "on", "expected"),
+    [
+        (False, False, 0, None),
+        (True, False, NONE, [1, 2, 3]),
+        (True, False, 1, [2]),
+        (False, True, NONE, [1, 2, 3, 0]),
+        (False, True, 1, [2, 0]),
+    ],
+)
+def test_a_podgroup_keeps_to_where_it_runs_if_it_states_a_level_itself(
+    required: bool, preferred: bool, on: int, expected: list[int] | None
+) -> None:
+    """With it starts another that states none, and runs in the third rack."""
+    one, other = gang(2, (on, NONE), cpu=1), gang(2, (2, NONE), cpu=1)
+    state = cluster([{"cpu": 4}] * 3, [one, other], racks=(1, 1, 1))
+    levels = {"required_level": 0 if required else NONE, "preferred_level": 0 if preferred else NONE}
+    state = with_groups(state, 0, **levels)
+    plugin = NetworkTopology(Context(state, policy(), 0.0), PluginSetting("network-topology-aware"))
+    found = plugin.domains((0, 1), Purpose.ALLOCATE)
+    assert (None if found is None else found.tolist()) == expected

@@ -17,6 +17,7 @@ from tests.support.task_centric import victims
 
 SLA = PluginSetting("sla", arguments=(("waiting_time", 60.0),))
 OVERCOMMIT, CAPACITY = PluginSetting("overcommit"), PluginSetting("capacity")
+BY_PRIORITY = PluginSetting("priority")
 GANG, PRIORITY = (PluginSetting(name, (("job_starving", True),)) for name in ("gang", "priority"))
 
 
@@ -42,6 +43,19 @@ def test_a_tier_that_admits_ends_the_count(tiers, now, phase):
     state = with_groups(cluster([{"gpu": 4}], [gang(1, gpu=1)]), 0, phase=PHASE_PENDING, min_resources=[NONE] * 3 + [9])
     state = with_groups(with_parents(state, NONE, 0), 0, queue=1)
     assert cycle(state, in_tiers(*tiers), now).snapshot.podgroups.phase.tolist() == [phase]
+
+
+@pytest.mark.parametrize(
+    ("tiers", "rank"),
+    [
+        (((SLA,), (BY_PRIORITY,)), [2, 0, 1]),
+        (((BY_PRIORITY,), (SLA,)), [1, 2, 0]),
+        (((PluginSetting("sla"),), (BY_PRIORITY,)), [1, 2, 0]),  # it has no opinion
+    ],
+)
+def test_the_earlier_deadline_comes_first_where_there_is_one(tiers, rank):
+    state = cluster([{}], [gang(1, cpu=1, priority=priority) for priority in (1, 0, 2)])
+    assert host_on(with_groups(state, ..., created=[5.0, 3.0, 4.0]), in_tiers(*tiers)).job_rank.tolist() == rank
 
 
 @pytest.mark.parametrize(("tiers", "starves"), [

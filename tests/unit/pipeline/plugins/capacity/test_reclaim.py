@@ -6,7 +6,7 @@ import pytest
 from pipeline.cluster.arrays import NONE, Rows, in_a_row
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.resources import PODS
-from pipeline.plugins.capacity.reclaim import sets_within_bounds
+from pipeline.plugins.capacity.reclaim import answering_strictly, sets_within_bounds
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -37,3 +37,22 @@ def test_ceilings_and_shares_are_kept_or_not_as_counted_queue_by_queue(seed: int
     bounds, sets = (parent, ceiling, deserved, stated, guarantee), [rows, rows[:0], rows[::2]]
     found = sets_within_bounds(3, request, *in_a_row(sets), keeps_shares, columns, allocated, bounds)
     assert found.tolist() == [*map(kept, sets)]
+
+
+@pytest.mark.parametrize(
+    ("with_share", "expected"),
+    [
+        ((), [[], [], [], [3], [4], [5, 4]]),
+        ((0,), [[0], [1, 0], [], [3, 1, 0], [4, 0], [5, 4, 0]]),
+        ((1,), [[], [1], [], [3, 1], [4], [5, 4]]),
+        ((2,), [[], [], [], [3], [4], [5, 4]]),
+    ],
+)
+def test_ancestors_of_both_queues_answer_up_to_the_last_that_has_a_share(
+    with_share: tuple[int, ...], expected: list[list[int]]
+) -> None:
+    """Of six queues 2 asks, 1 is above 2 and 3, 4 above 5, and 0 above all."""
+    parent, counts = np.array([NONE, 0, 1, 1, 0, 4], np.int32), np.zeros((6, 1), bool)
+    counts[list(with_share)] = True
+    found = answering_strictly(parent, 2, counts)
+    assert [[one for one in row if one != NONE] for row in found.tolist()] == expected
