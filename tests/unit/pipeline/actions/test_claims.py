@@ -2,9 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
+
 from pipeline.actions.claims import Closed, closed_to
+from pipeline.actions.progress import Setup
+from pipeline.cycle import cycle
 from pipeline.decision.claim import Claim
-from tests.support.asking import host_on
+from tests.support.asking import DEFAULT, host_on
 from tests.support.builders import cluster, gang
 
 #: Two racks of two nodes. Three gangs wait, in the order in which they are served.
@@ -32,3 +36,17 @@ def test_nothing_stays_closed_beyond_its_time() -> None:
     assert both.active_at(4.0) == both
     assert both.active_at(5.0) == Closed(overdue=((1, 7.0),), claims=(LATE,))
     assert both.active_at(10.0) == Closed()
+
+
+@pytest.mark.parametrize(("cores", "owners"), [(2, [0, 1]), (1, [])])
+def test_the_owner_is_placed_first_and_others_outside_its_domain_alone_whether_it_fits_or_not(
+    cores: int, owners: list[int]
+) -> None:
+    gangs = [gang(2, cpu=2, priority=1), gang(4, cpu=1, minimum=1, priority=9)]
+    state = cluster([{"cpu": cores}, {"cpu": cores}, {"cpu": 1}, {"cpu": 1}], gangs, racks=(2, 2))
+    closed = Closed(claims=(Claim(podgroup=0, domain=1, until=10.0),))
+    after = cycle(state, replace(DEFAULT, actions=("allocate",)), 0.0, Setup(closed=closed)).snapshot
+    nodes = after.tasks.node.tolist()
+    assert sorted(node for node in nodes[:2] if node >= 0) == owners
+    assert sorted(node for node in nodes[2:] if node >= 0) == [2, 3]
+    assert after.nodes.schedulable.all()

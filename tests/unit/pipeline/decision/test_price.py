@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from pipeline.cluster.snapshot import Snapshot
+from pipeline.decision.explanation import decisive
 from pipeline.decision.plan import Plan
 from pipeline.decision.price import NO_VICTIMS, Price, lost_work, price_of
 from pipeline.propose import propose
@@ -70,3 +71,11 @@ def test_both_solvers_say_the_same_price_of_the_same_victims() -> None:
     assert isinstance(by_tasks, Plan)
     assert by_bundles.statement.evictions.tolist() == by_tasks.statement.evictions.tolist() == [0]
     assert by_bundles.price == by_tasks.price
+
+
+def test_that_victims_which_lose_nothing_count_at_some_level_is_not_told_as_a_difference() -> None:
+    idle, none = replace(NO_VICTIMS, broken=((3, 0.0),)), NO_VICTIMS
+    assert decisive(none, idle) is None
+    told = decisive(idle, replace(idle, broken=((3, 2.0),)))
+    assert told is not None
+    assert (told.lower, told.higher, told.level) == (0.0, 2.0, 3)
