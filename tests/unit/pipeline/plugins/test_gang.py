@@ -110,6 +110,11 @@ def test_inner_subgroups_are_whole_by_their_children():
     assert told(of_parts((1, True), (2, False), (3, True), tree=strict))[1] is False
 
 
+@pytest.mark.parametrize(("minimum", "valid"), [(2, True), (3, False)])
+def test_a_podgroup_of_fewer_tasks_than_its_minimum_is_not_scheduled(minimum: int, valid: bool):
+    assert host_on(state([WAITS, WAITS], minimum)).valid.tolist() == [valid]
+
+
 # -- gang groups -------------------------------------------------------------------------------------------------------
 
 

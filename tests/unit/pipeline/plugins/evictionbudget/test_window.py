@@ -167,3 +167,12 @@ def test_without_bounds_the_plugin_has_no_opinion_and_need_not_count() -> None:
     assert not plugin.counts_evictions
     assert plugin.evictable(None) is None
     assert plugin.task_quota_filter(None, frozen([0], np.int64)) is None
+
+
+@pytest.mark.parametrize("of_queue", [False, True])
+def test_what_evicts_nothing_keeps_a_bound_that_is_exceeded_already(of_queue: bool) -> None:
+    """A bound may be lowered, and what a plan was to evict may be gone when it is judged."""
+    bound = {"in_window_of_queue" if of_queue else "in_window": 1}
+    host = host_on(with_recent(full(), (0, 990, 3)), paced(**bound), NOW)
+    assert host.keeps_pace(np.zeros(0, np.int64))
+    assert not host.keeps_pace(np.array([0]))
