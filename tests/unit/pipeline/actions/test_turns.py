@@ -56,6 +56,11 @@ def test_queues_take_turns_where_their_order_goes_by_what_they_hold(plugins, exp
     assert bound(edited(state, "queues", (..., -1), deserved=2), *plugins) == expected
 
 
+def test_others_have_their_turns_behind_podgroups_of_one_kind_that_find_no_room():
+    state = cluster([NODE], [gang(1, gpu=gpus) for gpus in (5, 5, 1, 5)])
+    assert bound(with_groups(state, ..., created=[1.0, 2.0, 3.0, 4.0]), GANG) == [0, 0, 1, 0]
+
+
 def with_promise(*behind):
     """A node that is full and ending, and one of three devices; of a podgroup of two tasks one has a promise there."""
     waits = gang(2, gpu=1, minimum=1)

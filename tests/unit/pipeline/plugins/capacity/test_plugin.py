@@ -80,6 +80,12 @@ def test_strict_asks_for_all_that_is_stated_and_volcano_for_any(request_, strict
     assert bool(capacity(state, LAX).preemptive(asking(2, **request_))) is lax
 
 
+def test_a_queue_may_hold_too_much_of_what_is_not_asked_for():
+    state = shared(4, 3, deserved={1: {"gpu": 2, "cpu": 4}})
+    assert capacity(state).preemptive(asking(2, cpu=4))
+    assert not capacity(state).preemptive(asking(2, cpu=4, gpu=1))
+
+
 def test_where_nothing_is_stated_capacity_has_no_opinion_on_who_takes():
     assert capacity(shared(4, 0)).preemptive(asking(2, gpu=1)) is None
 

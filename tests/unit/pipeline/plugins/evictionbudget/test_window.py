@@ -19,6 +19,7 @@ from pipeline.decision.verdict import Accepted, Stale
 from pipeline.errors import PolicyRefused
 from pipeline.judge import judge
 from pipeline.plugins.evictionbudget.plugin import EvictionBudget
+from pipeline.plugins.evictionbudget.window import EvictionWindow
 from pipeline.plugins.registry import check
 from pipeline.policy import Policy, Purpose
 from pipeline.propose import propose
@@ -176,3 +177,12 @@ def test_what_evicts_nothing_keeps_a_bound_that_is_exceeded_already(of_queue: bo
     host = host_on(with_recent(full(), (0, 990, 3)), paced(**bound), NOW)
     assert host.keeps_pace(np.zeros(0, np.int64))
     assert not host.keeps_pace(np.array([0]))
+
+
+def test_what_is_taken_now_counts_in_the_window_and_leaves_it_last() -> None:
+    before = EvictionWindow.of(with_recent(full(), (1, 970, 1)), NOW, 9, 2, 60)
+    assert before is not None
+    after = before.spending(np.array([0, 1], np.int32))
+    assert (after.used, after.used_of.tolist(), after.left_of.tolist()) == (3, [1, 2], [1, 0])
+    assert (after.leaves, after.leaves_of.tolist()) == (1030, [1060, 1030])
+    assert before.spending(np.zeros(0, np.int32)).leaves == 1030
