@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE
+from pipeline.cluster.rules.gang_groups import gang_group_of
 from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.tables import BOUND, FAILED, SUCCEEDED, TERMINATING
 from tests.support.asking import DEFAULT, host_on
@@ -128,6 +129,12 @@ def test_a_podgroup_waits_for_one_that_it_names_and_that_is_gone_unless_it_was_s
     snapshot = with_gang_group(cluster([{}], [gang(2, cpu=1), gang(1, cpu=1)]), [0, 1])
     snapshot = with_groups(with_groups(snapshot, 0, started=started), 1, alive=False)
     assert bool(host_on(snapshot, replace(DEFAULT, match_policy=match_policy)).valid[0]) is valid
+
+
+def test_podgroups_that_are_there_start_together_without_one_that_is_gone():
+    snapshot = with_gang_group(cluster([{}], [gang(1, cpu=1)] * 3), [0, 1, 2])
+    snapshot = with_groups(snapshot, 2, alive=False)
+    assert gang_group_of(snapshot, 0) == gang_group_of(snapshot, 1) == (0, 1)
 
 
 # -- order and life ----------------------------------------------------------------------------------------------------
