@@ -120,7 +120,7 @@ def test_fewer_gangs_break_where_places_are_kept_as_victims_return() -> None:
     fleet = generate(150, GangSpec(64, 1), seed=1, queues=0)
     for kind in ("shapes", "cards"):
         fleet = MIXED[kind](fleet, gang=True)
-    asked = Attempt(fleet.snapshot, load_profile("koordinator"), Purpose.PREEMPT, (fleet.gang,), None, 0.0)
+    asked = Attempt(fleet.snapshot, load_profile("koordinator"), Purpose.PREEMPT, (fleet.gang,), None, 0.0, "preempt")
     kept = propose(asked)
     with patch.object(victims, "leaving_places", lambda *_: None):
         one_by_one = propose(asked)
