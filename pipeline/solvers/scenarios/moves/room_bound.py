@@ -2,19 +2,20 @@
 
 In the end the preemptor's nodes and those of the victims hold more of each resource than now: what the preemptor asks
 for, less what leaves these nodes. They have no more room for that than is free there now. A victim leaves them if it
-may be lost, or if some other node takes it as it is; what is not lost takes what is free on such nodes. So of each
-resource the preemptor asks for at most what is free on those nodes and what can leave them. If that is refuted of some
-victims, it is of any part of them.
+may be lost, or if another node takes it as it is: of each shape no more do than have slots there, and they take what is
+free on such nodes. So of each resource the preemptor asks for at most what is free on those nodes and what can leave
+them. If that is refuted of some victims, it is of any part of them.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import Bools, Ids, Longs, Rows, distinct, mask_of
+from pipeline.cluster.arrays import UNLIMITED, Bools, Ids, Longs, Rows, distinct, mask_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.kernels import kernel, linked
+from pipeline.placement.layout.packing import slots_at
 from pipeline.solvers.scenarios.grounds import Grounds
 from pipeline.solvers.scenarios.moves.moving import fits_in
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
@@ -42,8 +43,8 @@ class RoomBound:
         need, opened, snapshot = self.grounds.counted.need, self.grounds.counted.open, self._snapshot
         asks, nodes = (need.request, need.count, opened), (slice_.start, slice_.stop)
         held = snapshot.tasks.node, self._kind, self._request
-        takes = self._takes if self.grounds.law.moves_are_free else self._takes[:0]
-        return bool(_suffices(asks, nodes, units.rows, held, lost, takes, snapshot.room.future))
+        slots = self._slots if self.grounds.law.moves_are_free else self._slots[:0]
+        return bool(_suffices(asks, nodes, units.rows, held, lost, slots, snapshot.room.future))
 
     @property
     def _snapshot(self) -> Snapshot:
@@ -75,32 +76,33 @@ class RoomBound:
         return self._snapshot.shapes.request[self._shapes]
 
     @cached_property
-    def _takes(self) -> Bools:
-        """bool[K, N]: nodes that take a task of each shape as they are."""
+    def _slots(self) -> Longs:
+        """int64[K, N]: how many tasks of each shape, as if alone, each node takes as it is."""
         allowed = self.grounds.law.host.allowed(self._shapes)
-        return _fitting(self._request, allowed, self._snapshot.room.future)
+        return np.asarray(_slots_of(self._request, allowed, self._snapshot.room.future))
 
 
 @kernel
-def _fitting(request: Longs, allowed: Bools, room: Longs) -> Bools:
-    """bool[K, N]: on which of the nodes ``allowed`` there is ``room`` (int64[N, R]) for each request."""
-    fitting = allowed.copy()
+def _slots_of(request: Longs, allowed: Bools, room: Longs) -> Longs:
+    """int64[K, N]: slots for each request in the ``room`` (int64[N, R]) of the nodes that are ``allowed``."""
+    slots = np.zeros(allowed.shape, np.int64)
     for k in range(len(request)):
         for n in range(len(room)):
-            fitting[k, n] = fitting[k, n] and fits_in(request[k], room[n])
-    return fitting
+            if allowed[k, n]:
+                slots[k, n] = slots_at(request, k, room, n, UNLIMITED)
+    return slots
 
 
 @kernel
 def _suffices(
     asks: tuple[Longs, Longs, Bools], nodes: tuple[int, int], victims: Rows, held: tuple[Ids, Longs, Longs],
-    lost: Bools, takes: Bools, future: Longs,
+    lost: Bools, slots: Longs, future: Longs,
 ) -> bool:  # fmt: skip
     """The same of ``victims``; those ``lost`` (bool[T]) may lose their places.
 
     ``asks``: request, count and allowed nodes of each of the preemptor's shapes, on ``nodes`` from the first up to the
-    last. ``held``: node and shape of each task, and what each shape asks for. ``takes`` bool[K, N]: nodes that take a
-    task of each shape; empty if moves do not count.
+    last. ``held``: node and shape of each task, and what each shape asks for. ``slots`` int64[K, N]: how many
+    of each shape each node takes; empty if moves do not count.
     """
     (request, count, allowed), (node, kind, holds), resources = asks, held, future.shape[1]
     many, leaves = np.zeros(len(holds), np.int64), np.zeros(resources, np.int64)
@@ -112,9 +114,9 @@ def _suffices(
         else:
             many[kind[row]] += 1
     moves = np.zeros(resources, np.int64)
-    for k in range(len(takes)):
-        if many[k] > 0 and _mark(takes[k] & ~changes, others):
-            moves += many[k] * holds[k]
+    for k in range(len(slots)):
+        if many[k] > 0:
+            moves += min(many[k], _slots_on(slots[k], ~changes, others)) * holds[k]
     for n in range(nodes[0], nodes[1]):
         for s in range(len(request)):
             changes[n] |= allowed[s, n] and fits_in(request[s], future[n])
@@ -129,10 +131,11 @@ def _suffices(
 
 
 @linked
-def _mark(some: Bools, marked: Bools) -> bool:
-    """Mark ``some`` (bool[N] both); returns whether there are any."""
-    found = False
-    for n in range(len(some)):
-        if some[n]:
-            found = marked[n] = True
+def _slots_on(slots: Longs, nodes: Bools, used: Bools) -> int:
+    """The slots (int64[N]) on some nodes; those that have any are ``used`` from then on (bool[N] both)."""
+    found = 0
+    for n in range(len(slots)):
+        if nodes[n] and slots[n] > 0:
+            used[n] = True
+            found += slots[n]
     return found

@@ -45,6 +45,13 @@ def test_what_other_nodes_take_may_be_less_than_is_lacking() -> None:
     assert reason_of(cluster(nodes, [*LARGE, *small, gang(5, gpu=2)], racks=[6, 6])) is Reason.NO_MOVES
 
 
+def test_other_nodes_take_no_more_victims_than_they_have_slots() -> None:
+    """They have room for six devices, but for only two tasks of two; three tasks would have to move there."""
+    nodes = [*[{"gpu": 2}] * 6, {"gpu": 3}, {"gpu": 3}]
+    groups = [*[gang(1, at, gpu=2) for at in range(6)], gang(3, gpu=2)]
+    assert reason_of(cluster(nodes, groups, racks=[6, 2])) is Reason.NO_MOVES
+
+
 def test_the_budget_is_left_for_a_domain_that_victims_can_leave() -> None:
     """Nothing can leave the first rack; from the second a task moves away."""
     nodes = [*[{"gpu": 3}] * 6, {"gpu": 2}, {"gpu": 2}, {"gpu": 1}]
