@@ -27,7 +27,8 @@ from tests.support.depth import sampled
 from tests.support.every_scenario import contended
 from tests.support.seeds import compare
 
-SEEDS = range(sampled(60))
+#: In the last ones a task may be lost only beside one of a nearer queue.
+SEEDS = (*range(sampled(60)), 13593, 19443, 33874, 35692)
 _GPU, _SLICES, _VICTIMS = -1, ((0, 3), (0, 1), (1, 3)), 6
 
 
