@@ -38,8 +38,9 @@ class _Forgotten:
 class Unobserved:
     """Implements `Observer` where nothing is observed."""
 
-    def step(self, name: str, **attributes: Noted) -> AbstractContextManager[Notes]:  # noqa: ARG002
+    def step(self, name: str, **attributes: Noted) -> AbstractContextManager[Notes]:
         """Nothing is kept."""
+        del name, attributes
         return nullcontext(_Forgotten())
 
 

@@ -94,7 +94,7 @@ def accumulated(
 
 
 def _spares(spares: Callable[[Scenario, int], bool], scenario: Scenario, count: int, budget: Budget) -> bool:
-    """Whether that is so; paid from the budget."""
+    """Whether leading units are lawful once others have returned; paid from the budget, and false if it is spent."""
     return budget.spend(_SPARING * work_of(len(scenario.tasks(count)))) and spares(scenario, count)
 
 

@@ -27,7 +27,7 @@ class Law:
 
     @cached_property
     def parts(self) -> dict[tuple[int, bool, bytes, bytes], Rows]:
-        """Task rows that were found to go of podgroups with surplus; see ``returning.needed``, which writes it."""
+        """Task rows that were found to go of podgroups with surplus; see ``returning.needed``, where they are kept."""
         return {}
 
     @cached_property

@@ -15,7 +15,7 @@ from pipeline.cluster.arrays import UNLIMITED, Bools, Ids, Longs, Rows, distinct
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.kernels import kernel, linked
-from pipeline.placement.layout.packing import slots_at
+from pipeline.placement.layout.packing import node_slots
 from pipeline.solvers.scenarios.grounds import Grounds
 from pipeline.solvers.scenarios.moves.moving import fits_in
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
@@ -28,20 +28,20 @@ class RoomBound:
 
     grounds: Grounds
 
-    def may_suffice(self, slice_: NodeSlice, units: VictimUnits) -> bool:
+    def may_suffice(self, ground: NodeSlice, units: VictimUnits) -> bool:
         """Whether some tasks of the units may make room in a slice of nodes."""
-        if self.grounds.law.moves_are_free and self._suffices(slice_, units, self._none):
+        if self.grounds.law.moves_are_free and self._suffices(ground, units, self._none):
             return True
-        return not self.loses_none and self._suffices(slice_, units, self._may_be_lost)
+        return not self.loses_none and self._suffices(ground, units, self._may_be_lost)
 
     @cached_property
     def loses_none(self) -> bool:
         """Whether every victim must get another place."""
         return self.grounds.law.moves_all or not self._may_be_lost.any()
 
-    def _suffices(self, slice_: NodeSlice, units: VictimUnits, lost: Bools) -> bool:
+    def _suffices(self, ground: NodeSlice, units: VictimUnits, lost: Bools) -> bool:
         need, opened, snapshot = self.grounds.counted.need, self.grounds.counted.open, self._snapshot
-        asks, nodes = (need.request, need.count, opened), (slice_.start, slice_.stop)
+        asks, nodes = (need.request, need.count, opened), (ground.start, ground.stop)
         held = snapshot.tasks.node, self._kind, self._request
         slots = self._slots if self.grounds.law.moves_are_free else self._slots[:0]
         return bool(_suffices(asks, nodes, units.rows, held, lost, slots, snapshot.room.future))
@@ -78,19 +78,9 @@ class RoomBound:
     @cached_property
     def _slots(self) -> Longs:
         """int64[K, N]: how many tasks of each shape, as if alone, each node takes as it is."""
-        allowed = self.grounds.law.host.allowed(self._shapes)
-        return np.asarray(_slots_of(self._request, allowed, self._snapshot.room.future))
-
-
-@kernel
-def _slots_of(request: Longs, allowed: Bools, room: Longs) -> Longs:
-    """int64[K, N]: slots for each request in the ``room`` (int64[N, R]) of the nodes that are ``allowed``."""
-    slots = np.zeros(allowed.shape, np.int64)
-    for k in range(len(request)):
-        for n in range(len(room)):
-            if allowed[k, n]:
-                slots[k, n] = slots_at(request, k, room, n, UNLIMITED)
-    return slots
+        allowed, most = self.grounds.law.host.allowed(self._shapes), np.full(len(self._shapes), UNLIMITED)
+        slots, _ = node_slots(self._request, most, allowed, 0, self._snapshot.room.future)
+        return slots
 
 
 @kernel
@@ -98,11 +88,11 @@ def _suffices(
     asks: tuple[Longs, Longs, Bools], nodes: tuple[int, int], victims: Rows, held: tuple[Ids, Longs, Longs],
     lost: Bools, slots: Longs, future: Longs,
 ) -> bool:  # fmt: skip
-    """The same of ``victims``; those ``lost`` (bool[T]) may lose their places.
+    """Whether ``victims`` may make room, where those ``lost`` (bool[T]) may lose their places.
 
     ``asks``: request, count and allowed nodes of each of the preemptor's shapes, on ``nodes`` from the first up to the
-    last. ``held``: node and shape of each task, and what each shape asks for. ``slots`` int64[K, N]: how many
-    of each shape each node takes; empty if moves do not count.
+    last. ``held``: node and shape of each task, and what each shape asks for. ``slots`` int64[K, N]: how many tasks of
+    each shape each node takes; empty if moves do not count.
     """
     (request, count, allowed), (node, kind, holds), resources = asks, held, future.shape[1]
     many, leaves = np.zeros(len(holds), np.int64), np.zeros(resources, np.int64)
