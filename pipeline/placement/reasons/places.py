@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, frozen
 from pipeline.cluster.resources import fits, slots
-from pipeline.cluster.rules.anti_affinity import concerns, exclusions
+from pipeline.cluster.rules.anti_affinity import concerns, exclusions, states_terms
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
 from pipeline.cluster.vocabulary import HARD_EFFECTS
@@ -263,11 +263,11 @@ def _placed(
 ) -> bool:  # fmt: skip
     """Whether the minimum has places in some domain, in a room of int64[N, R]; what is ``loose`` does not bind it."""
     snapshot, need = asked.snapshot, asked.need
-    if Cause.REPELLED in loose:
+    if Cause.REPELLED in loose and states_terms(snapshot):
         words = snapshot.vocabulary
         free = tuple(replace(one, anti_affinity=()) for one in words.constraints)
         snapshot = replace(snapshot, vocabulary=replace(words, constraints=free))
-    if Cause.CARDS in loose:
+    if Cause.CARDS in loose and snapshot.shapes.on_card.any():
         nothing = frozen(np.zeros(len(snapshot.shapes)), np.int64)
         snapshot = replace(snapshot, shapes=replace(snapshot.shapes, on_card=nothing))
     if Cause.TORN in loose:

@@ -55,6 +55,8 @@ def best_of(attempt: Attempt, search: BundleSearch, domains: Rows) -> Best:
     slots = slot_bounds(search, domains)
     hopeless = np.asarray((slots.reachable < search.need.count).any(axis=1))
     tried, hopeful = _Tried(attempt, search, domains, slots, hopeless), np.flatnonzero(~hopeless)
+    if len(hopeful) == 0:
+        return tried.best(tried.finalists, [], hopeless, [])
     surveyed = _survey(attempt, search, domains[hopeful])
     if surveyed is None:
         found = _best_first(tried, hopeful)
