@@ -82,6 +82,16 @@ def _decide(nodes: int, gang: GangSpec, runs: int = RUNS) -> Figure:
     return replace(figure, also=also)
 
 
+def _refused(nodes: int, gang: GangSpec) -> Figure:
+    """A whole decision about a gang that no domain can hold, whatever is evicted: with what stands in its way."""
+    attempt = attempt_on(generated_fleet(nodes, gang))
+    made = propose(attempt)
+    if not isinstance(made, NoPlan):
+        raise NotAvailable(f"the generated fleet has a plan for its gang, in domain {made.domain}")
+    figure, also = timed(partial(propose, attempt), RUNS), {"obstacles": len(made.explanation.obstacles)}
+    return replace(figure, also=also)
+
+
 def unpolished(attempt: Attempt) -> Attempt:
     """The attempt under a policy that does not polish victims."""
     return replace(attempt, policy=replace(attempt.policy, polish=False))
@@ -191,6 +201,7 @@ DECISION_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
     "decide_10k": lambda: _decide(10_000, GangSpec()),
     "decide_100k": lambda: _decide(100_000, GangSpec()),
     "decide_200k": lambda: _decide(200_000, GangSpec()),
+    "refused_10k": lambda: _refused(10_000, GangSpec(512, 8, "rack")),
     "decide_pod_100k": lambda: _decide(100_000, GangSpec(128, 8, "pod")),
     "domain_128": lambda: _domain("block", GangSpec()),
     "domain_1024": lambda: _domain("pod", GangSpec(1024, 1, "pod")),

@@ -35,6 +35,15 @@ class LineLimits(NamedTuple):
         """int64[A, R]: the room once some tasks that run or are bound (int64[V]) have gone."""
         freed = np.zeros((len(self.room) + 1, self.room.shape[1]), np.int64)  # the last row: below none of them
         snapshot.add_requests(victims, freed, len(self.room) - self.common[snapshot.queue_of(victims)])
+        return self._with(freed)
+
+    def left_without(self, held: Longs) -> Longs:
+        """int64[A, R]: the room once tasks have gone that hold so much of each queue's, int64[Q, R]."""
+        freed = np.zeros((len(self.room) + 1, self.room.shape[1]), np.int64)
+        np.add.at(freed, len(self.room) - self.common, held)
+        return self._with(freed)
+
+    def _with(self, freed: Longs) -> Longs:
         return np.asarray(self.room + freed.cumsum(axis=0)[:-1])
 
     def take(self, request: Longs, snapshot: Snapshot, victims: Rows) -> bool:

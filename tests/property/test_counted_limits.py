@@ -41,6 +41,10 @@ def defect_of(seed: int) -> str | None:
     said = host.on(WhatIf.of(snapshot).evicting(some), some).headroom_of(last)
     if not limits.counted:
         return "the limits are not told"
+    held = np.zeros_like(snapshot.allocated)
+    snapshot.add_requests(some, held, snapshot.queue_of(some))
+    if not (limits.left_without(held).min(axis=0) == counted).all():
+        return "what tasks hold of queues leaves something else"
     bound = said < 2**40  # beyond, there is no limit
     if not (counted[bound] == said[bound]).all():
         return f"{counted} {said}"
