@@ -28,6 +28,7 @@ from actors.processes.bound import end_with_parent
 from actors.warming.local_search import search_locally
 from actors.warming.machine_code import compile_one_by_one
 from actors.warming.placing import let_return, place_task_by_task, refuse_regions
+from pipeline.actions.registry import actions_of
 from pipeline.cluster.arrays import NO_ROWS
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.compiled import Compiled
@@ -175,9 +176,10 @@ def _decided(policy: Policy, rehearsals: Sequence[tuple[Policy, bool]] | None = 
     for queues, purpose in ((0, Purpose.PREEMPT), (2, Purpose.RECLAIM)):
         fleets = [generate(_NODES, gang, queues=queues) for gang in _GANGS]
         for fleet in (*fleets, with_subgroups(fleets[0], gang=True)):
-            propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW, purpose.value))
+            for action in _actions(policy, purpose):
+                propose(Attempt(fleet.snapshot, policy, purpose, (fleet.gang,), None, NOW, action))
+                decisions += 1
             breaks_without(fleet.snapshot, np.array([fleet.gang]), NO_ROWS)  # asked of victims that become superfluous
-            decisions += 1
     if rehearsals is None:
         other = replace(policy, plugins=(*policy.plugins, _OTHER))
         propose(Attempt(fleets[0].snapshot, other, Purpose.RECLAIM, (fleets[0].gang,), None, NOW, "reclaim"))
@@ -185,6 +187,12 @@ def _decided(policy: Policy, rehearsals: Sequence[tuple[Policy, bool]] | None = 
     plays = _rehearsals(policy) if rehearsals is None else rehearsals
     with unsaid():
         return decisions + sum(Rehearsal(one, budgets=budgets).play() for one, budgets in plays)
+
+
+def _actions(policy: Policy, purpose: Purpose) -> list[str]:
+    """The action named after a purpose, and those of a policy that have it: each may have another solver."""
+    own = [action.name for action in actions_of(policy.actions) if action.purpose is purpose]
+    return list(dict.fromkeys([purpose.value, *own]))
 
 
 def _rehearsals(policy: Policy) -> list[tuple[Policy, bool]]:
