@@ -90,8 +90,8 @@ def cycle(
     fresh = Progress(StateSoFar(snapshot), policy, now, setup, places_first=policy.once(_places_first))
     progress = with_starts_held_back(_run_actions, fresh)
     verdicts = tuple(commit(progress.plans)) if progress.plans else ()
-    planned = {gang_group for gang_group in progress.gang_groups if gang_group is not None}
-    unplaced = tuple(one for one in progress.unplaced if one.gang_group not in planned)
+    served = progress.served
+    unplaced = tuple(one for one in progress.unplaced if one.gang_group not in served)
     return Cycle(
         statements=progress.statements,
         explanations=progress.explanations,
@@ -122,7 +122,7 @@ def _run_actions(progress: Progress) -> Progress:
 def _run_in_order(progress: Progress, actions: Sequence[Action]) -> Progress:
     """Run some actions. Where one makes room that an earlier preempt would take later, preempt has another turn."""
     for at, action in enumerate(actions):
-        before, preempts = len(progress.plans), [one for one in actions[:at] if one.purpose is Purpose.PREEMPT]
+        before, preempts = len(progress.planned), [one for one in actions[:at] if one.purpose is Purpose.PREEMPT]
         progress = _run_action(progress, action)
         if preempts and _would_be_taken(progress, progress.plans[before:]):
             for preempt in preempts:
@@ -178,12 +178,10 @@ def _backoff_after(
     """
     refused = [
         (gang_group, plan)
-        for gang_group, plan, verdict in zip(progress.gang_groups, progress.plans, verdicts, strict=True)
+        for (plan, gang_group), verdict in zip(progress.planned, verdicts, strict=True)
         if gang_group is not None and isinstance(verdict, Stale | Conflict)
     ]
-    served = {gang_group for gang_group in progress.gang_groups if gang_group is not None} - {
-        gang_group for gang_group, _ in refused
-    }
+    served = progress.served - {gang_group for gang_group, _ in refused}
     backoff = progress.setup.backoff.kept(set(progress.starving) - served)
     for gang_group, plan in refused:
         backoff = backoff.refused(gang_group, plan.explanation.minimum, snapshot, progress.now)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,19 @@ class Unplaced:
     gang_group: GangGroup
     action: str
     why: Explanation
+
+
+class Planned(NamedTuple):
+    """A statement that is to be committed.
+
+    Attributes
+    ----------
+    gang_group
+        The gang group for which others are evicted; None for a placement.
+    """
+
+    plan: Plan
+    gang_group: GangGroup | None
 
 
 @dataclass(frozen=True)
@@ -84,9 +98,9 @@ class Progress:
         With ``statements`` carried out.
     statements, explanations
         In the order in which they were decided.
-    plans, gang_groups
-        The statements that are to be committed, in order, and for each the gang group for which others are evicted;
-        None for a placement. Admissions are worked out anew in every cycle, so they are not committed.
+    planned
+        The statements that are to be committed, in order. Admissions are worked out anew in every cycle, so they are
+        not committed.
     starving
         Gang groups that starved when an evicting action began, in the order in which they were first seen.
     searched
@@ -109,7 +123,7 @@ class Progress:
     places_first
         Whether no action that places tasks comes after one that evicts.
     certain
-        How many of ``plans`` were reported to ``Setup.when_certain``.
+        How many of ``planned`` were reported to ``Setup.when_certain``.
     origin
         A host of an earlier state, and how many statements there were then; None if none is known.
     """
@@ -120,8 +134,7 @@ class Progress:
     setup: Setup = field(default_factory=Setup)
     statements: tuple[Statement, ...] = ()
     explanations: tuple[Explanation, ...] = ()
-    plans: tuple[Plan, ...] = ()
-    gang_groups: tuple[GangGroup | None, ...] = ()
+    planned: tuple[Planned, ...] = ()
     starving: tuple[GangGroup, ...] = ()
     searched: frozenset[GangGroup] = frozenset()
     unplaced: tuple[Unplaced, ...] = ()
@@ -142,6 +155,16 @@ class Progress:
         return self.state.snapshot
 
     @cached_property
+    def plans(self) -> tuple[Plan, ...]:
+        """What is to be committed, in order."""
+        return tuple(one.plan for one in self.planned)
+
+    @property
+    def served(self) -> frozenset[GangGroup]:
+        """Gang groups for which others are evicted."""
+        return frozenset(one.gang_group for one in self.planned if one.gang_group is not None)
+
+    @cached_property
     def starting(self) -> Rows:
         """int64[K]: task rows that this cycle binds."""
         return joined(made.bound for made in self.statements)
@@ -157,7 +180,7 @@ class Progress:
         """
         evicted = plan.statement.evictions
         started = evicted[is_among(evicted, self.starting)]
-        if not self.held_back.takes_starts or self.certain or not self.plans:
+        if not self.held_back.takes_starts or self.certain or not self.planned:
             return started
         return np.concatenate([started, undone(self.snapshot, self.plans, plan)])
 
@@ -228,21 +251,18 @@ class Progress:
         if not any(map(len, (made.bound, made.nominated, made.evictions))):
             return done
         attempt = self.attempt(made.purpose, (made.preemptor,) if made.preemptor != NONE else (), made.action)
-        return replace(
-            done, plans=(*self.plans, plan_without_search(attempt, made)), gang_groups=(*self.gang_groups, None)
-        )
+        return replace(done, planned=(*self.planned, Planned(plan_without_search(attempt, made), None)))
 
-    def planned(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> "Progress":
+    def with_plans(self, found: Sequence[Planned]) -> "Progress":
         """Progress with plans for gang groups carried out; no two of them concern the same task.
 
         Plans that are certain are reported: they are on their way before the state after them is worked out.
         """
-        every = (*self.plans, *plans)
+        every, plans = (*self.planned, *found), [one.plan for one in found]
         done = self._carried_out([plan.statement for plan in plans], *(plan.explanation for plan in plans))
-        certain = self._reported(every)
-        return replace(done, plans=every, gang_groups=(*self.gang_groups, *gang_groups), certain=certain)
+        return replace(done, planned=every, certain=self._reported(every))
 
-    def _reported(self, plans: tuple[Plan, ...]) -> int:
+    def _reported(self, planned: Sequence[Planned]) -> int:
         """Report the plans that are certain; returns how many are.
 
         They all are, unless the cycle may yet begin anew without some start or plan.
@@ -250,11 +270,11 @@ class Progress:
         held, anew = self.held_back.podgroups, self.held_back.takes_starts
         if anew and (held or not self.places_first or len(self.starting) > len(self.redeemed)):
             return self.certain  # what is held back starts after all, if no other podgroup gains by it
-        for at, plan in enumerate(plans[self.certain :], self.certain):
+        for at, (plan, _) in enumerate(planned[self.certain :], self.certain):
             if anew and may_be_undone(self.snapshot, plan, (one.gang_group for one in self.unplaced)):
                 return at
             self.setup.when_certain(plan)
-        return len(plans)
+        return len(planned)
 
     def without_plan(self, gang_group: GangGroup, action: str, why: Explanation) -> "Progress":
         """Progress with one more reason why nothing was done."""

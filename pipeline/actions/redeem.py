@@ -163,7 +163,7 @@ def release(progress: Progress, begun: Snapshot, *, evicting: bool) -> Progress:
     """
     # A gang group that waits for the victims of an earlier decision only has to wait.
     waits = {one.gang_group for one in progress.unplaced if one.why.reason is Reason.ENDING}
-    without_plan = {one.gang_group for one in progress.unplaced} - waits - {*progress.gang_groups}
+    without_plan = {one.gang_group for one in progress.unplaced} - waits - progress.served
     evicted = joined(one.evictions for one in progress.statements)
     victims = set(begun.tasks.podgroup[evicted].tolist())
     if evicting and not _may_wait(progress, begun, [*victims, *chain.from_iterable(without_plan)]):  # as it mostly is

@@ -17,7 +17,7 @@ from pipeline.actions.evicting.one_kind import MOST_RANKED, as_one, rigid_apart,
 from pipeline.actions.evicting.one_pass import Leading, Pass
 from pipeline.actions.evicting.other_orders import cheapest_in_sum
 from pipeline.actions.evicting.search_cache import SearchCache
-from pipeline.actions.progress import Progress
+from pipeline.actions.progress import Planned, Progress
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.price import Price
 from pipeline.solvers.registry import BY_PARTS, DEALING
@@ -68,7 +68,7 @@ def _served(this: Pass, of_one: Leading, at: int, run: Callable[[Pass], Progress
     if limit is not None:
         this.together[of_one] = limit
     if found:
-        this.take(found, some[: len(found)])
+        this.take([Planned(plan, one) for plan, one in zip(found, some, strict=False)])
     return len(found)
 
 
@@ -126,11 +126,11 @@ def _cheaper(
 
     These if they cost less. No plans if another gang group gets one in that way; None if a search was lost.
     """
-    tried, before = copy(this), len(this.progress.plans)
+    tried, before = copy(this), len(this.progress.planned)
     tried.narrow(some[: len(found)] if of_one is rigid_of_one_kind else some, at, of_one)
     done = run(tried)
-    others, served = list(done.plans[before:]), list(done.gang_groups[before:])
-    if done.lost or not set(served) <= set(some[: len(found)]):
+    others, served = list(done.plans[before:]), {one.gang_group for one in done.planned[before:]}
+    if done.lost or not served <= set(some[: len(found)]):
         return None if done.lost else []
     same = len(others) == len(found)
     return others if same and _in_sum(this, others) < _in_sum(this, found) else found
@@ -162,6 +162,6 @@ def _in_other_orders(this: Pass, at: int) -> int:
         return 0
     if many < len(plans):
         this.together[rigid_apart] = many
-    this.take([plans[position] for position in range(many)], some[:many])
+    this.take([Planned(plans[position], some[position]) for position in range(many)])
     this.known.found.update((at + position, plan) for position, plan in plans.items() if position == many + 1)
     return many

@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.claims import closed_to
 from pipeline.actions.evicting.one_kind import MOST_TASKS, rigid_apart, rigid_of_one_kind, rigid_of_one_rank
-from pipeline.actions.progress import Progress
+from pipeline.actions.progress import Planned, Progress
 from pipeline.actions.searching import Outcome
 from pipeline.actions.setup import unreported
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, joined, mask_of
@@ -176,9 +176,9 @@ class Pass:
         self.progress = replace(self.progress, lost=True, more=True)
         return 1
 
-    def take(self, plans: Sequence[Plan], gang_groups: Sequence[GangGroup]) -> None:
+    def take(self, found: Sequence[Planned]) -> None:
         """Carry out plans; what was found and worked out before does not hold any more."""
-        self.progress, self.known = self.progress.planned(plans, gang_groups), SinceLastPlan()
+        self.progress, self.known = self.progress.with_plans(found), SinceLastPlan()
 
     def take_in_turn(self, plan: Plan, at: int) -> None:
         """Carry out the plan of a gang group; one that asks for more has another turn, before those behind it.
@@ -189,7 +189,7 @@ class Pass:
         rows, placed = list(gang_group), made.placed
         fresh = np.count_nonzero(snapshot.tasks.nominated[placed] == NONE)
         may_ask = len(placed) < len(made.nominated) or fresh < sum(snapshot.counts.pending[rows].tolist())
-        self.take([plan], [gang_group])
+        self.take([Planned(plan, gang_group)])
         if may_ask and self.progress.snapshot.counts.pending[rows].any() and self.host.starving[rows].all():
             self._insert(gang_group, at)
 

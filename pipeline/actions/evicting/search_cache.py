@@ -9,6 +9,7 @@ import numpy as np
 from pipeline.actions.backoff import GangGroup
 from pipeline.actions.evicting.one_kind import rigid_apart
 from pipeline.actions.evicting.one_pass import Pass
+from pipeline.actions.progress import Planned
 from pipeline.actions.searching import Outcome
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.decision.plan import Plan
@@ -58,7 +59,7 @@ class SearchCache:
         self.fresh.narrow(some, at, rigid_apart)
         self.first: Outcome = None
         self.among: Rows | None = None
-        self._before = len(this.progress.plans)
+        self._before = len(this.progress.planned)
         self._after: dict[Order, Pass | None] = {(): self.fresh}
         self._outcomes = dict[tuple[object, ...], Outcome]()
 
@@ -93,7 +94,7 @@ class SearchCache:
         if len(before.progress.retaken_by(found)):
             return None
         after = copy(before)
-        after.take([found], [before.gang_groups[turn.position]])
+        after.take([Planned(found, before.gang_groups[turn.position])])
         return after
 
     def _outcome(self, before: Pass, turn: Turn, among: Rows | None, nodes: Rows | None) -> Outcome:

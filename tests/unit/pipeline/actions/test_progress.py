@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.actions.progress import HoldingBack, Progress
+from pipeline.actions.progress import HoldingBack, Planned, Progress
 from pipeline.cluster.arrays import NONE
 from pipeline.cycle import cycle
 from pipeline.decision.plan import Plan
@@ -28,7 +28,12 @@ def taken_by_the_next_plan(*, certain: int) -> list[int]:
     made = statement("preempt", 2, nominated=np.array([1]), nominated_node=np.array([NONE]))
     later: Plan = replace(earlier, statement=made)
     progress = Progress(
-        done.state, POLICY, 0.0, plans=(earlier,), held_back=HoldingBack(takes_starts=True), certain=certain
+        done.state,
+        POLICY,
+        0.0,
+        planned=(Planned(earlier, (1,)),),
+        held_back=HoldingBack(takes_starts=True),
+        certain=certain,
     )
     return progress.retaken_by(later).tolist()
 
