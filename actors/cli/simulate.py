@@ -145,11 +145,6 @@ def compact(result: Mapping[str, Any]) -> str:
     return msgspec.json.encode(result).decode()
 
 
-def simulate(document: Mapping[str, Any], cycles: int | None = None, profile: str | None = None) -> dict[str, Any]:
-    """Simulate one cluster file, given as plain data, without explanations; see `simulated`."""
-    return simulated(document, SimulateOptions(cycles, profile))
-
-
 def simulated(document: Mapping[str, Any], asked: SimulateOptions, where: str = "") -> dict[str, Any]:
     """Simulate one cluster file, given as plain data.
 

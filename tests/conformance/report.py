@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from actors.cli.simulate import simulate
+from tests.support.simulating import simulate
 
 PASSED, FAILED, NOT_SUPPORTED = "passed", "failed", "not supported"
 

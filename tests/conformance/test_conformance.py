@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
 from tests.conformance.comparing import compared
 from tests.conformance.report import judge_of
+from tests.support.simulating import simulate
 
 HERE = Path(__file__).parent
 OTHERS = HERE.parents[2] / "shared" / "conformance"

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from actors.cli.simulate import compact, simulate
+from actors.cli.simulate import compact
 from actors.cluster_file.plain_data import read_mapping
+from tests.support.simulating import simulate
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent.parent / "config" / "examples"

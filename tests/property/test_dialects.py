@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
-from actors.cli.simulate import simulate
 from actors.imports.kubernetes.manifests import cluster_of
 from tests.support.depth import sampled
 from tests.support.dialects import SCHEDULERS, cluster_file, drawn, manifests
+from tests.support.simulating import simulate
 
 SEEDS = range(sampled(12, least=8))
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.cli.simulate import simulate
 from tests.support.depth import sampled
+from tests.support.simulating import simulate
 from tests.support.small_clusters import podgroup, world
 from tests.support.strategies import documents
 

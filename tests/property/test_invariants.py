@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, seed, settings
 
-from actors.cli.simulate import compact, open_case, simulate
+from actors.cli.simulate import compact, open_case
 from actors.cli.simulated_result import final, phases, told_cycle
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
@@ -47,6 +47,7 @@ from tests.support.deciding import (
 )
 from tests.support.depth import sampled
 from tests.support.oracles import bundles_plainly
+from tests.support.simulating import simulate
 from tests.support.strategies import documents
 
 #: Examples that no other test has.

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from actors.cli.simulate import simulate
 from tests.support.depth import sampled
+from tests.support.simulating import simulate
 from tests.support.strategies import GPU, documents
 
 Document = dict[str, Any]

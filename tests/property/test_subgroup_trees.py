@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from actors.cli.simulate import simulate
+from tests.support.simulating import simulate
 
 LEVELS = ("spine", "rack")
 SEEDS = 220

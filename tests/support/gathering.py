@@ -5,8 +5,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from actors.cli.simulate import simulate
 from pipeline.solvers.gather.tree import Tree
+from tests.support.simulating import simulate
 
 #: By spine, by block: the nodes. Two spines of two blocks of two nodes, as in "Network-Topology Aware".
 TWO_BY_TWO = {"s1": {"b1": ["n1", "n2"], "b2": ["n3", "n4"]}, "s2": {"b3": ["n5", "n6"], "b4": ["n7", "n8"]}}

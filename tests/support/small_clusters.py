@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from actors.cli.simulate import simulate
+from tests.support.simulating import simulate
 
 Document = dict[str, Any]
 #: What a queue of profile `kai` deserves beside devices, where nothing else is to bind.

@@ -1,8 +1,8 @@
 """The cluster file that loading and simulating are measured on."""
 
 from actors.benchmarks.file_measurements import fleet_file
-from actors.cli.simulate import simulate
 from actors.cluster_file.reader import read_cluster
+from tests.support.simulating import simulate
 
 
 def test_the_fleet_is_full_and_its_gang_gets_room_by_evictions() -> None:

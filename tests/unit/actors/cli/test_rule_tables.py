@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from actors.cli.commands import app
-from actors.cli.simulate import simulate
 from tests.support.clusters import small_file
+from tests.support.simulating import simulate
 
 DIVISION = {
     "id": "d", "total": 41, "k": 0.5,

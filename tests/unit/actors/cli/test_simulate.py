@@ -12,10 +12,11 @@ from typer.testing import CliRunner
 from actors.cli import simulate as command
 from actors.cli.commands import app
 from actors.cli.main import main
-from actors.cli.simulate import SimulateOptions, compact, simulate, simulated
+from actors.cli.simulate import SimulateOptions, compact, simulated
 from actors.cluster_file.reader import read_cluster
 from actors.imports.kubernetes import manifests
 from tests.support.clusters import small_file
+from tests.support.simulating import simulate
 
 RESULT = {"id", "error", "cycles", "final", "phases", "fair_share"}
 

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 import yaml
 
-from actors.cli.simulate import open_case, simulate
+from actors.cli.simulate import open_case
 from actors.cluster_file.reader import read_leniently
 from pipeline.cluster.arrays import NONE
 from tests.support.carded import carded, holder, waiting
 from tests.support.clusters import refusal
+from tests.support.simulating import simulate
 
 
 def document(**task: Any) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from actors.cli.simulate import simulate
 from actors.configuration.profiles import load_profile
 from tests.support.clusters import changed
+from tests.support.simulating import simulate
 
 
 def test_placement_is_refused_where_the_profile_cannot_choose() -> None:

@@ -2,7 +2,6 @@
 
 import pytest
 
-from actors.cli.simulate import simulate
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.cluster_file.reader import read_cluster
 from actors.columns.compile import compile_cluster
@@ -10,6 +9,7 @@ from actors.ingestion.exported import cluster_document
 from actors.ingestion.ingestor import Ingestor
 from pipeline.cluster.tables import TERMINATING
 from tests.support.carded import carded, node
+from tests.support.simulating import simulate
 from tests.support.told_world import CLUSTER, WRITTEN_OUT, World, drained, task
 
 

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import open_case, simulate
+from actors.cli.simulate import open_case
 from pipeline.cycle import next_due
 from tests.support import small_clusters
 from tests.support.clusters import compiled
+from tests.support.simulating import simulate
 from tests.support.small_clusters import named, played
 
 NOW = 1000.0

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from actors.cli.simulate import open_case, simulate
+from actors.cli.simulate import open_case
 from pipeline.actions.substitution import substitute
 from pipeline.cluster import checkpoint
 from pipeline.cluster.arrays import NONE
@@ -24,6 +24,7 @@ from pipeline.propose import host_of, propose
 from pipeline.solvers.tasks.sweeping.one_node import cards_without, stands, still_needed
 from tests.support.carded import POLICIES, Holder, carded, holder, node, waiting
 from tests.support.encoded import encoded
+from tests.support.simulating import simulate
 from tests.support.small_clusters import named, played
 from tests.support.task_centric import on_node
 

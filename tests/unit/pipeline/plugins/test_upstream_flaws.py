@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from actors.cli.simulate import simulate
 from pipeline.cluster.arrays import frozen
 from pipeline.cluster.tables import BOUND
 from pipeline.cluster.what_if import WhatIf
@@ -15,6 +14,7 @@ from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import ExtensionPoint, Purpose
 from tests.support.builders import cluster, gang
 from tests.support.editing import with_budget, with_tasks
+from tests.support.simulating import simulate
 from tests.support.small_clusters import played, racks, world
 from tests.support.task_centric import policy
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
 from tests.support import manifests
 from tests.support.manifests import Object, imported, manifest, queue
+from tests.support.simulating import simulate
 
 GPU, KIND = "nvidia.com/gpu", "example.com/kind"
 API = "kueue.x-k8s.io/v1beta1"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
 from tests.support.manifests import NODE, imported, manifest, pod
+from tests.support.simulating import simulate
 
 CLASSES = [
     manifest("scheduling.k8s.io/v1", "PriorityClass", name, value=value)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
 from tests.support.manifests import imported, pod
+from tests.support.simulating import simulate
 
 
 def node(name: str, hostname: str | None) -> dict[str, Any]:

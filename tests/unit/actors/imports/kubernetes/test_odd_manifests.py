@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
 from tests.support.manifests import NODE, imported, manifest, pod
+from tests.support.simulating import simulate
 
 
 def workload(kind: str, name: str, **spec: Any) -> dict[str, Any]:

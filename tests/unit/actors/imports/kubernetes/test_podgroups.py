@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
 from actors.cluster_file.plain_data import ClusterFileRefused
 from tests.support.manifests import NODE, imported, manifest, pod
+from tests.support.simulating import simulate
 
 
 def test_what_a_quota_would_count_is_no_resource_of_a_podgroup_of_volcano(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import yaml
 from typer.testing import CliRunner
 
 from actors.cli.commands import app
-from actors.cli.simulate import simulate
 from actors.imports.kubernetes.manifests import cluster_of
+from tests.support.simulating import simulate
 
 FOLDER = Path(__file__).parent / "manifests"
 #: By file: the profile, who goes, and where the gang comes to stand.

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.configuration.profiles import FOLDER, load_profile
 from actors.documents.bounded_files import FileRefused
 from actors.imports.volcano.config import SWITCHES, Configuration, run
 from pipeline.policy import ExtensionPoint, Policy
+from tests.support.simulating import simulate
 
 FIRST_TIER = """
 tiers:

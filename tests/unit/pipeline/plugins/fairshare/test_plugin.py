@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from actors.cli.simulate import open_case, simulate
+from actors.cli.simulate import open_case
 from pipeline.cluster.arrays import UNLIMITED
 from pipeline.cluster.what_if import WhatIf
 from pipeline.placement.serving_order import in_serving_order
@@ -14,6 +14,7 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import Purpose
 from tests.support.fair_shares import GPU, file, group, queue
+from tests.support.simulating import simulate
 from tests.support.small_clusters import named, played
 
 

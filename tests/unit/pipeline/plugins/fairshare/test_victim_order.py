@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from actors.cli.simulate import simulate
 from pipeline.cluster.arrays import NONE
 from pipeline.plugins.fairshare.order import Compared, dominant_share, keys_of, less
 from pipeline.plugins.fairshare.victim_order import across_queues
 from tests.support.fair_shares import file, group, queue
+from tests.support.simulating import simulate
 
 RECLAIM: dict[str, Any] = {"actions": ["reclaim"]}
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from actors.cli.simulate import simulate
 from tests.support.manifests import Object, imported, manifest, node, pod
+from tests.support.simulating import simulate
 
 
 def placed(name: str, **labels: str) -> Object:

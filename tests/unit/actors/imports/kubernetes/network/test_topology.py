@@ -8,11 +8,11 @@ import yaml
 from typer.testing import CliRunner
 
 from actors.cli.commands import app
-from actors.cli.simulate import simulate
 from actors.cluster_file.plain_data import ClusterFileRefused
 from actors.imports.kubernetes.manifests import cluster_of, network_of
 from actors.imports.kubernetes.network.topology_status import detail_status
 from tests.support.manifests import manifest, node, pod
+from tests.support.simulating import simulate
 
 EXAMPLES = Path(__file__).parents[1] / "manifests" / "job_scheduling"
 SPINE, BLOCK = "network.topology.nvidia.com/spine", "network.topology.nvidia.com/block"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
 from tests.support import manifests
 from tests.support.manifests import Object, imported, manifest, queue
+from tests.support.simulating import simulate
 
 POOL, QUOTA = "node-pool", "quota.scheduling.koordinator.sh"
 

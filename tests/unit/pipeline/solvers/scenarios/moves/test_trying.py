@@ -5,8 +5,8 @@ There are more candidates than those of which every set is tried.
 
 from typing import Any
 
-from actors.cli.simulate import simulate
 from tests.support.fair_shares import GPU, file, group, queue
+from tests.support.simulating import simulate
 
 _SMALL = 12
 

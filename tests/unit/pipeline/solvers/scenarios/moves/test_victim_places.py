@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import simulate
 from tests.support.carded import carded, holder, node, waiting
+from tests.support.simulating import simulate
 
 
 def world(*holders: dict[str, Any], nodes: int = 2, actions: tuple[str, ...] = ("allocate", "consolidation")) -> Any:
