@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tests.support.results import put_results
 from tests.support.simulating import simulate
 
 PASSED, FAILED, NOT_SUPPORTED = "passed", "failed", "not supported"
@@ -85,10 +86,7 @@ def main() -> int:
                 sys.stdout.write(f"{outcome.case}: {outcome.why}\n")
     sys.stdout.write(table(results) + "\n")
     if chosen.output is not None:
-        before, _, rest = chosen.output.read_text(encoding="utf-8").partition("<!-- results -->\n")
-        _, _, after = rest.partition("<!-- end of results -->\n")
-        page = f"{before}<!-- results -->\n{table(results)}\n<!-- end of results -->\n{after}"
-        chosen.output.write_text(page, encoding="utf-8")
+        put_results(chosen.output, f"{table(results)}\n")
     return 0
 
 

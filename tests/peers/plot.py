@@ -12,7 +12,7 @@ import matplotlib as mpl
 from matplotlib import pyplot as plt
 
 from actors.benchmarks.peers import figures
-from tests.peers.report import BEGIN, END
+from tests.support.results import results_of
 
 #: The rows that are shown, as the page names them, and what they are called in the plot.
 SHOWN: Mapping[str, str] = {
@@ -46,7 +46,7 @@ def points(page: str) -> list[Point]:
     ValueError
         If the page lacks one of them.
     """
-    table = page.partition(BEGIN)[2].partition(END)[0].splitlines()
+    table = results_of(page).splitlines()
     heads, *rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in table if not line.startswith("| -")
     ]

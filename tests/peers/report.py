@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,8 +30,8 @@ from actors.benchmarks.peers import (
     peers_measured,
     policy_of,
 )
+from tests.support.results import put_results
 
-BEGIN, END = "<!-- results -->\n", "<!-- end of results -->\n"
 #: How much faster than the peer a decision of one gang and of many small ones must be.
 WIDE, MANY = 1000.0, 10.0
 _RUNS = 5
@@ -100,13 +100,6 @@ def lines(found: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield "| " + " | ".join(map(str, cells)) + " |"
 
 
-def written(page: Path, results: Sequence[str]) -> None:
-    """Put the results between the marks of the page."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    page.write_text(before + BEGIN + "\n".join(results) + "\n" + END + after, encoding="utf-8")
-
-
 def main() -> int:
     """Measure the rows one after the other, each in a process of its own, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -135,7 +128,7 @@ def main() -> int:
         sys.stdout.flush()
         found += some
     if chosen.output is not None:
-        written(chosen.output, list(lines(found)))
+        put_results(chosen.output, "".join(f"{line}\n" for line in lines(found)))
     return 0
 
 
