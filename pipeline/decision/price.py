@@ -127,8 +127,8 @@ def prices_of(
         (groups.priority, minima_met(snapshot).pipelined, lost, snapshot.podgroup_held), snapshot.shapes.request,
         requested, NO_ROWS if queue_rank is None else queue_rank,
     )  # fmt: skip
-    told = [(one, round(amount, 6)) for one, amount in zip(level.tolist(), work.tolist(), strict=True)]
-    works = [tuple(told[first:stop]) for first, stop in pairwise(lines.tolist())]
+    losses = [(one, round(amount, 6)) for one, amount in zip(level.tolist(), work.tolist(), strict=True)]
+    works = [tuple(losses[first:stop]) for first, stop in pairwise(lines.tolist())]
     there, budgets = replace(NO_VICTIMS, tier=int(snapshot.topology.tier[domain]), domain=domain), len(snapshot.budgets)
     violated = [int(overdrawing(snapshot, some).sum()) if budgets else 0 for some in sets]
     columns = violated, rank.tolist(), works[::2], works[1::2], priority.tolist(), map(len, sets), broke.tolist()

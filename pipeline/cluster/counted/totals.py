@@ -222,8 +222,8 @@ def _recounted(totals: Totals, before: Counted, after: Counted, rows: Rows, know
 
     A column in which nothing changes stays the same array.
     """
-    told = rows, known, task_columns_of(before), task_columns_of(after), after.nodes.cards.shape[1] > 0
-    which, columns, tables, written = differing(*told), [], {}, []
+    changes = rows, known, task_columns_of(before), task_columns_of(after), after.nodes.cards.shape[1] > 0
+    which, columns, tables, written = differing(*changes), [], {}, []
     for (name, shares), bits in zip(SHARES.items(), which.tolist(), strict=True):
         nothing = _NO_COUNTS if shares is COUNTS else _NO_AMOUNTS
         changed = [nothing] * len(shares)
@@ -235,7 +235,7 @@ def _recounted(totals: Totals, before: Counted, after: Counted, rows: Rows, know
                     written.append(kept[at])
             tables[name] = _KINDS[name](*kept)
         columns.append(tuple(changed))
-    recount(tuple(columns), which, *told)
+    recount(tuple(columns), which, *changes)
     for column in written:
         column.flags.writeable = False
     return replace(totals, **tables)

@@ -139,8 +139,8 @@ def _carry_lives(known: Tasks, tasks: WritableTable[Tasks], listed: Listed) -> N
     waits = tasks["status"][at] == PENDING
     again = same & waits & (status != PENDING)
     tasks["incarnation"][at] = np.where(same, known.incarnation[was] + again, said)
-    told = same & (status == TERMINATING) & np.isin(tasks["status"][at], (BOUND, RUNNING))
-    tasks["status"][at[told]] = TERMINATING
+    ending = same & (status == TERMINATING) & np.isin(tasks["status"][at], (BOUND, RUNNING))
+    tasks["status"][at[ending]] = TERMINATING
     promised = translated(known.nominated[was], listed.node_of)
     promised_card = moved_cards(known.nominated[was], known.nominated_card[was], listed.card_of)
     promised[(promised_card == NONE) & (known.nominated_card[was] != NONE)] = NONE

@@ -73,10 +73,10 @@ def by_decision(tasks: Tasks, made: Decided, allocatable: Longs, *, carded: bool
     """What becomes of tasks by a decision, on nodes with ``allocatable`` int64[N, R]; ``carded``: some have cards."""
     parts = made.evicted, made.spared, made.nominated, made.bound
     lives = made.evicted_incarnation, made.spared_incarnation, made.nominated_incarnation, made.bound_incarnation
-    told = *map(len, parts), np.concatenate(parts), np.concatenate(lives)
+    decided = *map(len, parts), np.concatenate(parts), np.concatenate(lives)
     nodes = np.concatenate((made.nominated_node, made.bound_node))
     cards = np.concatenate((made.nominated_card, made.bound_card))
-    return Became(*_by_decision(told, nodes, cards, made.at, _columns_of(tasks), allocatable, carded))
+    return Became(*_by_decision(decided, nodes, cards, made.at, _columns_of(tasks), allocatable, carded))
 
 
 def once_gone(tasks: Tasks, rows: Rows) -> Longs:
@@ -140,15 +140,15 @@ def _next_status(was: int, said: int, current: int, life: int, target: int, gone
 
 @kernel
 def _by_decision(
-    told: Columns, nodes: Ids, cards: Ids, at: float, columns: Columns, allocatable: Longs, carded: bool
+    decided: Columns, nodes: Ids, cards: Ids, at: float, columns: Columns, allocatable: Longs, carded: bool
 ) -> Outcome:  # fmt: skip
     """Carry out a decision on a copy of the tasks that it is about; what they were decides.
 
-    ``told``: how many tasks are told to end, are not any more, are promised a node (NONE: no more), and start; their
+    ``decided``: how many tasks are told to end, are not any more, are promised a node (NONE: no more), and start; their
     rows one after the other (int64[K]) and the life that is meant of each (int64[K]). ``nodes`` and ``cards`` are those
     of the tasks that are promised one or start.
     """
-    evicted, spared, promised, _, row, life = told
+    evicted, spared, promised, _, row, life = decided
     rows, place = _each_once(row)
     before, ends = _taken(columns, rows), np.zeros(len(rows), np.bool_)
     after = before.copy()

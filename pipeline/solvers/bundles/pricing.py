@@ -208,12 +208,12 @@ def prices_within(
         margin_of(search.rules), effort,
     )  # fmt: skip
     found = costs.state == _PRICED
-    told = [
+    priced = [
         price_in_domain(search, domain, _cost_at(costs, lines, at)) if found[at] else None
         for at, domain in enumerate(domains.tolist())
     ]
     head = np.where(found & (costs.victims > 0), costs.head, HOPELESS)
-    return Survey(domains, *bounds, costs.state != _LEFT, head, costs.work, tuple(told))
+    return Survey(domains, *bounds, costs.state != _LEFT, head, costs.work, tuple(priced))
 
 
 def _cost_at(costs: _Costs, lines: _Lines, at: int) -> Cost:
