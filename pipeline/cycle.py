@@ -8,12 +8,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pipeline.actions.backoff import Backoff, GangGroup
+from pipeline.actions.backoff import Backoff
 from pipeline.actions.holding_back import with_starts_held_back
 from pipeline.actions.progress import Progress, StateSoFar, Unplaced
 from pipeline.actions.redeem import release
 from pipeline.actions.registry import Action, actions_of
 from pipeline.actions.setup import Setup
+from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.explanation import Explanation
 from pipeline.decision.plan import Plan

@@ -6,8 +6,8 @@ from pipeline.actions.enqueue import admit
 from pipeline.actions.holding_back import certain
 from pipeline.actions.progress import Progress, StateSoFar
 from pipeline.actions.redeem import redeem
-from pipeline.cluster.arrays import Bools
-from pipeline.cluster.rules.gang_groups import gang_group_of, waiting_for_all
+from pipeline.cluster.arrays import Bools, mask_of
+from pipeline.cluster.rules.gang_groups import GangGroup, gang_group_of, waiting_for_all
 from pipeline.cluster.tables import PHASE_PENDING
 from pipeline.decision.claim import claimed_nodes
 from pipeline.placement.kinds import PodgroupKind, podgroup_kind
@@ -62,14 +62,8 @@ def _in_turns(progress: Progress) -> Progress:
     that has its minimum, if the policy says so. Tasks beyond the minimum are placed one at a time where others would be
     served first by then. What finds no room is not tried again, nor are others of its kind: room only gets less.
     """
-    left: Bools = progress.turns
-    place = placer_of(progress.policy)
+    place, left = placer_of(progress.policy), _with_a_turn(progress)
     host, going = progress.host, True
-    depth = queue_depth(progress.policy, "allocate")
-    if depth:
-        ranked = list(in_serving_order(host, left & host.valid & (progress.snapshot.counts.pending > 0)))
-        left[:] = False
-        left[[row for gang_group in within_depth(host, ranked, depth) for row in gang_group]] = True
     # One task, as upstream does; where very many tasks wait, one task hardly changes a share.
     portion = max(1, int(progress.snapshot.counts.pending.sum()) // _TURNS)
     without_room = set[PodgroupKind]()
@@ -94,7 +88,17 @@ def _in_turns(progress: Progress) -> Progress:
     return progress
 
 
-def _surplus_limit(host: Host, gang_group: tuple[int, ...], waiting: Bools, portion: int) -> int | None:
+def _with_a_turn(progress: Progress) -> Bools:
+    """bool[G]: podgroups that have a turn; of those that wait the first of each queue, if the policy limits them."""
+    left, depth, host = progress.turns, queue_depth(progress.policy, "allocate"), progress.host
+    if depth == 0:
+        return left
+    ranked = list(in_serving_order(host, left & host.valid & (progress.snapshot.counts.pending > 0)))
+    first = within_depth(host, ranked, depth)
+    return mask_of([row for gang_group in first for row in gang_group], len(left))
+
+
+def _surplus_limit(host: Host, gang_group: GangGroup, waiting: Bools, portion: int) -> int | None:
     """How many tasks beyond its minimum a gang group gets before the order is asked for again; None: all."""
     queue, mine, others = host.context.snapshot.podgroups.queue, list(gang_group), waiting.copy()
     others[mine] = False

@@ -9,11 +9,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from zlib import crc32
 
+from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.records import replace
 
-#: Podgroup rows that start together.
-GangGroup = tuple[int, ...]
 _JITTER = 0.25
 _MOST_DOUBLINGS = 16
 

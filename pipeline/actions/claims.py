@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Rows, distinct, mask_of
+from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.decision.claim import Claim, claimed_nodes
 from pipeline.placement.serving_order import in_serving_order
 from pipeline.plugins.host import Host
@@ -40,7 +41,7 @@ class Closed:
         )
 
 
-def closed_to(host: Host, closed: Closed, gang_groups: Sequence[tuple[int, ...]]) -> list[Rows]:
+def closed_to(host: Host, closed: Closed, gang_groups: Sequence[GangGroup]) -> list[Rows]:
     """Per gang group the nodes (int64[M]) on which it must not make room.
 
     Nodes of victims that do not end are closed to every gang group. A claimed domain is closed to gang groups that are

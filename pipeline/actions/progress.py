@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.actions.backoff import GangGroup
 from pipeline.actions.setup import Setup
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, is_among, joined, mask_of
+from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out

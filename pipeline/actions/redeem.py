@@ -11,9 +11,9 @@ from itertools import chain
 
 import numpy as np
 
-from pipeline.actions.backoff import GangGroup
 from pipeline.actions.progress import Progress
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Rows, any_true, joined, mask_of
+from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.cluster.rules.match_policy import start_after, to_start
 from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.rules.minimum import has_minimum, starts_with

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Ids, Rows
+from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.cluster.snapshot import Snapshot
 
 #: How many times as many podgroups are looked up the next time.
@@ -56,7 +57,7 @@ class PodgroupKind(NamedTuple):
         return self._replace(minimum=0, waiting=0, shape=NONE, labels=b"")
 
 
-def podgroup_kind(snapshot: Snapshot, gang_group: tuple[int, ...]) -> PodgroupKind | None:
+def podgroup_kind(snapshot: Snapshot, gang_group: GangGroup) -> PodgroupKind | None:
     """What decides where there is room for a podgroup; None if more than this decides.
 
     That is for gang groups, roles, subgroups, tasks that differ, and podgroups that hold or are promised room already.
@@ -69,9 +70,7 @@ def podgroup_kind(snapshot: Snapshot, gang_group: tuple[int, ...]) -> PodgroupKi
     return known[row]
 
 
-def kinds_in_turn(
-    snapshot: Snapshot, some: Iterable[tuple[int, ...]]
-) -> Iterator[tuple[tuple[int, ...], PodgroupKind | None]]:
+def kinds_in_turn(snapshot: Snapshot, some: Iterable[GangGroup]) -> Iterator[tuple[GangGroup, PodgroupKind | None]]:
     """Each gang group with its kind. They are looked up in growing batches, which is several times as fast."""
     rest, many, known = iter(some), 1, snapshot.answers(podgroup_kind)
     while ahead := list(islice(rest, many)):

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.orders import occurred_before
-from pipeline.cluster.rules.gang_groups import gang_group_of, gang_groups
+from pipeline.cluster.rules.gang_groups import GangGroup, gang_group_of, gang_groups
 from pipeline.placement.kinds import kinds_in_turn
 from pipeline.plugins.host import Host
 from pipeline.policy import Policy
@@ -15,7 +15,7 @@ from pipeline.policy import Policy
 QUEUE_DEPTH = "queue_depth"
 
 
-def in_serving_order(host: Host, wanted: Bools, *, evicting: bool = False) -> Iterator[tuple[int, ...]]:
+def in_serving_order(host: Host, wanted: Bools, *, evicting: bool = False) -> Iterator[GangGroup]:
     """The ``wanted`` podgroups (bool[G]) as gang groups, by the order of queues, then of podgroups.
 
     A gang group has the place of its first member, as in Koordinator its first pod in the queue brings the others along
@@ -28,8 +28,8 @@ def in_serving_order(host: Host, wanted: Bools, *, evicting: bool = False) -> It
     if not snapshot.once(gang_groups).gang_group:
         yield from ((row,) for row in ranked)
         return
-    priority, seen = snapshot.podgroups.priority, set[tuple[int, ...]]()
-    later: dict[int, list[tuple[int, ...]]] = {}
+    priority, seen = snapshot.podgroups.priority, set[GangGroup]()
+    later: dict[int, list[GangGroup]] = {}
     for row in ranked:
         for gang_group in (*later.pop(row, ()), gang_group_of(snapshot, row)):
             if gang_group in seen:
@@ -50,7 +50,7 @@ def queue_depth(policy: Policy, action: str) -> int:
     return policy.action_argument(action, QUEUE_DEPTH, 0)
 
 
-def within_depth(host: Host, gang_groups: list[tuple[int, ...]], depth: int) -> list[tuple[int, ...]]:
+def within_depth(host: Host, gang_groups: list[GangGroup], depth: int) -> list[GangGroup]:
     """The first ``depth`` of the ordered gang groups of each queue; all of them where it is 0."""
     if depth == 0:
         return gang_groups

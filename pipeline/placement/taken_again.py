@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Rows, distinct, is_among, with_rows
 from pipeline.cluster.orders import first_of
-from pipeline.cluster.rules.gang_groups import gang_group_of
+from pipeline.cluster.rules.gang_groups import GangGroup, gang_group_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PENDING, TERMINATING, Podgroups
 from pipeline.decision.attempt import Attempt
@@ -49,7 +49,7 @@ def taken_again(attempt: Attempt, host: Host, plan: Plan, propose: Propose) -> b
     return False
 
 
-def _one_of_each_kind(snapshot: Snapshot, podgroups: Rows) -> Iterable[tuple[int, ...]]:
+def _one_of_each_kind(snapshot: Snapshot, podgroups: Rows) -> Iterable[GangGroup]:
     """The gang groups of some podgroups, without those of the kind of another."""
     gang_groups = dict.fromkeys(gang_group_of(snapshot, row) for row in podgroups.tolist())
     return {podgroup_kind(snapshot, one) or one: one for one in gang_groups}.values()

@@ -10,7 +10,6 @@ from itertools import islice
 
 import numpy as np
 
-from pipeline.actions.backoff import GangGroup
 from pipeline.actions.evicting.dealing import can_be_dealt, dealt_plans
 from pipeline.actions.evicting.lawful_in_turn import leading_plans
 from pipeline.actions.evicting.one_kind import MOST_RANKED, as_one, rigid_apart, rigid_of_one_kind, rigid_of_one_rank
@@ -18,6 +17,7 @@ from pipeline.actions.evicting.one_pass import Leading, Pass
 from pipeline.actions.evicting.other_orders import cheapest_in_sum
 from pipeline.actions.evicting.search_cache import SearchCache
 from pipeline.actions.progress import Planned, Progress
+from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.price import Price
 from pipeline.solvers.registry import BY_PARTS, DEALING

@@ -10,13 +10,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from pipeline.actions.backoff import GangGroup
 from pipeline.actions.evicting.lawful_in_turn import lawful_in_turn
 from pipeline.actions.evicting.victims_of_each import victims_of_each
 from pipeline.cluster.arrays import NONE, Longs, Rows, sealed
 from pipeline.cluster.orders import first_of
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.anti_affinity import concerns
+from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import VictimBundle

@@ -9,8 +9,8 @@ from itertools import islice, takewhile
 
 import numpy as np
 
-from pipeline.actions.backoff import GangGroup
 from pipeline.cluster.arrays import NONE
+from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation

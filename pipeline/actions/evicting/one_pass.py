@@ -7,14 +7,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pipeline.actions.backoff import GangGroup
 from pipeline.actions.claims import closed_to
 from pipeline.actions.evicting.one_kind import MOST_TASKS, rigid_apart, rigid_of_one_kind, rigid_of_one_rank
 from pipeline.actions.progress import Planned, Progress
 from pipeline.actions.searching import Outcome
 from pipeline.actions.setup import unreported
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, joined, mask_of
-from pipeline.cluster.rules.gang_groups import gang_group_of
+from pipeline.cluster.rules.gang_groups import GangGroup, gang_group_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation

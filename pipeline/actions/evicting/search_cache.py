@@ -6,12 +6,12 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from pipeline.actions.backoff import GangGroup
 from pipeline.actions.evicting.one_kind import rigid_apart
 from pipeline.actions.evicting.one_pass import Pass
 from pipeline.actions.progress import Planned
 from pipeline.actions.searching import Outcome
 from pipeline.cluster.arrays import NONE, Bools, Rows
+from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.decision.plan import Plan
 from pipeline.records import replace
 

@@ -5,13 +5,16 @@ if a names b and b names none, a waits for b and b waits for no other.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Podgroups
+
+#: Rows of podgroups that start together.
+GangGroup: TypeAlias = tuple[int, ...]
 
 
 class GangGroups(NamedTuple):
@@ -26,16 +29,16 @@ class GangGroups(NamedTuple):
         False for one that starts only with a podgroup that is not there.
     """
 
-    gang_group: dict[int, tuple[int, ...]]
+    gang_group: dict[int, GangGroup]
     complete: Bools
 
 
-def gang_group_of(snapshot: Snapshot, podgroup: int) -> tuple[int, ...]:
+def gang_group_of(snapshot: Snapshot, podgroup: int) -> GangGroup:
     """The podgroups that start together with this one, itself included: the first speaks for all."""
     return snapshot.once(gang_groups).gang_group.get(podgroup, (podgroup,))
 
 
-def waiting_for_all(snapshot: Snapshot, gang_group: tuple[int, ...]) -> list[int]:
+def waiting_for_all(snapshot: Snapshot, gang_group: GangGroup) -> list[int]:
     """Those podgroups of a gang group that wait for all the others."""
     return [podgroup for podgroup in gang_group if gang_group_of(snapshot, podgroup) == gang_group]
 
@@ -57,8 +60,8 @@ def gang_groups(snapshot: Snapshot) -> GangGroups:
     row_of = dict(zip(groups.gang[named].tolist(), named.tolist(), strict=True))
     reached = {number: _reached(snapshot, number, row_of) for number in np.unique(groups.gang_group[listed]).tolist()}
     members = {row: reached[int(groups.gang_group[row])] for row in listed.tolist()}
-    gang_group: dict[int, tuple[int, ...]] = {}
-    ordered: dict[frozenset[int], tuple[int, ...]] = {}
+    gang_group: dict[int, GangGroup] = {}
+    ordered: dict[frozenset[int], GangGroup] = {}
     for row, found in members.items():
         complete[row] = NONE not in found
         if found not in ordered:

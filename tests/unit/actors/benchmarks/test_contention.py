@@ -12,8 +12,8 @@ from actors.configuration.settings import TelemetrySettings
 from actors.contracts import Batch, Searched
 from actors.fleets.generated import GangSpec
 from actors.observability.telemetry import start
-from pipeline.actions.backoff import GangGroup
 from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.policy import Purpose
 
