@@ -64,19 +64,15 @@ def places(asked: Question) -> Iterator[Obstacle]:
 
 def beyond_the_cluster(asked: Question) -> Iterator[Obstacle]:
     """Resources that the minimum asks more of than all nodes together have."""
-    yield from _beyond(asked, asked.snapshot.capacity)
+    yield from _beyond(asked, Cause.TOTAL, asked.snapshot.capacity)
 
 
 def free_room(asked: Question) -> Iterator[Obstacle]:
     """For a purpose that only moves tasks: resources that all nodes together have too little of."""
-    snapshot, total = asked.snapshot, asked.need.total
-    if not _any_node(snapshot):
+    if not _any_node(asked.snapshot):
         yield Obstacle(Cause.NO_NODE)
         return
-    free = snapshot.room.free
-    for row in np.flatnonzero(total > free).tolist():
-        what = snapshot.vocabulary.resources[row]
-        yield Obstacle(Cause.FREE, what=what, wanted=float(total[row]), found=float(free[row]))
+    yield from _beyond(asked, Cause.FREE, asked.snapshot.room.free)
 
 
 def _any_node(snapshot: Snapshot) -> bool:
@@ -132,7 +128,7 @@ def _never(asked: Question, allowed: Bools, empty: ShapeSlots) -> Iterator[Obsta
 def _never_together(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
     """What lacks for tasks of several shapes that have slots enough, each by itself: resources in sum, or a layout."""
     need, room = asked.need, asked.room_at_most
-    short = list(_beyond(asked, np.maximum(room[allowed.any(axis=0)], 0).sum(axis=0)))
+    short = list(_beyond(asked, Cause.TOTAL, np.maximum(room[allowed.any(axis=0)], 0).sum(axis=0)))
     yield from short
     if short or need.minimum > _TASKS or _placed(asked, asked.domains, allowed, room, NO_ROWS, _BINDINGS):
         return
@@ -150,12 +146,12 @@ def _never_together(asked: Question, allowed: Bools) -> Iterator[Obstacle]:
         yield Obstacle(Cause.MIXED, task=task, what=_level_of(asked, best), wanted=need.minimum, found=most)
 
 
-def _beyond(asked: Question, there: Longs) -> Iterator[Obstacle]:
-    """Resources that the minimum asks more of than there is."""
+def _beyond(asked: Question, cause: Cause, there: Longs) -> Iterator[Obstacle]:
+    """Resources that the minimum asks more of than there is (int64[R])."""
     total = asked.need.total
     for row in np.flatnonzero(total > there).tolist():
         what = asked.snapshot.vocabulary.resources[row]
-        yield Obstacle(Cause.TOTAL, what=what, wanted=float(total[row]), found=float(there[row]))
+        yield Obstacle(cause, what=what, wanted=float(total[row]), found=float(there[row]))
 
 
 # -- nodes that would help ---------------------------------------------------------------------------------------------
