@@ -23,7 +23,7 @@ from actors.ray_runtime.limits import FETCH_LIMIT_S, STANDBY_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.transport.snapshot_feed import Mark, SnapshotReader, Told
 from actors.ray_runtime.transport.snapshot_store import SnapshotStore
-from actors.search.pending_reasons import StarvingReasons
+from actors.search.reasons_writer import ReasonsWriter
 from actors.search.wakeup import WakeUp
 from actors.warming.warm import load
 
@@ -57,7 +57,7 @@ class CommitterActor(RoleProcess):
         )
         self._reporting = threading.Lock()
         self._reports = Reports(self.bus)
-        self._reasons = StarvingReasons(self.bus, self._directory, now_s=now_s, elapsed_s=time.monotonic)
+        self._reasons = ReasonsWriter(self.bus, self._directory, now_s=now_s, elapsed_s=time.monotonic)
         self._renew_s, self._silent_s = settings.lease_ttl_s / 3, 2 * settings.lease_ttl_s + REPEAT_S
         self._heard_at = time.monotonic()
         self._served = False

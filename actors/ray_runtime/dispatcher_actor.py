@@ -20,9 +20,9 @@ from actors.ray_runtime.transport.snapshot_feed import Mark, SnapshotReader, Tol
 from actors.ray_runtime.transport.snapshot_store import SnapshotStore
 from actors.search.batched_search import Spread
 from actors.search.dispatcher import Dispatcher
-from actors.search.hedged_pool import Scatter
 from actors.search.loop import CycleLoop
 from actors.search.offers_ahead import Call, OffersAhead
+from actors.search.scatter import Scatter
 from actors.search.searcher import Searcher
 from actors.search.wakeup import WakeUp
 from actors.warming.warm import load

@@ -1,4 +1,4 @@
-"""The searchers of one fleet as Ray actors, behind the port of `hedged_pool`."""
+"""The searchers of one fleet as Ray actors, behind the port of `scatter`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ray.exceptions import RayError
 
 from actors.contracts import Batch, Searched
 from actors.ray_runtime.transport.snapshot_store import SnapshotStore
-from actors.search.hedged_pool import Call
+from actors.search.scatter import Call
 from pipeline.cluster.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ def searcher_name(number: int) -> str:
 
 
 class RaySearchers:
-    """Implements `hedged_pool.SearcherPool`. Actors are looked up by name: a handle does not outlive its maker."""
+    """Implements `scatter.SearcherPool`. Actors are looked up by name: a handle does not outlive its maker."""
 
     def __init__(self, store: SnapshotStore) -> None:
         self._store = store

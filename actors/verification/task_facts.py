@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+#: By resource, in base units: millicores, bytes or pieces.
 Amounts = dict[str, int]
-"""By resource, in base units: millicores, bytes or pieces."""
 PENDING, RUNNING, ENDING, SUCCEEDED, OVER, GONE = "pending", "running", "ending", "succeeded", "over", "gone"
 
 

@@ -14,7 +14,7 @@ from actors.configuration.settings import TelemetrySettings
 from actors.observability.span_store import entries_kept
 from actors.processes.tree import descendants
 from actors.protocol import outcomes, presence
-from actors.search import pending_reasons
+from actors.search import reasons_writer
 
 #: A resident set may grow by this part and this many bytes from the first third to the last, a stream by this factor
 #: and this many entries, a duration by this factor and this many seconds.
@@ -22,7 +22,7 @@ MEMORY_PART, MEMORY_BYTES = 0.10, 32 << 20
 STREAM_FACTOR, STREAM_ENTRIES = 1.5, 500
 #: Streams that keep their newest entries may fill up to so many; to trim them takes whole blocks of entries.
 KEPT: Mapping[str, int] = {
-    STARVING: pending_reasons.KEPT, FULFILLED: outcomes.KEPT, SERVICES: presence.KEPT,
+    STARVING: reasons_writer.KEPT, FULFILLED: outcomes.KEPT, SERVICES: presence.KEPT,
     SPANS: entries_kept(TelemetrySettings().spans_kept),
 }  # fmt: skip
 DURATION_FACTOR, DURATION_S = 1.5, 0.050

@@ -20,7 +20,7 @@ from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack
 from actors.protocol.outcomes import Reports
 from actors.search.batched_search import Spread
 from actors.search.dispatcher import Cycled, Dispatcher
-from actors.search.pending_reasons import StarvingReasons
+from actors.search.reasons_writer import ReasonsWriter
 from actors.search.searcher import Searcher
 from actors.verification.audit import AuditReport, audited
 from pipeline.actions.backoff import Backoff
@@ -102,7 +102,7 @@ class Assembly:
         self.directory = Directory()
         self.committer = self.new_committer("first")
         self.reports = Reports(self.bus)
-        self.reasons = StarvingReasons(self.bus, self.directory, now_s=self.clock)
+        self.reasons = ReasonsWriter(self.bus, self.directory, now_s=self.clock)
         here = Searcher(self.policy, self.telemetry)
         self.dispatcher = Dispatcher(
             self.policy, here, here, self.commit, self.telemetry,

@@ -13,7 +13,8 @@ from actors.columns.explanation_message import explained as in_names
 from actors.configuration.settings import Settings
 from actors.contracts import PendingReport
 from actors.documents.safe_msgpack import unpacked
-from actors.search.pending_reasons import AGAIN_S, StarvingReasons, newest, waiting
+from actors.search.pending_reasons import newest, waiting
+from actors.search.reasons_writer import AGAIN_S, ReasonsWriter
 from pipeline.decision.explanation import Explanation, Reason, Ruled
 from pipeline.decision.merging import merged
 from pipeline.decision.plan import NoPlan
@@ -111,7 +112,7 @@ def test_a_successor_goes_on_where_the_one_before_stopped() -> None:
     assembly = starved()
     epoch, row = assembly.news.snapshot.epoch, len(assembly.news.snapshot.podgroups) - 1
     count = written(assembly)
-    successor = StarvingReasons(assembly.bus, assembly.directory, now_s=assembly.clock)
+    successor = ReasonsWriter(assembly.bus, assembly.directory, now_s=assembly.clock)
     successor.take(PendingReport(epoch, (row,), (), left(assembly)))
     assert written(assembly) == count
     successor.take(PendingReport(epoch, (), (), none(assembly)))
@@ -120,7 +121,7 @@ def test_a_successor_goes_on_where_the_one_before_stopped() -> None:
 
 def test_a_writer_reads_first_where_another_has_written_since() -> None:
     assembly = starved()
-    other = StarvingReasons(assembly.bus, assembly.directory, now_s=assembly.clock)
+    other = ReasonsWriter(assembly.bus, assembly.directory, now_s=assembly.clock)
     other.take(PendingReport(assembly.news.snapshot.epoch, (), (), none(assembly)))
     assembly.reasons.forget()
     count = written(assembly)
@@ -278,7 +279,7 @@ def test_since_when_a_podgroup_waits_outlasts_a_change_of_reasons_and_of_the_wri
     assembly.cycle()
     began = assembly.clock.now
     assembly.clock.now += AGAIN_S
-    successor = StarvingReasons(assembly.bus, assembly.directory, now_s=assembly.clock)
+    successor = ReasonsWriter(assembly.bus, assembly.directory, now_s=assembly.clock)
     epoch = assembly.news.snapshot.epoch
     successor.take(PendingReport(epoch, (), (), left(assembly)))
     (waits,) = [one for one in newest(assembly.bus) if one.podgroup == "default/gated"]

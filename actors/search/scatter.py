@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from actors.contracts import Batch, Searched, dealt
 from actors.observability.traces import EVENT_LATE, EVENT_LOST
@@ -27,11 +27,10 @@ _TRIES = 2
 #: This part of the pace learned so far remains after another answer.
 _MEMORY = 0.9
 
-Note = Callable[[str, str], object]
-"""Notes an event, and the searcher that it happened to."""
-
-Call = Hashable
-"""Something asked of a searcher that has not been answered yet."""
+#: Notes an event, and the searcher that it happened to.
+Note: TypeAlias = Callable[[str, str], object]
+#: Something asked of a searcher that has not been answered yet.
+Call: TypeAlias = Hashable
 
 
 class SearcherPool(Protocol):
@@ -80,7 +79,7 @@ class Limits:
 
 @dataclass(slots=True)
 class _Asked:
-    """A call in progress: the searcher, the start, and whether it is late."""
+    """A call in progress: the searcher, the number of its share, the start, and whether it is late."""
 
     searcher: str
     share: int

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from actors.contracts import Batch, Searched
-from actors.search.hedged_pool import Call, Limits, Scatter
+from actors.search.scatter import Call, Limits, Scatter
 from pipeline.policy import Purpose
 
 LIMITS = Limits(least_s=1.0, most_s=20.0, slack=8.0, replace_s=60.0)
@@ -44,7 +44,7 @@ class Begun:
 
 
 class FakePool:
-    """Implements `hedged_pool.SearcherPool` on a clock that moves when somebody waits."""
+    """Implements `scatter.SearcherPool` on a clock that moves when somebody waits."""
 
     def __init__(self, **hands: Hand) -> None:
         self.hands, self.now, self.calls = hands, 100.0, list[Begun]()

@@ -9,7 +9,8 @@ from dataclasses import replace
 from actors.broker.bus import STARVING, Entry
 from actors.broker.memory_bus import MemoryBus
 from actors.contracts import PendingReport
-from actors.search.pending_reasons import AGAIN_S, PLACES_EVERY_S, StarvingReasons, kept_reasons, newest
+from actors.search.pending_reasons import kept_reasons, newest
+from actors.search.reasons_writer import AGAIN_S, PLACES_EVERY_S, ReasonsWriter
 from pipeline.cluster.arrays import NO_ROWS
 from tests.support.assembly import Assembly, Clock, gang, rack_cluster
 
@@ -45,7 +46,7 @@ def test_many_reasons_are_one_call_for_which_no_name_waits() -> None:
     assembly, (report,) = reported()
     names = threading.Lock()
     bus = SlowBus(names)
-    StarvingReasons(bus, assembly.directory, now_s=assembly.clock).take(report, names)
+    ReasonsWriter(bus, assembly.directory, now_s=assembly.clock).take(report, names)
     assert [kind for kind, _, _ in bus.calls] == ["read", "publish"]
     assert bus.calls[1][1] == len(list(newest(bus))) == 30
     assert not any(locked for _, _, locked in bus.calls)
@@ -54,14 +55,14 @@ def test_many_reasons_are_one_call_for_which_no_name_waits() -> None:
 def test_nothing_is_said_of_rows_without_names() -> None:
     assembly, (report,) = reported()
     bus = MemoryBus()
-    StarvingReasons(bus, assembly.directory, now_s=assembly.clock).take(replace(report, epoch=report.epoch + 1))
+    ReasonsWriter(bus, assembly.directory, now_s=assembly.clock).take(replace(report, epoch=report.epoch + 1))
     assert bus.bounds(STARVING).added == 0
 
 
 def test_why_there_was_no_plan_is_still_known_once_there_is_one() -> None:
     assembly, (report,) = reported()
     bus, said = MemoryBus(), {f"default/wide{at}" for at in range(30)}
-    reasons = StarvingReasons(bus, assembly.directory, now_s=assembly.clock)
+    reasons = ReasonsWriter(bus, assembly.directory, now_s=assembly.clock)
     reasons.take(report)
     nothing = replace(report, starving=(), unplaced=(), unscheduled=report.unscheduled.only(NO_ROWS))
     reasons.take(nothing)
@@ -72,7 +73,7 @@ def test_why_there_was_no_plan_is_still_known_once_there_is_one() -> None:
 def test_places_and_reasons_are_written_again_although_the_clock_was_put_back() -> None:
     assembly, (report,) = reported()
     bus, elapsed = MemoryBus(), Clock(0.0)
-    reasons = StarvingReasons(bus, assembly.directory, now_s=assembly.clock, elapsed_s=elapsed)
+    reasons = ReasonsWriter(bus, assembly.directory, now_s=assembly.clock, elapsed_s=elapsed)
     reasons.take(report)
     assembly.clock.now -= 3_600.0
     elapsed.now += PLACES_EVERY_S
