@@ -11,12 +11,12 @@ from pipeline.actions.claims import Closed
 from pipeline.actions.progress import Unplaced
 from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.decision.attempt import Survey
+from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.obstacle import Obstacle
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
 from pipeline.placement.conditions import Conditions
-from pipeline.policy import Purpose
+from pipeline.policy import Policy, Purpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +149,24 @@ class Batch:
     equally_fair: bool = False
     part: bool = False
     survey: Survey | None = None
+
+    @classmethod
+    def of(cls, preemptor: int, attempt: Attempt, domains: Rows) -> Batch:
+        """An attempt in these domains, all of those that are open to it."""
+        tasks = max(1, int(attempt.snapshot.counts.pending[list(attempt.podgroups)].sum()))
+        return cls(
+            preemptor, attempt.podgroups, attempt.action, attempt.purpose, domains, attempt.now, len(domains) * tasks,
+            within_podgroup=attempt.within_podgroup, starting=attempt.starting, among=attempt.among,
+            equally_fair=attempt.equally_fair,
+        )  # fmt: skip
+
+    def attempt(self, snapshot: Snapshot, policy: Policy) -> Attempt:
+        """The attempt in the domains of this batch, on the snapshot that was sent for it."""
+        return Attempt(
+            snapshot, policy, self.purpose, self.podgroups, self.domains, self.now, self.action,
+            within_podgroup=self.within_podgroup, starting=self.starting, among=self.among,
+            equally_fair=self.equally_fair, survey=self.survey,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

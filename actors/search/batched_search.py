@@ -78,12 +78,7 @@ class BatchedSearch:
         domains = attempt.domains
         if domains is None:
             domains = domains_of(host, attempt.podgroups, attempt.purpose)
-        tasks = max(1, int(attempt.snapshot.counts.pending[list(attempt.podgroups)].sum()))
-        return Batch(
-            preemptor, attempt.podgroups, attempt.action, attempt.purpose, domains, attempt.now, len(domains) * tasks,
-            within_podgroup=attempt.within_podgroup, starting=attempt.starting, among=attempt.among,
-            equally_fair=attempt.equally_fair,
-        )  # fmt: skip
+        return Batch.of(preemptor, attempt, domains)
 
     def _parts(self, whole: Batch) -> list[Batch]:
         """The same in batches, each with some of the preferred domains."""

@@ -13,8 +13,8 @@ from actors.contracts import CommitResult, Offer
 
 _GIVEN_UP = "the service ends, and the committer has not answered"
 
+#: Offers that the committer was given and has not answered yet.
 Call = Hashable
-"""Offers that the committer was given and has not answered yet."""
 
 
 class CommitterCalls(Protocol):

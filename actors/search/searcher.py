@@ -32,20 +32,7 @@ class Searcher:
         """
         found = []
         for batch in batches:
-            attempt = Attempt(
-                snapshot=snapshot,
-                policy=self._policy,
-                purpose=batch.purpose,
-                podgroups=batch.podgroups,
-                domains=batch.domains,
-                now=batch.now,
-                action=batch.action,
-                within_podgroup=batch.within_podgroup,
-                starting=batch.starting,
-                among=batch.among,
-                equally_fair=batch.equally_fair,
-                survey=batch.survey,
-            )
+            attempt = batch.attempt(snapshot, self._policy)
             host = host if host is not None and host.context.now == batch.now else host_of(attempt)
             found.append(self._attempt(attempt, host, batch))
         return found
