@@ -48,12 +48,11 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
     queues = queue_columns(cluster.queues, resources)
     covering = tuple(f"{one.namespace}/{one.name}" for one in cluster.disruption_budgets)
     names = Names(order.nodes, queues.names, order.domains, paths=order.paths, budgets=covering)
-    levels = cluster.topology.levels if cluster.topology is not None else ()
     cards = [[card.name for card in cards_in_order(node)] for node in nodes.kinds]
     columns = PodgroupColumns(
         Surroundings(
             resources,
-            levels,
+            cluster.topology.levels if cluster.topology is not None else (),
             priority_classes(cluster.priority_classes),
             names.queue_row.__getitem__,
             names.node_row.__getitem__,
@@ -61,8 +60,7 @@ def compile_cluster(cluster: ClusterDocument) -> tuple[Snapshot, Names]:
         )
     )
     for podgroup in cluster.podgroups:
-        membership = columns.add_podgroup(podgroup)
-        columns.add_tasks(membership, podgroup.tasks)
+        columns.add_tasks(columns.add_podgroup(podgroup), podgroup.tasks)
     words = columns.words()
     node_words = NodeWords.of(words)
     table = node_columns(nodes, resources, node_words, hostname=hostname_asked(words.constraints))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -53,34 +54,8 @@ class PodgroupColumns:
         given = self._classes[document.priority_class] if document.priority_class is not None else PriorityClass(0)
         preempts = given.preempts if document.preemption_policy is None else document.preemption_policy != NEVER
         priority = given.value if document.priority is None else document.priority
-        wanted = document.topology or self._not_gathered
         self._podgroup_names.append(document.full_name)
-        self._podgroups.add(
-            {
-                "queue": self._around.queue_row(document.queue),
-                "namespace": self._namespaces.row(document.namespace),
-                "priority": priority,
-                "preemptible": document.preemptible is not False,
-                "may_preempt": preempts,
-                "min_available": document.min_available,
-                "min_resources": vector(self._around.resources, document.min_resources, UNSET),
-                "phase": PHASE_NAMES.index(document.phase),
-                "match_policy": MATCH_POLICY_NAMES.index(document.match_policy or ""),
-                "gang_group": self._gang_group(document),
-                "gather": self._gather(wanted),
-                **self._levels(wanted),
-                "min_subgroups": _or_none(document.min_subgroups),
-                "created": document.created,
-                "started": _or_nan(document.started),
-                "stale_since": _or_nan(document.stale_since),
-                "stale_grace_s": _or_nan(document.stale_grace_seconds),
-                "last_checkpoint": _or_nan(document.last_checkpoint),
-                "preemption_delay_s": document.preemption_delay,
-                "wait_s": _or_nan(document.wait_seconds),
-                "alive": True,
-                "revision": 0,
-            }
-        )
+        self._podgroups.add(self._row_of(document) | {"priority": priority, "may_preempt": preempts})
         subgroups: dict[str, int] = {}
         self._add_subgroups(row, document.subgroups, NONE, subgroups)
         critical = document.namespace == SYSTEM_NAMESPACE or document.priority_class in SYSTEM_CLASSES
@@ -95,6 +70,32 @@ class PodgroupColumns:
             self._add_roles(row, document),
             subgroups,
         )
+
+    def _row_of(self, document: PodgroupDocument) -> dict[str, Any]:
+        """The columns of a podgroup that its priority class says nothing of."""
+        wanted = document.topology or self._not_gathered
+        return {
+            "queue": self._around.queue_row(document.queue),
+            "namespace": self._namespaces.row(document.namespace),
+            "preemptible": document.preemptible is not False,
+            "min_available": document.min_available,
+            "min_resources": vector(self._around.resources, document.min_resources, UNSET),
+            "phase": PHASE_NAMES.index(document.phase),
+            "match_policy": MATCH_POLICY_NAMES.index(document.match_policy or ""),
+            "gang_group": self._gang_group(document),
+            "gather": self._gather(wanted),
+            **self._levels(wanted),
+            "min_subgroups": _or_none(document.min_subgroups),
+            "created": document.created,
+            "started": _or_nan(document.started),
+            "stale_since": _or_nan(document.stale_since),
+            "stale_grace_s": _or_nan(document.stale_grace_seconds),
+            "last_checkpoint": _or_nan(document.last_checkpoint),
+            "preemption_delay_s": document.preemption_delay,
+            "wait_s": _or_nan(document.wait_seconds),
+            "alive": True,
+            "revision": 0,
+        }
 
     def _gang_group(self, document: PodgroupDocument) -> int:
         """Row of the set of podgroups that it starts with, itself included; NONE if it names no other."""
