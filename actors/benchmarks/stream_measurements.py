@@ -30,8 +30,8 @@ _A_BATCH = replace(WIRE_LIMITS, messages=500)
 _RUNS = 5
 _JOINS = 51
 
+#: Kind, uid and body.
 Said = tuple[str, str, Mapping[str, Any]]
-"""Kind, uid and body."""
 
 
 class _Told:

@@ -22,17 +22,17 @@ STARVING = "starving"
 SERVICES = "services"
 FULFILLED = "fulfilled"
 STREAMS = (EVENTS, DECISIONS, SNAPSHOTS, DEAD, SPANS, STARVING, SERVICES, FULFILLED)
+#: What a service that runs as a shadow reads and writes instead, so that no connector carries out what it decides.
 SHADOWS = {stream: f"shadow-{stream}" for stream in (DECISIONS, SNAPSHOTS, FULFILLED)}
-"""What a service that runs as a shadow reads and writes instead, so that no connector carries out what it decides."""
 
+#: The id before every entry.
 START = "0-0"
-"""The id before every entry."""
 
+#: The most trace context that the W3C standard allows.
 CARRIED_BYTES = 512
-"""The most trace context that the W3C standard allows."""
 
+#: At most how many bytes of refused input a dead letter keeps; it also states the true size.
 RAW_LIMIT_BYTES = 65_536
-"""At most how many bytes of refused input a dead letter keeps; it also states the true size."""
 
 _FLEET = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _ID = re.compile(r"(\d+)-(\d+)")

@@ -288,6 +288,7 @@ def function_name(name: str) -> str:
     return f"clearway_{_DIGEST}_{name}"
 
 
+#: What `FUNCTION LOAD REPLACE` is given.
 LIBRARY: Final = "\n".join(
     [f"#!lua name=clearway_{_DIGEST}", _CODE]
     + [
@@ -296,4 +297,3 @@ LIBRARY: Final = "\n".join(
         for flags in (_FLAGS.get(name, ""),)
     ]
 )
-"""What `FUNCTION LOAD REPLACE` is given."""

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+#: How many verdicts without a decision are kept, the newest.
 REFUSALS_KEPT = 10_000
-"""How many verdicts without a decision are kept, the newest."""
 
 
 @dataclass(frozen=True, slots=True)

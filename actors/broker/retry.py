@@ -51,8 +51,8 @@ class RetryPolicy:
             pause_s = min(pause_s * 2.0, self.cap_s)
 
 
+#: Without a limit, for services.
 ENDLESS = RetryPolicy()
-"""Without a limit, for services."""
 
 
 def persist(

@@ -14,8 +14,8 @@ from actors.broker.bus import START, Entry, id_order
 #: The field of a decision's entry that names the last event before it.
 AFTER: Final = "after"
 
+#: An id of the events stream, as numbers.
 Position = tuple[int, int]
-"""An id of the events stream, as numbers."""
 
 
 def positions(decisions: Sequence[Entry], behind: Position) -> list[Position]:

@@ -15,12 +15,10 @@ from actors.documents.alike import Alike
 from pipeline.cluster.arrays import NONE, Bools, Ids, Longs, Rows, frozen
 from pipeline.cluster.topology import ROOT, Topology
 
+#: A domain as pairs (name, level) of the domains around it and itself, the widest first; empty for the cluster. If
+#: labels name the domains, names are label values, and racks with equal names in two blocks have two paths. Nodes
+#: sorted by (path, name) are numbered depth-first: nodes directly in a domain come before those of its children.
 Path = tuple[tuple[str, int], ...]
-"""A domain as pairs (name, level) of the domains around it and itself, the widest first; empty for the cluster.
-
-If labels name the domains, names are label values, and racks with equal names in two blocks have two paths. Nodes
-sorted by (path, name) are numbered depth-first: nodes directly in a domain come before those of its children.
-"""
 
 
 @dataclass(frozen=True, slots=True)

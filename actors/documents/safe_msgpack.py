@@ -18,8 +18,8 @@ class WireLimits:
 
 
 WIRE_LIMITS = WireLimits()
+#: Limits of an entry of decisions. One decision is one entry, and ten thousand evictions must fit into it.
 DECISION_LIMITS = WireLimits(entry_bytes=16 << 20)
-"""Limits of an entry of decisions. One decision is one entry, and ten thousand evictions must fit into it."""
 
 
 _DIGITS = 18

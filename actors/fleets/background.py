@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+#: Runs until the event is set.
 Loop = Callable[[threading.Event], None]
-"""Runs until the event is set."""
 
 
 class Background:

@@ -24,8 +24,8 @@ _ALIKE_S = 0.1
 _WRONG_S = 2.0
 
 
+#: The broker's time, in seconds since the epoch.
 Ask = Callable[[], float]
-"""The broker's time, in seconds since the epoch."""
 
 
 class BrokerClock:

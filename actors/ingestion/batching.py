@@ -22,6 +22,7 @@ from pipeline.cluster.arrays import NONE
 #: Stages of podgroups, which may be held together; other stages are held alone.
 DESCRIBED, HAPPENED, LEFT = "podgroups described", "tasks", "podgroups leaving"
 _TOGETHER = (DESCRIBED, HAPPENED, LEFT)
+#: Stage of each kind of message that changes the state.
 STAGES = {
     "podgroup_upserted": DESCRIBED, "task_upserted": DESCRIBED,
     "task_started": HAPPENED, "task_terminating": HAPPENED, "task_ended": HAPPENED,
@@ -33,7 +34,6 @@ STAGES = {
     "plan_committed": "decisions", "plan_withdrawn": "decisions",
     "domain_reserved": "decisions", "domain_released": "decisions",
 }  # fmt: skip
-"""Stage of each kind of message that changes the state."""
 
 
 class NewsBatch:

@@ -22,8 +22,8 @@ from actors.ingestion.ordered_reading import size
 from actors.ingestion.pace import Pace
 
 State = Sequence[bytes | memoryview]
+#: Compresses an encoded state (``checkpoints.packed``), here or in another thread.
 Packs = Callable[[State], "Future[PackedState]"]
-"""Compresses an encoded state (``checkpoints.packed``), here or in another thread."""
 
 
 def at_once(state: State) -> Future[PackedState]:

@@ -38,8 +38,8 @@ _LAG_EVERY_S = 2.0
 #: Seconds after which it is logged again that the fleet is not listed.
 _UNLISTED_AGAIN_S = 60.0
 
+#: Number of our ingestor, number of lists that it took, epoch, and numbers of tasks and podgroups with names.
 Counted = tuple[int, int, int, int, int]
-"""Number of our ingestor, number of lists that it took, epoch, and numbers of tasks and podgroups with names."""
 
 
 def unlike_any_other() -> str:

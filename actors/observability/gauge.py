@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
 
+#: What a figure is split by, such as the queue's name.
 Split = Mapping[str, str]
-"""What a figure is split by, such as the queue's name."""
 
 
 class Gauge:

@@ -23,9 +23,9 @@ EVENT_LOST: Final = "searcher lost"
 EVENT_LATE: Final = "searcher late"
 
 AttributeValue = str | bool | int | float
+#: A finished span as plain data: name, role, trace, span, parent (hex; parent may be None), start_ns, end_ns, ok,
+#: reason, attributes, links (trace ids of what it was caused by).
 SpanRecord = dict[str, Any]
-"""A finished span as plain data: name, role, trace, span, parent (hex; parent may be None), start_ns, end_ns, ok,
-reason, attributes, links (trace ids of what it was caused by)."""
 
 
 class Work:

@@ -30,8 +30,8 @@ EQUAL_WORK = 5e-7
 #: Hours of lost work are rounded to a part of this.
 _MICRO = 1e6
 
+#: Lost work by level, the highest first.
 Work = tuple[tuple[int, float], ...]
-"""Lost work by level, the highest first."""
 
 
 @dataclass(frozen=True, order=True)

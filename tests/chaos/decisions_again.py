@@ -33,8 +33,8 @@ from pipeline.policy import Policy, Purpose
 from tests.chaos.decision_checks import Decided, objections
 from tests.chaos.replacements_again import differs
 
+#: Epoch and revision of a state.
 Numbers = tuple[int, int]
-"""Epoch and revision of a state."""
 History = Sequence[tuple[int, Message]]
 
 

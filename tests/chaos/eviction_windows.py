@@ -11,8 +11,8 @@ from actors.verification.audit import Audit
 from actors.verification.history import in_stream_order
 from pipeline.policy import PluginSetting, Policy
 
+#: When a task was told to end, in seconds, and the queue that loses it.
 Told = tuple[float, str | None]
-"""When a task was told to end, in seconds, and the queue that loses it."""
 
 
 def paced(policy: Policy, **bounds: float) -> Policy:

@@ -24,8 +24,8 @@ from pipeline.decision.reservation import Ending, GivenUp, Reservation, fate, he
 from pipeline.policy import Policy, Purpose
 
 _ROUNDING_S = 1e-3
+#: Incarnations of tasks by name.
 Lives = Mapping[str, int]
-"""Incarnations of tasks by name."""
 
 
 def differs(

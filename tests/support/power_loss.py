@@ -16,8 +16,8 @@ from unittest.mock import patch
 from actors.broker.embedded_broker import EmbeddedBroker
 
 _SOURCE = Path(__file__).with_name("fsync_recorder.c")
+#: The number of the system call, the same on every machine that Linux 6.5 or newer runs on.
 _CACHESTAT = 451
-"""The number of the system call, the same on every machine that Linux 6.5 or newer runs on."""
 
 
 class Machine:

@@ -29,10 +29,10 @@ from pipeline.cluster.updates.events import CURRENT, Changes, Decided
 from pipeline.cluster.updates.fold import fold
 from pipeline.decision.claim import Claim
 
+#: Task, incarnation.
 Life = tuple[int, int]
-"""Task, incarnation."""
+#: Task, node, card, incarnation.
 Promised = tuple[int, int, int, int]
-"""Task, node, card, incarnation."""
 
 
 def take_decisions(state: LiveState, messages: Sequence[Message]) -> None:

@@ -21,8 +21,8 @@ _GONE = {
     "budget_removed": "budget",
 }  # fmt: skip
 
+#: A message, and why it is refused.
 Refusal = tuple[Message, str]
-"""A message, and why it is refused."""
 
 
 class InDoubt:

@@ -37,8 +37,8 @@ _NAMED: Mapping[str, tuple[Section, str]] = {
     "podgroup_removed": ("podgroups", "podgroup"), "budget_removed": ("disruption_budgets", "budget"),
 }  # fmt: skip
 
+#: Row, status, node, card, incarnation, revision, time (seconds).
 TaskRow = tuple[int, int, int, int, int, int, float]
-"""Row, status, node, card, incarnation, revision, time (seconds)."""
 
 
 @dataclass(slots=True)

@@ -18,8 +18,8 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.updates.lean import LeanNews, full
 
+#: A state: the name of its log, and how much of that was folded.
 Mark = tuple[str, int]
-"""A state: the name of its log, and how much of that was folded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,17 @@ def test_a_file_holds_one_idea_under_a_name_that_says_which() -> None:
     assert [str(path) for path in SOURCES if path.stem in VAGUE] == []
 
 
+def test_what_a_file_names_is_described_in_front_of_it() -> None:
+    """By ``#:``, not by a string behind it."""
+    behind = [
+        f"{path}:{node.lineno}"
+        for path in SOURCES
+        for node in ast.parse((ROOT / path).read_text()).body[1:]
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    ]
+    assert behind == []
+
+
 def test_no_test_is_skipped_or_expected_to_fail() -> None:
     barred = re.compile(r"\bpytest\.(skip|xfail|importorskip)\b|\bmark\.(skip|skipif|xfail)\b")
     this = Path(__file__).relative_to(ROOT)

@@ -22,8 +22,8 @@ from pipeline.cluster.updates.fold import fold
 from tests.support.encoded import encoded
 from tests.support.small_states import decided, queues_table, small_state, task_news
 
+#: Queue, second, count.
 Row = tuple[int, int, int]
-"""Queue, second, count."""
 
 
 def rows(table: RecentEvictions) -> list[Row]:
