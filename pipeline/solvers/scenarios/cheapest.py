@@ -217,8 +217,8 @@ def _then(order: Rows, key: Any) -> Rows:
 
 def _held(scenario: Scenario, groups: VictimUnits) -> Floats:
     """float64[U]: the part of the cluster that each unit holds, see ``share_of``."""
-    tasks = scenario.ground.snapshot.tasks
-    return np.asarray(np.add.reduceat(share_of(scenario)[tasks.shape[groups.rows]], groups.start[:-1]))
+    snapshot = scenario.ground.snapshot
+    return np.asarray(np.add.reduceat(share_of(snapshot)[snapshot.tasks.shape[groups.rows]], groups.start[:-1]))
 
 
 def _in_turn(scenario: Scenario, groups: VictimUnits, first: Floats) -> Longs:
@@ -247,5 +247,5 @@ def _with_losses(scenario: Scenario, found: Sequence[Rows]) -> list[_Remainder]:
 def _losses(scenario: Scenario, sets: Sequence[Rows]) -> list[_Loss]:
     snapshot = scenario.ground.snapshot
     priorities, rank = snapshot.podgroups.once(priority_ranks)
-    broken, held = breaking(snapshot, sets, rank, len(priorities), share_of(scenario))
+    broken, held = breaking(snapshot, sets, rank, len(priorities), share_of(snapshot))
     return [*map(_Loss, map(tuple, broken[:, ::-1].tolist()), held.tolist())]

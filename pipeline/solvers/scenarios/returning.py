@@ -27,9 +27,8 @@ from pipeline.solvers.scenarios.slices.part_returns import Parts, orders_of_retu
 from pipeline.solvers.scenarios.units import VictimUnits
 
 
-def share_of(scenario: Scenario) -> Floats:
+def share_of(snapshot: Snapshot) -> Floats:
     """float64[S]: by shape the largest part of the cluster that a task holds."""
-    snapshot = scenario.ground.snapshot
     known, asked = snapshot.shapes.answers(share_of), snapshot.capacity.tobytes()
     if asked not in known:
         known.clear()  # what the cluster was before it grew or shrank is not asked about again
@@ -232,7 +231,7 @@ def _counted_parts(scenario: Scenario, podgroups: Rows, gone: Rows) -> Rows:
     part = by_row[podgroups[by_row].searchsorted(owner[some])]
     rows = rows[np.lexsort((scenario.law.host.task_ranks(rows), part))]
     start = running_sums(np.bincount(part, minlength=len(podgroups)))
-    node, share = snapshot.tasks.node[rows], share_of(scenario)[snapshot.tasks.shape[rows]]
+    node, share = snapshot.tasks.node[rows], share_of(snapshot)[snapshot.tasks.shape[rows]]
     goes = scenario.ground.parts_gone(Parts(podgroups, _spare(snapshot, podgroups), start, rows, node, share), gone)
     return np.concatenate([gone[~some], rows[goes]])
 
@@ -263,8 +262,9 @@ def _singles(scenario: Scenario, podgroup: int, mine: Rows) -> tuple[VictimUnits
     """Tasks of one podgroup as units of their own, and the orders in which they return; see ``_in_parts``."""
     known, asked = scenario.law.singles, (podgroup, mine.tobytes())
     if asked not in known:
-        tasks, each = scenario.ground.snapshot.tasks, np.arange(len(mine))
+        snapshot, each = scenario.ground.snapshot, np.arange(len(mine))
         mine = mine[np.argsort(scenario.law.host.task_ranks(mine))]
         singles = VictimUnits(mine, np.arange(len(mine) + 1), np.full(len(mine), podgroup), each < 0, each)
-        known[asked] = singles, orders_of_return(tasks.node[mine], share_of(scenario)[tasks.shape[mine]])
+        share = share_of(snapshot)[snapshot.tasks.shape[mine]]
+        known[asked] = singles, orders_of_return(snapshot.tasks.node[mine], share)
     return known[asked]

@@ -1,8 +1,8 @@
 """Scheduling signatures: a podgroup that asks for no less than one that found nothing finds nothing either.
 
 KAI Scheduler sorts requests by a comparison that is only a partial order, so the result means little (notes on KAI,
-1.9). Here a
-podgroup is skipped only if it asks for the same kinds of tasks, of each at least as many, under the same law.
+1.9). Here a podgroup is skipped only if it asks for the same kinds of tasks, of each at least as many, under the same
+law.
 """
 
 from dataclasses import dataclass, field
