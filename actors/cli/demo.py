@@ -24,12 +24,12 @@ from actors.ingestion.watching.lag_watch import slowest
 from actors.observability.span_store import gathered, tree
 from actors.observability.telemetry import start as start_telemetry
 from actors.observability.traces import SPAN_CYCLE, SPAN_RECORD, SpanRecord
+from actors.processes.unique_name import unique_name
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import Message
 from actors.ray_runtime.cluster import ray_cluster
-from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
-from actors.ray_runtime.service import owner_name
+from actors.ray_runtime.role_actors import RoleActors
 from actors.search.pending_reasons import kept_reasons, newest
 from actors.verification.audit import AuditReport, audited
 from actors.verification.recorder import Recorder
@@ -151,7 +151,7 @@ def _interruptible() -> Iterator[threading.Event]:
 def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None, plain: bool) -> int:
     """Play the demo; the exit code, 1 if a decision broke a rule, a task did not fit or nothing was decided."""
     policy, loaded = load_profile(settings.policy_profile), load_inventory(inventory)
-    owner = owner_name()
+    owner = unique_name()
     # In a shared broker a fleet of this name may have a history, so the demo takes a new name.
     settings = settings.model_copy(update={"fleet": f"demo-{int(time.time())}"})
     with broker_for(settings, tcp=settings.ray_address is not None) as address:
@@ -162,7 +162,7 @@ def run(settings: Settings, *, seconds: float, seed: int, inventory: Path | None
         )
         compile_missing(policy, stage.view.say)  # once here rather than in every actor at the same time
         with ray_cluster(settings.ray_address, f"clearway-{owner}"), _interruptible() as interrupted:
-            pipeline = Pipeline(Wiring(settings, address, policy, owner))
+            pipeline = RoleActors(Wiring(settings, address, policy, owner))
             try:
                 stage.open()
                 pipeline.await_ready()

@@ -21,10 +21,10 @@ from actors.fleets.inventory import Inventory, load_inventory
 from actors.fleets.simulated import SimulatedFleet
 from actors.fleets.workload import arriving, initial_load, runtimes_s
 from actors.ingestion.group_notes import GROUP as INGESTORS
-from actors.ingestion.loop import unlike_any_other
 from actors.observability.logs import write_log
 from actors.observability.telemetry import Telemetry, counting_outages
 from actors.observability.telemetry import start as start_telemetry
+from actors.processes.unique_name import unique_name
 from actors.protocol.bodies import ResyncRequested
 from actors.protocol.envelopes import Message, Outgoing, decode_decisions, pack
 
@@ -87,7 +87,7 @@ class FleetLoop:
         pause: Callable[[float], object] = time.sleep,
         writer: str | None = None,
     ) -> None:
-        self._writer = (writer or unlike_any_other()).encode()
+        self._writer = (writer or unique_name()).encode()
         self._window_bytes, self._pause = pace.window_bytes, pause
         self._unread: deque[tuple[tuple[int, int], int]] = deque()
         self._unread_bytes = 0

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
-import os
-import socket
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from actors.broker.bus import DECISIONS, EVENTS, Bus
 from actors.columns.name_directory import Additions
@@ -20,6 +19,7 @@ from actors.ingestion.pace import Pace
 from actors.ingestion.watching.lag_watch import Lags
 from actors.ingestion.watching.state_figures import Unstarted, set_figures
 from actors.observability.telemetry import Telemetry
+from actors.processes.unique_name import unique_name
 from pipeline.cluster.arrays import NONE
 from pipeline.cluster.snapshot import Snapshot
 
@@ -38,13 +38,33 @@ _LAG_EVERY_S = 2.0
 #: Seconds after which it is logged again that the fleet is not listed.
 _UNLISTED_AGAIN_S = 60.0
 
-#: Number of our ingestor, number of lists that it took, epoch, and numbers of tasks and podgroups with names.
-Counted = tuple[int, int, int, int, int]
+
+class Named(NamedTuple):
+    """How far the names of a state go.
+
+    Attributes
+    ----------
+    ingestor, lists
+        Number of our ingestor, and of the lists that it took: in all states with the same, tasks keep their rows.
+    epoch
+        Of the snapshot: in one epoch all other rows keep their names too.
+    tasks, podgroups
+        How many have names.
+    """
+
+    ingestor: int
+    lists: int
+    epoch: int
+    tasks: int
+    podgroups: int
+
+    def follows(self, before: Named) -> bool:
+        """Whether tasks and podgroups that were there before have the same rows still."""
+        return (self.ingestor, self.lists) == (before.ingestor, before.lists)
 
 
-def unlike_any_other() -> str:
-    """A name that no other reader has, on this machine or another."""
-    return f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}"
+#: Of a reader that knows no names.
+_NONE_NAMED = Named(NONE, NONE, NONE, 0, 0)
 
 
 def _never() -> bool:
@@ -74,7 +94,7 @@ class IngestLoop:
         *,
         now_s: Callable[[], float] = time.time,
         elapsed_s: Callable[[], float] | None = None,
-        consumer: Callable[[], str] = unlike_any_other,
+        consumer: Callable[[], str] = unique_name,
         packs: Packs = at_once,
     ) -> None:
         self._consumer, self._packs = consumer, packs
@@ -221,24 +241,23 @@ class IngestLoop:
         """Our committer leads until ``at`` (seconds of ``elapsed_s``); until then this service writes checkpoints."""
         self._leads_until = at
 
-    def counted(self) -> Counted:
+    def named(self) -> Named:
         """How far the names go, for ``additions``."""
         state, snapshot = self._ingestor.state, self.snapshot
-        return self._states, state.lists, snapshot.epoch, len(snapshot.tasks), len(snapshot.podgroups)
+        return Named(self._states, state.lists, snapshot.epoch, len(snapshot.tasks), len(snapshot.podgroups))
 
-    def additions(self, since: Counted | None) -> Additions:
+    def additions(self, since: Named | None) -> Additions:
         """Names of the newest state that came after ``since``; all of them if it is None or tasks have other rows."""
-        names, snapshot = self._ingestor.state.names, self.snapshot
-        follows = since is not None and since[:2] == self.counted()[:2]
-        epoch, tasks, podgroups = since[2:] if since is not None and follows else (NONE, 0, 0)
-        fresh = epoch != snapshot.epoch
+        names, epoch = self._ingestor.state.names, self.snapshot.epoch
+        known = since if since is not None and self.named().follows(since) else _NONE_NAMED
+        fresh = known.epoch != epoch
         return Additions(
-            epoch=snapshot.epoch,
-            follows=epoch,
-            tasks_from=tasks,
-            tasks=tuple(names.tasks[tasks:]),
-            podgroups_from=podgroups,
-            podgroups=tuple(names.podgroups[podgroups:]),
+            epoch=epoch,
+            follows=known.epoch,
+            tasks_from=known.tasks,
+            tasks=tuple(names.tasks[known.tasks :]),
+            podgroups_from=known.podgroups,
+            podgroups=tuple(names.podgroups[known.podgroups :]),
             nodes=tuple(names.nodes) if fresh else (),
             queues=tuple(names.queues) if fresh else (),
             domains=tuple(names.domains) if fresh else (),

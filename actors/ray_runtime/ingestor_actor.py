@@ -15,7 +15,8 @@ from ray.exceptions import GetTimeoutError, RayActorError
 from actors.broker.checkpoints import packed
 from actors.contracts import Ack, Intake, TurnTold
 from actors.documents.collector import settle
-from actors.ingestion.loop import IngestLoop, unlike_any_other
+from actors.ingestion.loop import IngestLoop
+from actors.processes.unique_name import unique_name
 from actors.ray_runtime.limits import CALL_LIMIT_S, STOP_LIMIT_S
 from actors.ray_runtime.process import RoleProcess, Wiring
 from actors.ray_runtime.transport.snapshot_feed import SnapshotFeed, Told
@@ -42,7 +43,7 @@ class IngestorActor(RoleProcess):
         self._loop.leads_until(0.0)
         self._dispatcher: Any = ray.get_actor("dispatcher")
         self._committer: Any = ray.get_actor("committer")
-        self._feed = SnapshotFeed(unlike_any_other())
+        self._feed = SnapshotFeed(unique_name())
         self._said: Any = None
         self._told: tuple[Told, Any] | None = None
         settle()
@@ -107,7 +108,7 @@ class IngestorActor(RoleProcess):
             self._said = None
             self._feed.heard("committer", told, known=False)
             return
-        self._said = self._loop.counted() if answer.named else None
+        self._said = self._loop.named() if answer.named else None
         self._heard("committer", told, known=answer.named and answer.known)
         self._loop.leads_until(asked_at + answer.leadership.leads_s)
         self._loop.lost_behind(answer.lost_behind)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import threading
 import time
 from dataclasses import replace
@@ -22,9 +20,10 @@ from actors.observability.health_server import HealthServer, Pages
 from actors.observability.logs import Written, write_log
 from actors.observability.telemetry import start as start_telemetry
 from actors.processes.ending import EndSignals
+from actors.processes.unique_name import unique_name
 from actors.ray_runtime.cluster import ClusterEnded, ClusterWatch, ray_cluster
-from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
+from actors.ray_runtime.role_actors import RoleActors
 from actors.ray_runtime.role_logs import RoleLogs
 from actors.warming.warm import compile_missing
 
@@ -37,11 +36,6 @@ _BROKER_S = 5.0
 _STEP_S = 1.8
 #: Seconds between two looks whether processors have joined.
 _LOOK_EVERY_S = 5.0
-
-
-def owner_name() -> str:
-    """Our name in the ledger; no other process ever has it."""
-    return f"{socket.gethostname()}-{os.getpid()}-{int(time.time() * 1000)}"
 
 
 def run(settings: Settings) -> int:
@@ -70,7 +64,7 @@ def run(settings: Settings) -> int:
             if settings.commit_synced:
                 client.check_synced()
             client.close()
-            _serve(Wiring(settings, address, policy, owner_name()), ending, out)
+            _serve(Wiring(settings, address, policy, unique_name()), ending, out)
         except ToldToStop:
             log.info("told to stop before all roles were there")
     return 0
@@ -98,21 +92,21 @@ def _run_roles(wiring: Wiring, watch: Watch, ending: EndSignals, out: Written) -
     """From the start of the roles to their end."""
     settings = wiring.settings
     ending.settle(False)
-    pipeline = Pipeline(wiring)
-    logs = RoleLogs(out, pipeline.roles)
+    roles = RoleActors(wiring)
+    logs = RoleLogs(out, roles.by_name)
     link = replace(wiring.broker, wait_s=_BROKER_S).client("watch")
     beats = Beats(RedisBus(link, settings.fleet), watch, wiring.owner)
     lost = False
     try:
-        pipeline.await_ready(stop=ending.told)
+        roles.await_ready(stop=ending.told)
         settle()
-        searchers, profile = len(pipeline.searchers), wiring.policy.profile
+        searchers, profile = len(roles.searchers), wiring.policy.profile
         log.info("fleet %s: %d searchers, profile %s", settings.fleet, searchers, profile)
         if settings.shadow:
             log.warning("runs as a shadow: decisions go to stream %s, and no connector reads it", SHADOWS[DECISIONS])
-        watch.begin(Seen(pipeline, logs))
+        watch.begin(Seen(roles, logs))
         beats.begin()
-        _watch(pipeline, watch, logs, ending.told)
+        _watch(roles, watch, logs, ending.told)
         log.info("stopping")
     except ClusterEnded:
         lost = True
@@ -120,7 +114,7 @@ def _run_roles(wiring: Wiring, watch: Watch, ending: EndSignals, out: Written) -
     finally:
         watch.end()
         if not lost:  # there is nothing left to stop, and Ray would wait for it
-            pipeline.stop(_STEP_S)
+            roles.stop(_STEP_S)
         beats.end()
         logs.close()
         ending.settle()
@@ -130,12 +124,12 @@ def _run_roles(wiring: Wiring, watch: Watch, ending: EndSignals, out: Written) -
 class Seen:
     """The roles as the watch sees them."""
 
-    def __init__(self, pipeline: Pipeline, logs: RoleLogs) -> None:
-        self.leadership, self.intake, self.figures = pipeline.leadership, pipeline.intake, pipeline.figures
+    def __init__(self, roles: RoleActors, logs: RoleLogs) -> None:
+        self.leadership, self.intake, self.figures = roles.leadership, roles.intake, roles.figures
         self.places = logs.places
 
 
-def _watch(pipeline: Pipeline, watch: Watch, logs: RoleLogs, stop: threading.Event) -> None:
+def _watch(roles: RoleActors, watch: Watch, logs: RoleLogs, stop: threading.Event) -> None:
     """Until we are told to stop: see how the roles are, and use processors that join."""
     look_at, cluster = time.monotonic() + _LOOK_EVERY_S, ClusterWatch()
     while not stop.is_set():
@@ -145,7 +139,7 @@ def _watch(pipeline: Pipeline, watch: Watch, logs: RoleLogs, stop: threading.Eve
             stop.wait(LISTEN_S)
         elif time.monotonic() >= look_at and cluster.answers():  # otherwise Ray would wait for it
             look_at = time.monotonic() + _LOOK_EVERY_S
-            added = pipeline.grow()
+            added = roles.grow()
             if added:
-                logs.add(pipeline.roles)
-                log.info("%d searchers added, now %d", added, len(pipeline.searchers))
+                logs.add(roles.by_name)
+                log.info("%d searchers added, now %d", added, len(roles.searchers))

@@ -22,7 +22,7 @@ from actors.configuration.settings import Settings, TelemetrySettings
 from actors.contracts import CommitResult, Offer, SnapshotUpdate
 from actors.fleets.simulated import SimulatedFleet
 from actors.ingestion.known.state import SCHEMA
-from actors.ingestion.loop import Counted, IngestLoop
+from actors.ingestion.loop import IngestLoop, Named
 from actors.observability.telemetry import start as start_telemetry
 from actors.search.batched_search import Spread
 from actors.search.dispatcher import Dispatcher
@@ -82,7 +82,7 @@ class Seat:
     starts: int = 0
     frozen: bool = False
     behind: int = 0
-    said: Counted | None = None
+    said: Named | None = None
     follower: Follower = field(default_factory=lambda: Follower(_COMPARED))
 
 
@@ -237,7 +237,7 @@ class World:
                 seat.behind = max(0, seat.behind - 1)
                 continue
             known = seat.directory.take(self.ingest.additions(seat.said))
-            seat.said = self.ingest.counted() if known else None
+            seat.said = self.ingest.named() if known else None
             if known:
                 behind = seat.committer.lost_behind
                 seat.committer.hear(seat.follower.take(self.ingest.ingestor.state))

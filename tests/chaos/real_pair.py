@@ -19,7 +19,7 @@ _START_LIMIT_S = 240.0
 
 
 class Pair:
-    """The services of one run, with the interface of a `Pipeline` as far as a world needs it.
+    """The services of one run, with the interface of a `RoleActors` as far as a world needs it.
 
     Parameters
     ----------

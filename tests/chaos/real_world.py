@@ -21,8 +21,8 @@ from actors.observability.telemetry import start as start_telemetry
 from actors.protocol.bodies import PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import decisions_in
 from actors.ray_runtime.cluster import RayRefused, ray_cluster
-from actors.ray_runtime.pipeline import START_LIMIT_S, Pipeline
 from actors.ray_runtime.process import Wiring
+from actors.ray_runtime.role_actors import START_LIMIT_S, RoleActors
 from pipeline.policy import Policy
 from tests.chaos.real_fleet import UnreliableFleet
 from tests.chaos.real_history import History
@@ -72,7 +72,7 @@ class World:
         """For each leader that was struck, how long its standby took to decide."""
         self.pair = self._pair(folder) if schedule.standby is not Standby.NONE else None
         wiring = Wiring(self.settings, self.address, self.policy, f"chaos-{schedule.seed}")
-        self.pipeline: Pipeline | Pair = self.pair if self.pair is not None else Pipeline(wiring)
+        self.pipeline: RoleActors | Pair = self.pair if self.pair is not None else RoleActors(wiring)
 
     def _pair(self, folder: Path) -> Pair:
         """Two services with the same settings."""

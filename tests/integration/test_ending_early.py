@@ -12,10 +12,10 @@ from actors.broker.redis_ledger import RedisLedger
 from actors.broker.retry import ToldToStop
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings
-from actors.ray_runtime import pipeline as roles
+from actors.ray_runtime import role_actors as roles
 from actors.ray_runtime.cluster import ray_cluster
-from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
+from actors.ray_runtime.role_actors import RoleActors
 from tests.integration.services import LIMIT_S
 
 #: A lease that is not given back lasts for longer than a test.
@@ -51,7 +51,7 @@ def test_the_lease_is_given_back_and_the_role_that_still_starts_is_not_waited_fo
     address: BrokerAddress, late: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(roles, late, Slow)
-    pipeline = Pipeline(Wiring(SETTINGS, address, load_profile("default"), late))
+    pipeline = RoleActors(Wiring(SETTINGS, address, load_profile("default"), late))
     others = [call for call, name in pipeline._starts.items() if name not in late.lower()]
     assert roles.ray.wait(others, num_returns=len(others), timeout=LIMIT_S)[1] == []
     link = address.connect("test")
@@ -76,6 +76,6 @@ def test_the_lease_is_given_back_and_the_role_that_still_starts_is_not_waited_fo
     assert took_s < QUICK_S
 
 
-def leads(pipeline: Pipeline) -> bool:
+def leads(pipeline: RoleActors) -> bool:
     found = pipeline.leadership(None, 0.5)
     return found is not None and found.leads

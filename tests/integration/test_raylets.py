@@ -16,8 +16,8 @@ from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings
 from actors.observability.span_store import gathered
 from actors.ray_runtime.cluster import ray_cluster
-from actors.ray_runtime.pipeline import Pipeline
 from actors.ray_runtime.process import Wiring
+from actors.ray_runtime.role_actors import RoleActors
 from actors.search.pending_reasons import newest
 from pipeline.decision.explanation import Reason
 from tests.chaos.real_ray import Raylets, Worker, raylets
@@ -29,7 +29,7 @@ LIMIT_S = 90.0
 class Spread:
     """A head without processors, two raylets with one each, and the pipeline over them."""
 
-    def __init__(self, cluster: Raylets, pipeline: Pipeline, fleet: SmallFleet) -> None:
+    def __init__(self, cluster: Raylets, pipeline: RoleActors, fleet: SmallFleet) -> None:
         self.cluster, self.pipeline, self.fleet = cluster, pipeline, fleet
 
     def living(self, role: str) -> list[Worker]:
@@ -43,7 +43,7 @@ def spread() -> Iterator[Spread]:
     with raylets(processors=0) as cluster:
         cluster.add(2, processors=1)
         with broker_for(settings) as address, ray_cluster(cluster.address, "raylets"):
-            pipeline = Pipeline(Wiring(settings, address, load_profile("default"), "test"))
+            pipeline = RoleActors(Wiring(settings, address, load_profile("default"), "test"))
             fleet = SmallFleet(address, "raylets", racks=8)
             try:
                 pipeline.await_ready(LIMIT_S)

@@ -139,7 +139,7 @@ def test_one_that_is_overtaken_begins_anew_with_the_leaders_checkpoint(world: Wo
     standby.leads_until(0.0)
     leader = world.ingestor()
     assert standby.turn(block_ms=0) is not None
-    told = standby.counted()
+    told = standby.named()
     for at in range(4):
         world.now += 1
         world.tell("task_started", task="default/train-0", node=f"n{at % 4}")

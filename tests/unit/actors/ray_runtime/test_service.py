@@ -23,7 +23,7 @@ class Roles:
     """The roles of a service, which is told to stop while they start."""
 
     def __init__(self, *_: object) -> None:
-        self.roles: dict[str, Any] = {}
+        self.by_name: dict[str, Any] = {}
         self.stopped = False
 
     def await_ready(self, **_: object) -> None:
@@ -40,7 +40,7 @@ def test_a_broker_that_is_away_while_the_roles_start_is_waited_for_by_the_roles_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     roles = Roles()
-    monkeypatch.setattr(service, "Pipeline", lambda _: roles)
+    monkeypatch.setattr(service, "RoleActors", lambda _: roles)
     monkeypatch.setattr(service, "RoleLogs", Roles)
     monkeypatch.setattr(service, "_BROKER_S", 0.1)
     settings, policy = Settings(health="off"), load_profile("default")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from ray.exceptions import GetTimeoutError
 
-from actors.ray_runtime import pipeline as module
+from actors.ray_runtime import role_actors as module
 from actors.ray_runtime.cluster import RayRefused
-from actors.ray_runtime.pipeline import START_LIMIT_S, Pipeline
+from actors.ray_runtime.role_actors import START_LIMIT_S, RoleActors
 
 
 class SlowRay:
@@ -35,9 +35,9 @@ class SlowRay:
         return {"CPU": self._free}
 
 
-def started() -> Pipeline:
-    """A pipeline whose actors were asked for."""
-    made: Any = Pipeline.__new__(Pipeline)
+def started() -> RoleActors:
+    """Roles whose actors were asked for."""
+    made: Any = RoleActors.__new__(RoleActors)
     actor = SimpleNamespace(ready=SimpleNamespace(remote=object))
     made.committer = made.dispatcher = made.ingestor = actor
     made.searchers = [actor]

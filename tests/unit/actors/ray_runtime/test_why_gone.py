@@ -3,7 +3,7 @@
 from ray.exceptions import ActorDiedError, RayTaskError
 
 from actors.broker.bus import BrokerRefused
-from actors.ray_runtime.pipeline import why_gone
+from actors.ray_runtime.role_actors import why_gone
 
 
 def test_an_actor_that_fails_to_start_again_is_no_node_that_has_died() -> None:

@@ -36,7 +36,7 @@ _LOOK_S = 0.25
 _SEARCHER_CPUS = 0.5
 
 
-class Pipeline:
+class RoleActors:
     """The actors of one fleet, as the process that started them sees them."""
 
     def __init__(self, wiring: Wiring) -> None:
@@ -47,7 +47,7 @@ class Pipeline:
         self.committer: Any = ray.remote(CommitterActor).options(name="committer", **control).remote(wiring)
         self.dispatcher: Any = ray.remote(DispatcherActor).options(name="dispatcher", **control).remote(wiring)
         self.ingestor: Any = ray.remote(IngestorActor).options(name="ingestor", **control).remote(wiring)
-        self._starts: dict[Any, str] = {actor.ready.remote(): name for name, actor in self.roles.items()}
+        self._starts: dict[Any, str] = {actor.ready.remote(): name for name, actor in self.by_name.items()}
 
     def _add_searchers(self) -> int:
         """Start missing searchers; returns how many. They share the processors with those of a standby."""
@@ -101,7 +101,7 @@ class Pipeline:
 
     def figures(self, limit_s: float = 2.0) -> dict[str, list[Any]]:
         """The figures of the roles that answer within ``limit_s`` seconds, by role."""
-        asked = {actor.figures.remote(): name for name, actor in self.roles.items()}
+        asked = {actor.figures.remote(): name for name, actor in self.by_name.items()}
         there, _ = ray.wait(list(asked), num_returns=len(asked), timeout=limit_s)
         found = {}
         for call in there:
@@ -117,7 +117,7 @@ class Pipeline:
         return [self.ingestor, self.dispatcher, *self.searchers, self.committer]
 
     @property
-    def roles(self) -> dict[str, Any]:
+    def by_name(self) -> dict[str, Any]:
         """All of them by name."""
         searchers = {searcher_name(number): one for number, one in enumerate(self.searchers)}
         control = {"committer": self.committer, "dispatcher": self.dispatcher, "ingestor": self.ingestor}
@@ -180,7 +180,7 @@ class Pipeline:
         late = [self._starts[call] for call in starting]
         steps = ({"ingestor": self.ingestor, "dispatcher": self.dispatcher}, {"committer": self.committer})
         for name in late:
-            ray.kill(self.roles[name])
+            ray.kill(self.by_name[name])
         for together in steps:
             asked = {actor.stop.remote(): name for name, actor in together.items() if name not in late}
             there, left = ray.wait(list(asked), num_returns=len(asked), timeout=limit_s) if asked else ([], [])
