@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import msgpack
 import numpy as np
@@ -46,6 +47,17 @@ class Found:
 
     def __str__(self) -> str:
         return f"{self.outcome:<12} {self.check}" + (f": {self.reason}" if self.reason else "")
+
+
+class _TaskState(NamedTuple):
+    """What was said of a task; ``node`` is empty unless it runs."""
+
+    status: str
+    node: str
+    incarnation: int
+
+    def __str__(self) -> str:
+        return f"{self.status}{f' on {self.node}' if self.node else ''} in incarnation {self.incarnation}"
 
 
 RIGHT, WRONG, UNCHECKED = "right", "wrong", "not checked"
@@ -122,8 +134,8 @@ class ConnectorCheck:
         now = self._state()
         for name in sorted(now.keys() | before.keys()) if again else ():
             if now.get(name) != before.get(name):
-                told = f"{name} is {_words(before.get(name))} by its events and {_words(now.get(name))} by its list"
-                return Found(check, WRONG, told)
+                by_events, by_list = before.get(name, "unknown"), now.get(name, "unknown")
+                return Found(check, WRONG, f"{name} is {by_events} by its events and {by_list} by its list")
         return Found(check, RIGHT)
 
     def _list_is_whole(self) -> bool:
@@ -151,21 +163,21 @@ class ConnectorCheck:
                 Found(one, UNCHECKED, "no task of the fleet runs") for one in (evicts, again, stale, other, binds)
             )
             return
-        node, life = self._state()[task][1:]
+        _, node, life = self._state()[task]
         fields = self._decide(evictions=(Eviction(task=task, incarnation=life, node=node),))
-        ended = self._await(lambda: self._said(TaskEnded, task) or self._state().get(task, ("", "", 0))[0] == "Gone")
+        ended = self._await(lambda: self._said(TaskEnded, task) or self._status(task) == "Gone")
         yield Found(evicts, RIGHT) if ended else self._unanswered(evicts, task, "task_ended")
         yield self._quiet(again, task, lambda: self._bus.publish(DECISIONS, fields))
         yield self._quiet(
             stale, task, lambda: self._decide(evictions=(Eviction(task=task, incarnation=life, node=node),))
         )
-        if self._state().get(task, ("", "", 0))[0] != "Pending":
+        if self._status(task) != "Pending":
             yield from (Found(one, UNCHECKED, f"{task} did not come back as Pending") for one in (other, binds))
             return
         bound = Binding(task=task, node=node, incarnation=life)
         yield self._quiet(other, task, lambda: self._decide(bindings=(bound,)))
         self._heard = []
-        self._decide(bindings=(bound.model_copy(update={"incarnation": self._state()[task][2]}),))
+        self._decide(bindings=(bound.model_copy(update={"incarnation": self._state()[task].incarnation}),))
         started = self._await(lambda: self._said(TaskStarted, task))
         where = [one.body.node for one in self._heard if isinstance(one.body, TaskStarted) and one.body.task == task]
         if started and where != [node]:
@@ -188,8 +200,8 @@ class ConnectorCheck:
         if self._await(lambda: all(not lag.pending + lag.undelivered for lag in self._bus.lags(DECISIONS).values())):
             return Found(check, RIGHT)
         left = {group: lag.pending + lag.undelivered for group, lag in self._bus.lags(DECISIONS).items()}
-        told = ", ".join(f"{count} by {group}" for group, count in sorted(left.items()) if count)
-        return Found(check, WRONG, f"not acknowledged: {told}")
+        by_group = ", ".join(f"{count} by {group}" for group, count in sorted(left.items()) if count)
+        return Found(check, WRONG, f"not acknowledged: {by_group}")
 
     def _was_understood(self) -> Found:
         check = "all that it says is understood"
@@ -238,8 +250,13 @@ class ConnectorCheck:
         self._ledger.commit(self._lease, [Record(f"{message.uid}:{verdict}", msgpack.packb([verdict, ""]), sent)])
         return dict(self._bus.newest(DECISIONS)[0].fields)
 
-    def _state(self) -> dict[str, tuple[str, str, int]]:
-        """By task, its status, node and incarnation, by what was said so far."""
+    def _status(self, task: str) -> str:
+        """The status of a task, by what was said so far; empty if it is not known."""
+        known = self._state().get(task)
+        return known.status if known is not None else ""
+
+    def _state(self) -> dict[str, _TaskState]:
+        """What was said so far, by task."""
         if self._loop.revision < 0:
             return {}
         snapshot, names = self._loop.snapshot, self._loop.ingestor.state.names
@@ -247,7 +264,7 @@ class ConnectorCheck:
         for row, name in enumerate(names.tasks):
             status, node = int(tasks.status[row]), int(tasks.node[row])
             where = names.nodes[node] if status == RUNNING and node >= 0 else ""
-            found[name] = (STATUS_NAMES[status], where, int(tasks.incarnation[row]))
+            found[name] = _TaskState(STATUS_NAMES[status], where, int(tasks.incarnation[row]))
         return found
 
     def _one(self, status: int) -> str | None:
@@ -269,11 +286,3 @@ class ConnectorCheck:
             self._read = entry.id
             self._heard += [one for one in decode_events(entry) if isinstance(one, Message)]
         self._loop.turn(block_ms=0)
-
-
-def _words(said: tuple[str, str, int] | None) -> str:
-    """A task's state in words."""
-    if said is None:
-        return "unknown"
-    status, node, life = said
-    return f"{status}{f' on {node}' if node else ''} in incarnation {life}"
