@@ -104,8 +104,8 @@ class TelemetrySettings(_Section):
     protocol: Literal["grpc", "http"] = "grpc"
     endpoint: str | None = None
     sample_ratio: Annotated[float, Field(ge=0, le=1)] = 1.0
+    #: At most how many of the newest spans the broker keeps for the live view; 0 keeps none.
     spans_kept: Annotated[int, Field(ge=0, lt=2**31)] = 20_000
-    """At most how many of the newest spans the broker keeps for the live view; 0 keeps none."""
 
     @field_validator("endpoint")
     @classmethod
@@ -138,48 +138,48 @@ class Settings(_Numbers, BaseSettings):
             "expected at most 63 of a-z, 0-9 and -, with a letter or a digit at both ends",
         ),
     ] = "demo"
+    #: None: the embedded broker is started. It is a secret, since it may hold a password.
     redis_url: SecretStr | None = None
-    """None: the embedded broker is started. It is a secret, since it may hold a password."""
     redis_username: str | None = None
     redis_password: SecretStr | None = None
     redis_password_file: Path | None = None
+    #: The authority that a ``rediss://`` broker must be certified by; None: the authorities of the system.
     redis_ca_file: FilePath | None = None
-    """The authority that a ``rediss://`` broker must be certified by; None: the authorities of the system."""
+    #: Certificate and key of this client, for a broker that asks for them.
     redis_cert_file: FilePath | None = None
     redis_key_file: FilePath | None = None
-    """Certificate and key of this client, for a broker that asks for them."""
     broker_binary: Path | None = None
+    #: None: Ray is started in this process.
     ray_address: str | None = None
-    """None: Ray is started in this process."""
+    #: How many searchers. None, written ``auto``: one for each processor of the Ray cluster, later ones included.
     searchers: Annotated[int, Field(ge=1, le=4096)] | None = 2
-    """How many searchers. None, written ``auto``: one for each processor of the Ray cluster, later ones included."""
     debounce_ms: Annotated[int, Field(ge=0, le=10_000)] = 0
+    #: At most how many events a simulated fleet puts into one entry.
     events_per_entry: Annotated[int, Field(ge=1, le=10_000)] = 500
-    """At most how many events a simulated fleet puts into one entry."""
     entries_per_read: Annotated[int, Field(ge=1, le=10_000)] = 500
     domains_per_attempt: Whole = 4_096
+    #: The dispatcher searches in its own process below this number of cells (domains times tasks).
     in_place_cells: Annotated[int, Field(ge=0, lt=2**62)] = 262_144
-    """The dispatcher searches in its own process below this number of cells (domains times tasks)."""
     lease_ttl_s: Annotated[float, Field(ge=0.1, le=300)] = 5.0
+    #: Whether to refuse a broker that answers a commit before it is on the disk.
     commit_synced: bool = True
-    """Whether to refuse a broker that answers a commit before it is on the disk."""
     eviction_deadline_s: Lasting = 120.0
     checkpoint_every_s: Lasting = 30.0
+    #: The log names a reader that is further behind than this, in seconds.
     lag_warn_s: Lasting = 30.0
-    """The log names a reader that is further behind than this, in seconds."""
+    #: How long an entry that a checkpoint covers is kept for a reader that does not acknowledge it, in seconds.
     unread_kept_s: Lasting = 86_400.0
-    """How long an entry that a checkpoint covers is kept for a reader that does not acknowledge it, in seconds."""
     dead_letters_kept: Whole = 10_000
+    #: How long to wait for an unreachable broker, in seconds; None: without limit.
     broker_wait_s: Lasting | None = None
-    """How long to wait for an unreachable broker, in seconds; None: without limit."""
     profile: str = "default"
     profile_path: Path | None = None
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    #: Decide and record, but in a stream that no connector reads.
     shadow: bool = False
-    """Decide and record, but in a stream that no connector reads."""
+    #: Where health and figures are served: ``host:port``, ``auto`` or ``off``.
     health: Annotated[str, _matching(r"auto|off|.+:\d{1,5}", "expected host:port, auto or off")] = "auto"
-    """Where health and figures are served: ``host:port``, ``auto`` or ``off``."""
     limits: LimitSettings = LimitSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 

@@ -27,8 +27,8 @@ class Tally:
     evicted: int = 0
     finished: int = 0
     nodes_failed: int = 0
+    #: Tasks that a decision bound to a node without room for them; should be 0.
     misfits: int = 0
-    """Tasks that a decision bound to a node without room for them; should be 0."""
 
 
 class SimulatedFleet:

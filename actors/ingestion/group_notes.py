@@ -37,8 +37,8 @@ class GroupNotes:
         self._bus, self._consumer, self._most, self._elapsed_s = bus, consumer, most, elapsed_s
         self._unnoted = deque[str](maxlen=_UNNOTED)
         self._noted_at = -math.inf
+        #: Whether this service leads and has noted nothing yet.
         self.new_to_lead = False
-        """Whether this service leads and has noted nothing yet."""
 
     def folded(self, entries: Sequence[Entry]) -> None:
         """Entries were folded."""

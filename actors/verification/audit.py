@@ -62,10 +62,10 @@ class AuditReport:
 class Audit:
     """Goes through a history once, message by message."""
 
+    #: Match policy of podgroups that state none.
     otherwise: str = "waiting-and-running"
-    """Match policy of podgroups that state none."""
+    #: Actions in which work of higher priority may go.
     unranked: frozenset[str] = frozenset()
-    """Actions in which work of higher priority may go."""
     report: AuditReport = field(default_factory=AuditReport)
     facts: FleetFacts = field(default_factory=FleetFacts)
     _plans: dict[str, PlanCommitted] = field(default_factory=dict)

@@ -67,8 +67,8 @@ class FleetFacts(TaskFacts):
     _labels: dict[str, Mapping[str, str]] = field(default_factory=dict)
     _listing: Listing = field(default_factory=Listing)
     _heard: dict[str, int] = field(default_factory=dict)
+    #: Revision of the newest list.
     _listed: int = -1
-    """Revision of the newest list."""
 
     def take(self, message: Message, at_ms: int) -> None:
         """Apply an event; a duplicate or an overtaken one changes nothing."""

@@ -24,11 +24,11 @@ class TaskFact:
     incarnation: int = 0
     on_card: int = 0
     gone_when_evicted: bool = False
+    #: The cards that it holds and is promised, on these nodes; None for none.
     card: str | None = None
     nominated_card: str | None = None
-    """The cards that it holds and is promised, on these nodes; None for none."""
+    #: Whether a decision bound it and no event has reported it since.
     starting: bool = False
-    """Whether a decision bound it and no event has reported it since."""
 
     def takes_of(self, node: str) -> Amounts:
         """Amounts that it takes of a node on which it is or is promised; each card counts as a resource of its own."""
@@ -53,10 +53,10 @@ class GroupFact:
     level: str | None
     tasks: list[str] = field(default_factory=list)
     match_policy: str | None = None
+    #: Whether any of its tasks ever ran.
     ran: bool = False
-    """Whether any of its tasks ever ran."""
+    #: When it arrived; None if it was there when the fleet was first listed.
     arrived_ms: int | None = None
-    """When it arrived; None if it was there when the fleet was first listed."""
 
 
 @dataclass(slots=True)

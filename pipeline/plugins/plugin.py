@@ -120,8 +120,8 @@ class Follows(Enum):
 
     NOTHING = "nothing"
     SHARE = "share"
+    #: Of podgroups: the key is 1 for one that could run now (`rules.minima_met`), else 0.
     READINESS = "readiness"
-    """Of podgroups: the key is 1 for one that could run now (`rules.minima_met`), else 0."""
     SURPLUS = "surplus"
 
 

@@ -66,8 +66,8 @@ class Raylets:
 
     def __init__(self, cluster: Any, scratch: Path) -> None:
         self._cluster, self._scratch = cluster, scratch
+        #: Per actor how often it was killed or frozen.
         self.struck: Counter[str] = Counter()
-        """Per actor how often it was killed or frozen."""
         self._extra: list[Any] = []
         self._frozen: set[int] = set()
         self._seen: set[int] = set()

@@ -31,13 +31,13 @@ class Outcome:
     decisions: int = 0
     events: int = 0
     refused: int = 0
+    #: One line for each message of both streams, then the workers' logs, for whoever has to find out why.
     history: list[str] = field(default_factory=list)
-    """One line for each message of both streams, then the workers' logs, for whoever has to find out why."""
     took_s: dict[str, float] = field(default_factory=dict)
+    #: For each leader that was struck, how long its standby took to decide, in seconds.
     took_over_s: list[float] = field(default_factory=list)
-    """For each leader that was struck, how long its standby took to decide, in seconds."""
+    #: What rest was waited for, in seconds.
     waited_s: Counter[str] = field(default_factory=Counter)
-    """What rest was waited for, in seconds."""
 
     def __str__(self) -> str:
         took = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in self.took_s.items())

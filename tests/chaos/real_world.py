@@ -58,8 +58,8 @@ class World:
         self.ledger = RedisLedger(self.link, self.settings.fleet)
         self.history = History(RedisBus(patient.connect("history"), self.settings.fleet))
         self._broker_lives = True
+        #: What was found to be wrong while it went on.
         self.objections: list[str] = []
-        """What was found to be wrong while it went on."""
         self._seen = START
         self.arrived: list[str] = []
         self._telemetry = start_telemetry(self.settings.telemetry, "fleet")
@@ -68,8 +68,8 @@ class World:
             RedisBus(patient.connect("fleet"), self.settings.fleet), self._telemetry, seed=schedule.seed,
         )  # fmt: skip
         self._background = Background(self.history.run, self.fleet.run)
+        #: For each leader that was struck, how long its standby took to decide.
         self.took_over_s: list[float] = []
-        """For each leader that was struck, how long its standby took to decide."""
         self.pair = self._pair(folder) if schedule.standby is not Standby.NONE else None
         wiring = Wiring(self.settings, self.address, self.policy, f"chaos-{schedule.seed}")
         self.pipeline: RoleActors | Pair = self.pair if self.pair is not None else RoleActors(wiring)

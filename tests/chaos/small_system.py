@@ -116,8 +116,8 @@ class Broker:
     def __init__(self) -> None:
         self.bus = MemoryBus("small", CLOCK)
         self.ledger = self.ledger_class(self.bus, CLOCK)
+        #: What the disk has, where that is not everything.
         self.synced: Broker | None = None
-        """What the disk has, where that is not everything."""
 
     def copied(self) -> Broker:
         """Another one like it."""

@@ -16,20 +16,20 @@ from pipeline.cluster.tables import BOUND, FAILED, GONE, RUNNING, SUCCEEDED
 class GangPhase(Enum):
     """The phases of a podgroup; Bound, Running and Succeeded tasks count as bound."""
 
+    #: Fewer tasks than the minimum, or no minimum at all.
     PENDING = "Pending"
-    """Fewer tasks than the minimum, or no minimum at all."""
+    #: Enough tasks, and none of them is bound.
     PRE_SCHEDULING = "PreScheduling"
-    """Enough tasks, and none of them is bound."""
+    #: Some are bound, fewer than the minimum.
     SCHEDULING = "Scheduling"
-    """Some are bound, fewer than the minimum."""
+    #: As many as the minimum are bound; they do not run yet.
     SCHEDULED = "Scheduled"
-    """As many as the minimum are bound; they do not run yet."""
+    #: As many as the minimum run or have succeeded.
     RUNNING = "Running"
-    """As many as the minimum run or have succeeded."""
+    #: A task has failed, and those that run, have succeeded or failed reach the minimum.
     FAILED = "Failed"
-    """A task has failed, and those that run, have succeeded or failed reach the minimum."""
+    #: As many as the minimum have succeeded.
     FINISHED = "Finished"
-    """As many as the minimum have succeeded."""
 
 
 def gang_phases(snapshot: Snapshot) -> list[GangPhase]:
