@@ -42,7 +42,7 @@ class Interned(Generic[Value]):
 
 
 class RowBuilder:
-    """Collects rows of one table, column by column."""
+    """Collects the rows of one table, one after the other."""
 
     def __init__(self) -> None:
         self._rows: list[Mapping[str, Any]] = []
@@ -61,16 +61,13 @@ class RowBuilder:
 
     def table(self, kind: type[Table], more: Mapping[str, NDArray[Any]] = _NO_MORE, *, wide: int = 0) -> Table:
         """The rows as a table, with more columns; ``wide`` is the length of the resource axis, if the table has one."""
-        columns: dict[str, NDArray[Any]] = {}
-        said = self.columns
-        for name, dtype in _TYPES[kind]:
-            values = more.get(name)
-            if values is None:
-                values = np.array(said.get(name, []), dtype)
-            columns[name] = frozen(values, dtype)
-        if wide and not self._rows:
-            columns["min_resources"] = frozen(np.zeros((0, wide)), np.int64)
-        return kind(**columns)
+        no_rows = {"min_resources": np.zeros((0, wide), np.int64)} if wide and not self._rows else {}
+        return table_of(kind, {**self.columns, **no_rows, **more})
+
+
+def table_of(kind: type[Table], columns: Mapping[str, Any]) -> Table:
+    """A table of these columns, by name; those that are not among them have no rows."""
+    return kind(**{name: frozen(columns.get(name, ()), dtype) for name, dtype in _TYPES[kind]})
 
 
 def _types(kind: Any) -> tuple[tuple[str, Any], ...]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from actors.cluster_file.task_documents import NEVER, AntiAffinityDocument, RequirementDocument, TaskDocument, expanded
 from actors.columns.node_columns import vector
-from actors.columns.row_builder import Interned, RowBuilder, numbers, ranks
+from actors.columns.row_builder import Interned, RowBuilder, numbers, ranks, table_of
 from actors.documents.alike import Alike
 from actors.documents.durations import seconds_of
 from pipeline.cluster.arrays import NONE, frozen
@@ -212,7 +212,7 @@ class TaskRows:
             "created": created,
             "order": ranks(created, self._names),
         }
-        return RowBuilder().table(Tasks, more)
+        return table_of(Tasks, more)
 
 
 def cooldowns(label_sets: Sequence[tuple[tuple[str, str], ...]]) -> tuple[tuple[int, float], ...]:

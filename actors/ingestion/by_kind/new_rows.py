@@ -45,8 +45,25 @@ class StatusSaid(NamedTuple):
     revision: int
 
 
-def new_rows_of(state: LiveState, groups: Groups, news: int) -> tuple[NewRows, list[str], list[str], list[StatusSaid]]:
-    """The new rows for described podgroups, the names of podgroups and tasks among them, and what is news of the tasks.
+class DescribedRows(NamedTuple):
+    """The new rows for described podgroups.
+
+    Attributes
+    ----------
+    podgroups, tasks
+        Names of the podgroups and tasks that are new, by row.
+    begun
+        What is said of new tasks that do not only wait.
+    """
+
+    rows: NewRows
+    podgroups: list[str]
+    tasks: list[str]
+    begun: list[StatusSaid]
+
+
+def new_rows_of(state: LiveState, groups: Groups, news: int) -> DescribedRows:
+    """The new rows for described podgroups.
 
     New tasks wait: one that has started or ended already does so by the news that follows, in its message's turn, so
     that its podgroup has the same history as if the task had been known before.
@@ -91,7 +108,8 @@ def new_rows_of(state: LiveState, groups: Groups, news: int) -> tuple[NewRows, l
     )
     replaced = {int(row) for row in made.podgroups_from}
     fresh = [name for name, row in zip(podgroups, podgroup_of.tolist(), strict=True) if row == NONE or row in replaced]
-    return made, fresh, [name for name, row in zip(tasks, task_of.tolist(), strict=True) if row == NONE], begun
+    new_tasks = [name for name, row in zip(tasks, task_of.tolist(), strict=True) if row == NONE]
+    return DescribedRows(made, fresh, new_tasks, begun)
 
 
 def _in_turn(groups: Groups) -> list[tuple[DescribedTasks, int]]:

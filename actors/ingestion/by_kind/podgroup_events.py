@@ -42,28 +42,28 @@ def take_descriptions(state: LiveState, messages: Sequence[Message]) -> None:
         label_by_hostname(state)
     statuses = _statuses(state, counted)
     try:
-        new_rows, podgroups, tasks, begun = new_rows_of(state, groups, len(counted))
+        new = new_rows_of(state, groups, len(counted))
     except ClusterFileRefused as refusal:
         if len(counted) == 1:
             state.refuse(counted[0], f"body: {refusal}")
             return
         _take_each(state, counted)
         return
-    if len(counted) > 1 and _parts_differ(state.snapshot.tasks, new_rows):
+    if len(counted) > 1 and _parts_differ(state.snapshot.tasks, new.rows):
         _take_each(state, counted)
         return
     for message in counted:
         if isinstance(message.body, PodgroupDocument):
             state.is_newer(message, "podgroups", message.body.full_name)
-    state.append(new_rows)
-    statuses = sorted([*statuses, *begun], key=lambda one: one.place)
+    state.append(new.rows)
+    statuses = sorted([*statuses, *new.begun], key=lambda one: one.place)
     if statuses:
         rows = [
             (one.row, one.status, one.node, one.card, CURRENT, one.revision, time_of(counted[one.place]))
             for one in statuses
         ]
         state.fold(Changes(tasks=task_news(rows)))
-    state.names.append(podgroups, tasks)
+    state.names.append(new.podgroups, new.tasks)
     for name, group in groups.items():
         state.documents.keep("podgroups", name, group.to_keep())
 
