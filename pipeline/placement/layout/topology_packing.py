@@ -72,7 +72,7 @@ class Packings:
         """Places on the nodes ``start:stop``."""
         if (start, stop) not in self._known:
             allowed = np.ascontiguousarray(self.allowed[:, start:stop])
-            self._known[start, stop] = Packing(self._of, self.need, self.snapshot, allowed, start, stop)
+            self._known[start, stop] = Packing(self._of, allowed, start, stop)
         return self._known[start, stop]
 
     @cached_property
@@ -171,8 +171,6 @@ class Packing:
     """
 
     of: PackedNeed
-    need: Need
-    snapshot: Snapshot
     allowed: Bools
     start: int
     stop: int
@@ -195,12 +193,12 @@ class Packing:
 
     @cached_property
     def _denials(self) -> Denials:
-        return denials(self.snapshot, *self.of.constraint_and_labels, self.start, self.stop)
+        return denials(self.of.snapshot, *self.of.constraint_and_labels, self.start, self.stop)
 
     @cached_property
     def _among(self) -> Exclusions:
         """How kinds repel each other, on the nodes of the slice; what others deny to them is not asked here."""
-        found = exclusions(self.snapshot, *self.of.constraint_and_labels, NO_ROWS)
+        found = exclusions(self.of.snapshot, *self.of.constraint_and_labels, NO_ROWS)
         return replace(found, domains=found.domains[:, self.start : self.stop])
 
     def places(self, room: Longs, leaving: Rows) -> Rows | None:
@@ -226,7 +224,7 @@ class Packing:
 
     def _found(self, room: Longs, leaving: Rows) -> Callable[[], Rows] | None:
         """What gives the nodes of the tasks; None if none were found."""
-        need, start, stop = self.need, self.start, self.stop
+        need, topology, start, stop = self.of.need, self.of.snapshot.topology, self.start, self.stop
         outline = self._outline if self.of.is_new else self._outlined(leaving)
         if outline is None:  # a part has tasks outside the slice
             return None
@@ -234,8 +232,7 @@ class Packing:
             if len(outline.groups) == 1:  # the usual gang: all its tasks are alike, and only resources decide
                 taken = place_classes(need.request, need.count, self.allowed, room)[0]
                 return partial(np.arange(start, stop).repeat, taken) if taken.sum() == need.minimum else None
-            group, topology = outline.group, self.snapshot.topology
-            found = nodes_in_regions(need, outline.groups, group, self.allowed, room, start, topology)
+            found = nodes_in_regions(need, outline.groups, outline.group, self.allowed, room, start, topology)
             if found is not None or not few_enough(need.minimum, stop - start):
                 return found.copy if found is not None else None
         there = self._room(room, leaving)
@@ -243,7 +240,7 @@ class Packing:
         taken, _ = settled(outline.tree, there, TRIALS_A_PART * len(outline.groups), before)
         if len(taken):
             return partial(outline.nodes, taken)
-        found = one_by_one(self.snapshot.topology, start, outline.groups, outline.group, outline.kind, there)
+        found = one_by_one(topology, start, outline.groups, outline.group, outline.kind, there)
         return partial(np.add, start, found) if len(found) else None
 
     def nodes_of(self, taken: Longs) -> Rows | None:
@@ -253,7 +250,7 @@ class Packing:
     @cached_property
     def asked_places(self) -> AskedPlaces | None:
         """The same; None as well where there are so few tasks that they are tried one by one."""
-        return None if few_enough(self.need.minimum, self.stop - self.start) else self.asked_in_groups
+        return None if few_enough(self.of.need.minimum, self.stop - self.start) else self.asked_in_groups
 
     @cached_property
     def asked_in_groups(self) -> AskedPlaces | None:
@@ -261,7 +258,7 @@ class Packing:
 
         None as well where counts say where tasks go.
         """
-        if self.of.repels or not (self.of.is_new or self.need.plain):  # else it is the same whatever leaves
+        if self.of.repels or not (self.of.is_new or self.of.need.plain):  # else it is the same whatever leaves
             return None
         outline, regions = self._outline, self.of.asked or NOT_ASKED
         if outline is None or (outline.alike and len(outline.groups) > 1):
@@ -271,7 +268,7 @@ class Packing:
 
     def without_places(self, regions: AskedOfRegions) -> AskedPlaces:
         """What is asked of the slice where only slots and what ``regions`` have are counted."""
-        need = self.need
+        need = self.of.need
         room = asked_of_room(need.request, np.zeros(len(need.shapes), np.int64), self.stop - self.start, None)
         return AskedPlaces(self.start, self.allowed, regions, NO_TREE, room, 0)
 
@@ -280,17 +277,17 @@ class Packing:
         return self._outlined(NO_ROWS)
 
     def _outlined(self, leaving: Rows) -> Outline | None:
-        grouping = groups_of(self.need, self.snapshot, leaving, (self.start, self.stop))
+        grouping = groups_of(self.of.need, self.of.snapshot, leaving, (self.start, self.stop))
         return None if grouping is None else self.of.outline(*grouping, self._slice)
 
     @cached_property
     def _slice(self) -> Slice:
-        return Slice(self.snapshot.topology, self.start, self.stop)
+        return Slice(self.of.snapshot.topology, self.start, self.stop)
 
     @cached_property
     def _asked_of_room(self) -> AskedOfRoom:
         among = self._among if self.of.repels else None
-        return asked_of_room(self.need.request[self.of.kinds.shape], self.of.on_card, self.stop - self.start, among)
+        return asked_of_room(self.of.need.request[self.of.kinds.shape], self.of.on_card, self.stop - self.start, among)
 
     @cached_property
     def _allowed_to_kinds(self) -> Bools:
@@ -299,7 +296,7 @@ class Packing:
 
     def _room(self, room: Longs, leaving: Rows) -> RoomLeft:
         """The room for each kind of task, cards and what is repelled included."""
-        snapshot, usable, free = self.snapshot, self._allowed_to_kinds, np.zeros((len(room), 0), np.int64)
+        snapshot, usable, free = self.of.snapshot, self._allowed_to_kinds, np.zeros((len(room), 0), np.int64)
         if self.of.repels:
             usable = usable & ~self._denials.after(leaving)
         if len(self._asked_of_room.carded):

@@ -61,7 +61,7 @@ def test_other_room_in_the_same_rack_is_told_apart():
     before = topology_packing.no_groups_placed(packing._outline.tree, packing._asked_of_room)
     before = one_row_of(before)
     for cores in product(range(4), repeat=2):
-        room = packing.snapshot.room.future.copy()
+        room = packing.of.snapshot.room.future.copy()
         room[:2, 0] = np.array(cores) * 1000
         assert laid_out(packing, room, before) == laid_out(packing, room, None)
 
@@ -69,7 +69,7 @@ def test_other_room_in_the_same_rack_is_told_apart():
 def test_what_met_the_same_room_before_is_not_placed_anew(monkeypatch):
     packing = packing_of(in_racks([(1, 1, 2), (1, 1, 1), (2,)], [3] * 6))
     before = topology_packing.no_groups_placed(packing._outline.tree, packing._asked_of_room)
-    placings, room = [], packing.snapshot.room.future.copy()
+    placings, room = [], packing.of.snapshot.room.future.copy()
     with uncompiled():
         place = placed_before.place
 
@@ -92,7 +92,7 @@ def test_what_met_the_same_room_before_is_not_placed_anew(monkeypatch):
 def test_nodes_with_more_cards_than_are_compared_have_groups_placed_anew(monkeypatch):
     packing = packing_of(in_racks([(1, 1, 2), (1, 1, 1), (2,)], [3] * 6))
     monkeypatch.setattr(placed_before, "_CARDS", 0)
-    there = packing._room(packing.snapshot.room.future, NOWHERE)
+    there = packing._room(packing.of.snapshot.room.future, NOWHERE)
     there = there._replace(carded=np.zeros(1, np.int64), cards=np.zeros((6, 1), np.int64))
     before = topology_packing.no_groups_placed(packing._outline.tree, packing._asked_of_room)
     with uncompiled():
