@@ -113,9 +113,9 @@ def _broken(progress: Progress, rows: Rows, host: Host, besides: Bools | None = 
 
     Parameters
     ----------
-    besides
-        bool[T]: promises that do not count, those of ``rows`` included. None where ``rows`` are all promised tasks;
-        then ceilings that several queues share are checked as well.
+    besides: bool[T]
+        Promises that do not count, those of ``rows`` included. None where ``rows`` are all promised tasks; then
+        ceilings that several queues share are checked as well.
     """
     snapshot = progress.snapshot
     result = np.zeros(len(snapshot.tasks), bool)

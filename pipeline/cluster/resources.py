@@ -37,10 +37,9 @@ def slots(request: Longs, room: Longs) -> Longs:
 
     Parameters
     ----------
-    request
-        int64[R]; at least one resource is positive (every task takes a pod).
-    room
-        int64[N, R].
+    request: int64[R]
+        At least one resource is positive (every task takes a pod).
+    room: int64[N, R]
 
     Returns
     -------

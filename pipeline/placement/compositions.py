@@ -33,8 +33,8 @@ def compositions(snapshot: Snapshot, first: Need, most: Longs | None = None) -> 
 
     Parameters
     ----------
-    most
-        int64 over ``Snapshot.shapes``: how many tasks of each shape can be placed at most.
+    most: int64[shapes]
+        How many tasks of each of ``Snapshot.shapes`` can be placed at most.
     """
     yield first
     if not has_choice(snapshot, first):

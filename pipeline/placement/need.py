@@ -154,8 +154,8 @@ def need_of(
         Rows that must start together, in order.
     surplus
         Whether tasks beyond the minimum are wanted as well.
-    most
-        int64 over ``Snapshot.shapes``: how many tasks of each shape can be placed at most; the others are left out.
+    most: int64[shapes]
+        How many tasks of each of ``Snapshot.shapes`` can be placed at most; the others are left out.
     without
         Rows of leaf subgroups whose tasks are left out.
     among: int64[K]

@@ -196,8 +196,8 @@ def carried_totals(totals: Totals, before: Counted, after: Counted, rows: Rows) 
     ----------
     after
         Podgroups, roles, subgroups and tasks may have been appended; nodes, queues and resources are the same.
-    rows
-        int64[K], each once: every new task, and every task whose columns have changed.
+    rows: int64[K]
+        Each once: every new task, and every task whose columns have changed.
     """
     tables = before.podgroups, before.roles, before.subgroups
     if not all(map(is_, tables, (after.podgroups, after.roles, after.subgroups))):

@@ -105,8 +105,8 @@ def unmet_minimum(snapshot: Snapshot, admitted: Bools) -> Longs:
 
     Parameters
     ----------
-    admitted
-        bool[G]: podgroups admitted in this cycle, beside those whose phase says so.
+    admitted: bool[G]
+        Podgroups admitted in this cycle, beside those whose phase says so.
     """
     groups = snapshot.podgroups
     live = ((groups.phase != PHASE_PENDING) | admitted) & groups.alive

@@ -34,11 +34,10 @@ def reaching_minima(snapshot: Snapshot, podgroups: Rows, rows: Rows, owner: Rows
 
     Parameters
     ----------
-    podgroups
-        int64[P]
-    rows, owner
-        int64[K]: pending tasks of one podgroup after the other, each in placement order, and positions of their
-        podgroups in ``podgroups``.
+    podgroups: int64[P]
+    rows, owner: int64[K]
+        Pending tasks of one podgroup after the other, each in placement order, and positions of their podgroups in
+        ``podgroups``.
     """
     counts, least = snapshot.counts, snapshot.podgroups.min_available
     chosen, lacking = np.zeros(len(rows), bool), np.zeros(len(podgroups), np.int64)

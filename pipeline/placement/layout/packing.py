@@ -268,14 +268,14 @@ def place_classes(request: Longs, count: Longs, allowed: Bools, room: Longs) -> 
 
     Parameters
     ----------
-    request
-        int64[S, R]: what a task of each shape asks for.
-    count
-        int64[S]: how many tasks of each shape; 0 for none.
-    allowed
-        bool[S, n]: nodes that a shape may use.
-    room
-        int64[n, R]; negative where more was promised than is there.
+    request: int64[S, R]
+        What a task of each shape asks for.
+    count: int64[S]
+        How many tasks of each shape; 0 for none.
+    allowed: bool[S, n]
+        Nodes that a shape may use.
+    room: int64[n, R]
+        Negative where more was promised than is there.
 
     Returns
     -------

@@ -25,9 +25,9 @@ class Ground(NamedTuple):
     first
         The slice begins at this node.
     node, shape: int32[M]
-        Of the tasks that may leave, by entry or by row; all others keep their room.
-    held: int64[shapes, R]
-        What a task of each shape holds.
+        Node and form (see ``RoomColumns``) of the tasks that may leave, by entry or by row; all others keep their room.
+    held: int64[K, R]
+        What a task of each form holds.
     request: int64[S, R]
     wanted: int64[S]
     allowed: bool[S, N]
@@ -67,7 +67,7 @@ def ground_on(
     nodes: tuple[int, int], tasks: tuple[Ids, Ids], columns: RoomColumns, wanted: Longs, allowed: Bools, scarce: int,
     parts: PartsInRegions,
 ) -> Ground:  # fmt: skip
-    """The nodes from the first up to the second as they are; ``tasks``: the node and shape of each."""
+    """The nodes from the first up to the second as they are; ``tasks``: the node and form of each."""
     request, future = columns.request, columns.future
     room, slots, total, usable, spare, regions = _counted(nodes, request, wanted, allowed, scarce, future, parts)
     sizes, outer, base, first, by_region, whole = regions
