@@ -92,11 +92,11 @@ def run(files: Sequence[Path], asked: SimulateOptions, *, output: str, batch: Pa
         If a file cannot be read or is not valid, or a batch has no line. Of a line of a batch its result says so.
     """
     if batch is not None:
-        told = [*_batch(batch, asked)]
-        if not told:
+        results = [*_batch(batch, asked)]
+        if not results:
             raise ClusterFileRefused(f"{batch}: expected a cluster file in each line, found no line")
-        write_out("".join(f"{compact(result)}\n" for result, _ in told), out)
-        return 0 if all(read for _, read in told) else 1
+        write_out("".join(f"{compact(result)}\n" for result, _ in results), out)
+        return 0 if all(read for _, read in results) else 1
     result, findings = _one(files, asked)
     if result["error"] is not None:
         raise ClusterFileRefused(result["error"])
@@ -223,7 +223,7 @@ def _case(cluster: ClusterDocument, profile: str | None, otherwise: str) -> Case
 
 
 def _run(case: Case, cycles: int, asked: SimulateOptions) -> dict[str, Any]:
-    snapshot, told, time = case.snapshot, [], SimulatedTime(case.now, case.grace_s, asked.step_s)
+    snapshot, made, time = case.snapshot, [], SimulatedTime(case.now, case.grace_s, asked.step_s)
     why = None
     if asked.explain:
         from actors.cli.simulated_why import Why
@@ -232,14 +232,14 @@ def _run(case: Case, cycles: int, asked: SimulateOptions) -> dict[str, Any]:
     for _ in range(cycles):
         now, before = time.now, snapshot
         done = cycle(before, case.policy, now)
-        told.append(told_cycle(case.names, done))
+        made.append(told_cycle(case.names, done))
         if why is not None:
             why.take(before, done, Host(Context(done.snapshot, case.policy, now)))
         snapshot = answered(done, now, time.ended(done.snapshot), time.now)
     result = {
         "id": case.id,
         "error": None,
-        "cycles": told,
+        "cycles": made,
         "final": final(case.names, snapshot),
         "phases": phases(case.names, snapshot),
         "fair_share": fair_share(case.names, Context(case.snapshot, case.policy, case.now)),

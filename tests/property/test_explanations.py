@@ -5,10 +5,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.cli.simulate import SimulateOptions, open_case, simulated
+from actors.cli.simulate import open_case
 from pipeline.cycle import cycle
 from pipeline.decision.explanation import Explanation, Reason, decisive
 from pipeline.decision.plan import Plan
+from tests.support.simulating import simulate
 from tests.support.strategies import documents
 
 TOO_LITTLE = {Reason.BOUND.value, Reason.UNPLACEABLE.value}
@@ -16,7 +17,7 @@ TOO_LITTLE = {Reason.BOUND.value, Reason.UNPLACEABLE.value}
 
 @given(document=documents())
 def test_where_too_little_can_be_freed_less_is_reachable_than_wanted(document: dict[str, Any]) -> None:
-    why = simulated(document, SimulateOptions(2, explain=True))["explain"]
+    why = simulate(document, 2, explain=True)["explain"]
     attempts = [one for waits in why["podgroups"].values() for one in waits["attempts"]]
     for told in [*attempts, *why["decisions"]]:
         for domain in told["tried"]:

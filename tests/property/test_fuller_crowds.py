@@ -5,13 +5,13 @@ from itertools import product
 
 import pytest
 
-from actors.cli.simulate import SimulateOptions, simulated
 from actors.cli.simulated_words import in_words
 from pipeline.cycle import cycle
 from pipeline.decision.verdict import Accepted
 from pipeline.judge import judge
 from pipeline.policy import Purpose
 from tests.support.brute_force import attempt_of, crowded
+from tests.support.simulating import simulate
 
 #: Some of these bind a gang in two ways at once.
 SEEDS = (*range(16), 50, 190, 588, 625, 683)
@@ -22,7 +22,7 @@ SEEDS = (*range(16), 50, 190, 588, 625, 683)
 def test_whatever_a_crowd_is_made_of_it_is_decided_and_explained(seed: int, profile: str) -> None:
     for purpose in (Purpose.PREEMPT, Purpose.RECLAIM):
         document = crowded(seed, purpose, profile, tasks=30)
-        result = simulated(document, SimulateOptions(explain=True))
+        result = simulate(document, explain=True)
         assert result["error"] is None
         assert in_words(result)
         asked = attempt_of(document, purpose)

@@ -6,6 +6,8 @@ from typing import Any
 from actors.cli.simulate import SimulateOptions, simulated
 
 
-def simulate(document: Mapping[str, Any], cycles: int | None = None, profile: str | None = None) -> dict[str, Any]:
-    """The result of a cluster file, given as plain data; without explanations."""
-    return simulated(document, SimulateOptions(cycles, profile))
+def simulate(
+    document: Mapping[str, Any], cycles: int | None = None, profile: str | None = None, *, explain: bool = False
+) -> dict[str, Any]:
+    """The result of a cluster file, given as plain data."""
+    return simulated(document, SimulateOptions(cycles, profile, explain=explain))

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import SimulateOptions, simulated
 from actors.cli.simulated_words import in_words
 from pipeline.decision.obstacle import Cause
+from tests.support.simulating import simulate
 from tests.support.stuck import NOW, cluster, node, runs, stuck, task, want
 
 PROFILES = ("default", "volcano", "kai", "koordinator")
@@ -71,7 +71,7 @@ def told(name: str, profile: str) -> dict[str, Any]:
     """What a simulation of one cycle says."""
     document = stuck()[name]
     policy = {"profile": profile} | document.get("policy", {})
-    result = simulated(document | {"policy": policy}, SimulateOptions(explain=True))
+    result = simulate(document | {"policy": policy}, explain=True)
     assert result["error"] is None, result["error"]
     return result
 
@@ -131,7 +131,7 @@ def test_that_no_plugin_says_what_queues_are_entitled_to_is_told() -> None:
     document = stuck()["their share"]
     tier = [{"name": "gang", "enabled": {"*": True}}, {"name": "priority", "enabled": {"*": True}}]
     policy = {"profile": "volcano", "actions": ["gangreclaim"], "tiers": [tier]}
-    result = simulated(document | {"policy": policy}, SimulateOptions(explain=True))
+    result = simulate(document | {"policy": policy}, explain=True)
     assert [one for one in obstacles(result) if one["cause"] == Cause.UNENTITLED.value and one["found"] == 2.0]
     assert "no plugin says what queues are entitled to" in in_words(result)
 
@@ -150,7 +150,7 @@ def test_a_decision_names_its_victims_and_what_the_other_podgroup_would_have_cos
     document = stuck()["priority"]
     for podgroup in document["podgroups"][:2]:
         podgroup["priority"] = 1
-    result = simulated(document | {"policy": {"profile": profile}}, SimulateOptions(explain=True))
+    result = simulate(document | {"policy": {"profile": profile}}, explain=True)
     (made,) = (one for one in result["explain"]["decisions"] if one["evicts"])
     (victim,), (other,) = made["victims"], made["spared"]
     assert {victim["podgroup"], other["podgroup"]} == {"default/low0", "default/low1"}
@@ -159,7 +159,7 @@ def test_a_decision_names_its_victims_and_what_the_other_podgroup_would_have_cos
 
 def test_of_a_podgroup_that_breaks_no_victim_is_said_to_be_surplus() -> None:
     document = cluster(runs("low", "n0", "n0", gpus=4), want(3, 2), nodes=[node("n0")])
-    result = simulated(document | {"policy": {"profile": "default"}}, SimulateOptions(explain=True))
+    result = simulate(document | {"policy": {"profile": "default"}}, explain=True)
     (made,) = (one for one in result["explain"]["decisions"] if one["evicts"])
     assert [(one["podgroup"], one["safe"], one["tasks"]) for one in made["victims"]] == [("default/low", False, 2)]
     assert "  victim default/low: 2 tasks broken whole, priority 1" in in_words(result)
@@ -170,7 +170,7 @@ def test_a_decision_made_task_by_task_names_them_too() -> None:
     for podgroup in document["podgroups"][:2]:
         podgroup["priority"], podgroup["min_available"] = 1, 0
     policy = {"profile": "volcano", "actions": ["preempt"]}
-    (made,) = simulated(document | {"policy": policy}, SimulateOptions(explain=True))["explain"]["decisions"]
+    (made,) = simulate(document | {"policy": policy}, explain=True)["explain"]["decisions"]
     assert len(made["victims"]) == len(made["spared"]) == 1
 
 
@@ -178,7 +178,7 @@ def test_a_decision_made_task_by_task_names_them_too() -> None:
 def test_what_was_just_evicted_is_not_asked_for_more_tasks(profile: str) -> None:
     document = cluster(runs("low", "n0", min_available=2), want(1), nodes=[node("n0")])
     document["podgroups"][0]["tasks"].append(task("low-1", 8))
-    result = simulated(document | {"policy": {"profile": profile}}, SimulateOptions(explain=True))
+    result = simulate(document | {"policy": {"profile": profile}}, explain=True)
     waits = result["explain"]["podgroups"]["default/low"]
     assert waits["ending"] == 1
     assert "create more" not in in_words(result)
@@ -191,5 +191,5 @@ def test_what_was_just_evicted_is_not_asked_for_more_tasks(profile: str) -> None
 def test_a_delay_is_told_with_the_date_of_its_end_however_long_it_is(delay: float, until: str) -> None:
     document = stuck()["delay"] | {"now": 1_000_000}
     document["podgroups"][-1] |= {"created": 1_000_000, "preemption_delay": delay}
-    lines = "".join(in_words(simulated(document, SimulateOptions(explain=True))))
+    lines = "".join(in_words(simulate(document, explain=True)))
     assert f"must not evict before {until}, in {delay:g} s: wait" in lines

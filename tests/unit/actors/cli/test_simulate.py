@@ -308,7 +308,7 @@ def test_a_decision_is_explained_with_its_price_its_domain_and_its_victims(file)
 def test_of_a_podgroup_that_is_not_scheduled_condition_counts_and_attempts_are_told():
     document = cluster_file()
     document["podgroups"][1]["priority"] = 0
-    (name, waits), *others = simulated(document, SimulateOptions(explain=True))["explain"]["podgroups"].items()
+    (name, waits), *others = simulate(document, explain=True)["explain"]["podgroups"].items()
     assert (name, others) == ("default/high", [])
     assert (waits["condition"], waits["reason"], waits["unready"]) == ("Unschedulable", "NotEnoughResources", 1)
     assert [one["action"] for one in waits["attempts"]] == ["reclaim", "preempt"]
@@ -324,7 +324,7 @@ def test_gangs_that_are_never_searched_for_are_told_as_well():
             "tasks": [{"name": "gated-0", "request": {"cpu": 1}, "scheduling_gated": True}],
         },
     ]
-    told = simulated(document, SimulateOptions(explain=True))["explain"]["podgroups"]
+    told = simulate(document, explain=True)["explain"]["podgroups"]
     assert told["default/few"]["reason"] == "NotEnoughTasks"
     assert (told["default/gated"]["reason"], told["default/gated"]["gated"]) == ("SchedulingGated", 1)
 
@@ -351,7 +351,7 @@ def test_an_evicted_task_ends_when_its_grace_is_over():
 def test_time_stands_unless_a_task_has_a_grace_or_a_step_is_asked_for():
     quick = cluster_file()
     quick["podgroups"][0]["tasks"][0]["grace_s"] = 0
-    assert simulated(quick, SimulateOptions(3))["cycles"] == simulate(cluster_file(), 3)["cycles"]
+    assert simulate(quick, 3)["cycles"] == simulate(cluster_file(), 3)["cycles"]
     waits = cluster_file()
     waits["podgroups"][1] |= {"created": 5, "preemption_delay": 100}
     evicting = [
@@ -363,7 +363,7 @@ def test_time_stands_unless_a_task_has_a_grace_or_a_step_is_asked_for():
 def test_a_task_that_starts_out_terminating_has_its_grace_too():
     document = cluster_file()
     document["podgroups"][0]["tasks"][0] |= {"status": "Terminating", "grace_s": 100}
-    cycles = simulated(document, SimulateOptions(4))["cycles"]
+    cycles = simulate(document, 4)["cycles"]
     assert [len(one["bindings"]) for one in cycles] == [1, 0, 1, 0]
 
 

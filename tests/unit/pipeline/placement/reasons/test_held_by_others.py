@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import SimulateOptions, simulated
 from actors.cli.simulated_words import in_words
 from tests.support.gathering import TWO_BY_TWO, cluster_file, running, waiting
+from tests.support.simulating import simulate
 
 BOTH = ["default/a", "default/b"]
 
@@ -15,7 +15,7 @@ def told(*podgroups: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The condition of each podgroup that is not scheduled."""
     policy = {"profile": "koordinator", "actions": ["allocate"]}
     document = cluster_file(TWO_BY_TWO, 1, podgroups, policy=policy)
-    result = simulated(document, SimulateOptions(explain=True))
+    result = simulate(document, explain=True)
     assert result["error"] is None
     assert "is Unschedulable" in in_words(result)
     return dict(result["explain"]["podgroups"])

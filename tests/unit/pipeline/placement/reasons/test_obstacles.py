@@ -2,9 +2,9 @@
 
 import pytest
 
-from actors.cli.simulate import SimulateOptions, simulated
 from actors.cli.simulated_words import in_words
 from pipeline.decision.explanation import Reason
+from tests.support.simulating import simulate
 
 NODES = [{"name": f"n{at}", "allocatable": {"cpu": 8, "gpu": 8, "pods": 10}} for at in range(2)]
 
@@ -18,7 +18,7 @@ def told(*podgroups: dict[str, object], **more: object) -> dict[str, list[dict[s
     """The obstacles of each action of podgroup ``want``, and that all of them can be said."""
     queues = [{"name": name, "deserved": {"gpu": 8}} for name in ("a", "b")]
     document = {"version": 1, "now": 1000, "nodes": NODES, "queues": queues, "podgroups": podgroups, **more}
-    result = simulated(document, SimulateOptions(explain=True))
+    result = simulate(document, explain=True)
     assert result["error"] is None
     assert "default/want is Unschedulable" in in_words(result)
     return {one["action"]: one["obstacles"] for one in result["explain"]["podgroups"]["default/want"]["attempts"]}
@@ -280,7 +280,7 @@ def test_tasks_of_several_shapes_that_leave_each_other_too_few_places_are_not_la
         "podgroups": [job("firm", 3, "n0", preemptible=False), job("low", 3, "n1"), want],
         "policy": {"profile": profile},
     }  # fmt: skip
-    result = simulated(document, SimulateOptions(explain=True))
+    result = simulate(document, explain=True)
     attempts = result["explain"]["podgroups"]["default/want"]["attempts"]
     (preempt,) = (one for one in attempts if one["action"] == "preempt")
     assert preempt["reason"] == Reason.SHAPES

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import SimulateOptions, simulated
 from actors.cli.simulated_words import in_words
 from pipeline.decision.explanation import Reason
 from pipeline.decision.obstacle import Cause
+from tests.support.simulating import simulate
 from tests.support.stuck import RACKS, cluster, full, node, runs, task, want
 
 WIDE = {"cause": Cause.WIDTH.value, "task": "default/want-1", "what": "rack", "wanted": 1.0, "found": 0.0}
@@ -15,7 +15,7 @@ WIDE = {"cause": Cause.WIDTH.value, "task": "default/want-1", "what": "rack", "w
 
 def attempts(document: dict[str, Any], profile: str) -> dict[str, dict[str, Any]]:
     """Why ``want`` waits, by action."""
-    why = simulated(document, SimulateOptions(profile=profile, explain=True))["explain"]
+    why = simulate(document, profile=profile, explain=True)["explain"]
     return {one["action"]: one for one in why["podgroups"]["default/want"]["attempts"]}
 
 
@@ -40,7 +40,7 @@ def test_tasks_that_fit_two_racks_and_no_single_one_are_told_that_their_level_is
     )
     (mixed,) = attempts(document, "default")["preempt"]["obstacles"]
     assert (mixed["cause"], mixed["what"], mixed["wanted"], mixed["found"]) == (Cause.MIXED.value, "rack", 2.0, 1.0)
-    words = in_words(simulated(document, SimulateOptions(profile="default", explain=True)))
+    words = in_words(simulate(document, profile="default", explain=True))
     assert "only 1 of the 2 tasks find places together in one rack" in words
     assert "require a wider level, or lower the minimum" in words
 
@@ -69,7 +69,7 @@ def test_a_task_that_may_not_preempt_is_named_once_where_room_is_made_task_by_ta
     document = cluster(*(runs(f"low{at}", f"n{at}", min_available=0) for at in range(2)), want(1))
     document["podgroups"][2]["preemption_policy"] = "Never"
     policy = {"profile": "volcano", "actions": ["preempt"]}
-    why = simulated(document | {"policy": policy}, SimulateOptions(explain=True))["explain"]
+    why = simulate(document | {"policy": policy}, explain=True)["explain"]
     (only,) = why["podgroups"]["default/want"]["attempts"]
     assert only["reason"] == Reason.NEVER.value
     assert {"cause": Cause.NEVER.value, "task": "default/want-0"} in only["obstacles"]

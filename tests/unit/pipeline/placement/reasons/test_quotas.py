@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from actors.cli.simulate import SimulateOptions, simulated
 from pipeline.decision.obstacle import Cause
+from tests.support.simulating import simulate
 from tests.support.small_clusters import podgroup, world
 
 GANG_GROUP = ["default/want", "default/with"]
@@ -15,7 +15,7 @@ def obstacles(second: dict[str, Any], *running: dict[str, Any]) -> dict[str, lis
             for name, queue in (("want", "a"), ("with", "b"))]  # fmt: skip
     queues, nodes = {"a": {"deserved": {"cpu": 16}}, "b": second}, {"n0": {"cpu": 8}, "n1": {"cpu": 8}}
     document = world(nodes, queues, [*running, *asks], profile="koordinator")
-    found = simulated(document, SimulateOptions(explain=True))
+    found = simulate(document, explain=True)
     assert found["cycles"][0]["bindings"] == []
     return {one["action"]: one["obstacles"] for one in found["explain"]["podgroups"]["default/want"]["attempts"]}
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from actors.cli.simulate import SimulateOptions, simulated
 from pipeline.decision.obstacle import Cause
+from tests.support.simulating import simulate
 from tests.support.small_clusters import podgroup, world
 
 
@@ -30,5 +30,5 @@ def test_the_queue_or_the_plugin_that_rejects_it_is_told(
     held = podgroup("held", [{"cpu": 4}], "n", phase="Running", min_resources={"cpu": 4})
     asks = podgroup("asks", [{"cpu": 3}], phase="Pending", min_resources={"cpu": 3})
     document = world({"n": {"cpu": 5}}, {"q": queue}, [held, asks], actions=["enqueue", "allocate"], plugins=plugins)
-    (found,) = simulated(document, SimulateOptions(explain=True))["explain"]["podgroups"]["default/asks"]["obstacles"]
+    (found,) = simulate(document, explain=True)["explain"]["podgroups"]["default/asks"]["obstacles"]
     assert {name: said for name, said in found.items() if name not in ("queue", "podgroup")} == obstacle
