@@ -10,7 +10,7 @@ from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import Topology
 from pipeline.placement.layout.by_score.scored import ScoredPlacement
-from pipeline.placement.layout.by_score.tightest import closeness, places_in_tiers, regions
+from pipeline.placement.layout.by_score.tightest import closeness, places_in_tiers, tried_regions
 from pipeline.placement.layout.parts import domain_around, lacking_in, nodes_of
 from pipeline.placement.layout.regions_of_parts import AskedOfRegions, may_find_regions
 from pipeline.placement.need import Need, Part
@@ -148,7 +148,7 @@ class PartPlacer:
             return self, [(start, stop)]
         asked = self.need.request[self.need.shape[self._wanted(part)]].sum(axis=0)
         place = places_in_tiers(topology, self.placement.future, asked, start, stop)
-        tried = regions(topology, place, row.required_level, row.preferred_level, held)
+        tried = tried_regions(topology, place, row.required_level, row.preferred_level, held)
         tried = self._holding(part, tried)
         if row.preferred_level == NONE:
             return self, tried

@@ -38,7 +38,7 @@ def places_in_tiers(topology: Topology, free: Longs, asked: Longs, start: int, s
     return place
 
 
-def regions(topology: Topology, place: Longs, required: int, preferred: int, held: Rows) -> list[tuple[int, int]]:
+def tried_regions(topology: Topology, place: Longs, required: int, preferred: int, held: Rows) -> list[tuple[int, int]]:
     """Slices of nodes to try, from the preferred level up to the required one; up to all of the slice without one.
 
     Parameters
