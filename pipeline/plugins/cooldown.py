@@ -3,12 +3,11 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Floats
-from pipeline.cluster.rules.minima_met import begins_late
-from pipeline.plugins.extension_points import ShieldsAnew, ShieldsTasks, TimesShields
+from pipeline.plugins.extension_points import ShieldsTasks, TimesShields
 from pipeline.plugins.plugin import Plugin, Preemptor, Protects
 
 
-class CoolDown(Plugin, ShieldsTasks, ShieldsAnew, TimesShields):
+class CoolDown(Plugin, ShieldsTasks, TimesShields):
     """Shields tasks that started less than their cool-down ago, in every path (upstream: task by task only).
 
     A task has its cool-down as a label, without it none. A cool-down that cannot be read never ends: in doubt a task is
@@ -19,10 +18,6 @@ class CoolDown(Plugin, ShieldsTasks, ShieldsAnew, TimesShields):
     """
 
     PROTECTS = Protects.COOL_DOWN
-
-    def shields_anew(self) -> bool:
-        """Whether some task has a cool-down, and an eviction may begin the history of its podgroup."""
-        return bool(self._base.vocabulary.cooldown_s.any()) and self._snapshot.once(begins_late)
 
     def evictable(self, preemptor: Preemptor) -> Bools | bool:
         """bool[T], or True for all tasks: every task whose cool-down is over."""

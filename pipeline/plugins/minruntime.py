@@ -11,7 +11,6 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Rows, distinct, sealed
 from pipeline.cluster.queue_tree import chain
-from pipeline.cluster.rules.minima_met import begins_late
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.subgroups import wholeness
 from pipeline.cluster.tables import Queues
@@ -49,9 +48,8 @@ class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, TimesShields, ValidatesV
         self._elastic = setting.argument("elastic", False)
 
     def shields_anew(self) -> bool:
-        """Whether surplus counts, or an eviction may begin the history of a podgroup."""
-        stated = self._preempt is not None or self._reclaim is not None
-        return stated and (self._elastic or self._snapshot.once(begins_late))
+        """Whether surplus counts."""
+        return self._elastic and (self._preempt is not None or self._reclaim is not None)
 
     def evictable(self, preemptor: Preemptor) -> OfPodgroups | bool:
         """bool[G]: tasks of podgroups that ran long enough, were never whole, or have more tasks than must stay."""

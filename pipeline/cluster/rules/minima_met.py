@@ -72,12 +72,6 @@ def is_whole(snapshot: Snapshot) -> Bools:
     return minima_met(snapshot).runs & (snapshot.counts.ready >= np.maximum(snapshot.podgroups.min_available, 1))
 
 
-def begins_late(snapshot: Snapshot) -> bool:
-    """Whether some podgroup is whole, and not known since when: the next news of its tasks begins its history."""
-    unknown = np.isnan(snapshot.podgroups.started)
-    return bool(unknown.any() and (unknown & is_whole(snapshot)).any())
-
-
 def breaks_without(snapshot: Snapshot, podgroups: Rows, rows: Rows) -> Bools:
     """bool[P]: which of ``podgroups`` have their minimum now and lose it once ``rows`` are evicted.
 

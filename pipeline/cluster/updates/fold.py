@@ -207,7 +207,9 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
     if not any(map(len, parts)):
         return _next(snapshot, 1, NO_ROWS, podgroups=_admitting(snapshot.podgroups, made.admitted), **own)
     became = by_decision(tasks, made, nodes.allocatable, carded=nodes.cards.shape[1] > 0)
-    groups = _admitting(with_gang_history(snapshot, became.counted, became.at, at_once=True), made.admitted)
+    spared = tasks.podgroup[made.spared]
+    groups = with_gang_history(snapshot, became.counted, became.at, at_once=True, spared=spared)
+    groups = _admitting(groups, made.admitted)
     return _next(snapshot, 1, became.recounted, tasks=became.written(tasks), podgroups=groups, **own)
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Floats, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Counts, Floats, Ids, Longs, Rows
 from pipeline.cluster.counted.minima import Have, Minima, subgroups_reach, writable
 from pipeline.cluster.rules.minima_met import is_whole
 from pipeline.cluster.rules.minimum import minima_of
@@ -22,7 +22,9 @@ _HISTORY = "phase", "started", "stale_since"
 _history_of: Callable[[Podgroups], Columns] = attrgetter(*_HISTORY)
 
 
-def with_gang_history(snapshot: Snapshot, counted: Longs, at: Floats, *, at_once: bool) -> Podgroups:
+def with_gang_history(
+    snapshot: Snapshot, counted: Longs, at: Floats, *, at_once: bool, spared: Rows | Ids = NO_ROWS
+) -> Podgroups:
     """The podgroups once tasks are counted; a column in which nothing changed stays the same array.
 
     Parameters
@@ -34,12 +36,16 @@ def with_gang_history(snapshot: Snapshot, counted: Longs, at: Floats, *, at_once
         When, in seconds.
     at_once
         Whether a podgroup is looked at once all tasks are counted; else after each of its tasks.
+    spared: int64[M] or int32[M]
+        Podgroups of tasks that were told to end and run on: to be whole again with them is no start.
     """
     groups, counts = snapshot.podgroups, snapshot.counts
+    whole = (counts.running > 0) & np.isnan(groups.stale_since)
+    whole[spared] = True
     rows, differs, values = _settle(
         counted, at, at_once, tuple(snapshot.once(minima_of)),
         (counts.ready, snapshot.role_counts.ready, snapshot.subgroup_counts.ready), counts.running,
-        _history_of(groups),
+        whole, _history_of(groups),
     )  # fmt: skip
     if len(rows) == 0:
         return groups
@@ -53,7 +59,7 @@ def with_gang_history(snapshot: Snapshot, counted: Longs, at: Floats, *, at_once
 @kernel
 def _settle(
     counted: Longs, times: Floats, at_once: bool,
-    minima: Columns, known: Columns, known_running: Counts, history: Columns,
+    minima: Columns, known: Columns, known_running: Counts, before: Bools, history: Columns,
 ) -> tuple[Rows, Bools, Columns]:  # fmt: skip
     """The podgroups (int64[M]) whose history changes, in which of its columns (bool[3]), and what these are now.
 
@@ -61,9 +67,13 @@ def _settle(
     stale while some of its tasks run and it is not whole, whether or not it ever was whole. Without running tasks it is
     not stale: there is nothing to clear.
 
+    It starts as it becomes whole. One that was whole already (``before`` bool[G], and its phase says so) started
+    earlier: if that is unknown it stays so. So what loses surplus does not become young.
+
     ``minima`` are ``Minima``; ``known`` (``Have``) and ``known_running`` are the counts before.
     """
     needs, have, running = Minima(*minima), writable(Have(*known)), known_running.copy()
+    was_whole = before.copy()
     phase, started, stale = history[0].copy(), history[1].copy(), history[2].copy()
     # Taking a column out of a record for each task would cost ten times as much as all the rest.
     least, has, has_role, has_leaf = needs.least, have.group, have.role, have.leaf
@@ -94,14 +104,15 @@ def _settle(
         elif whole:
             whole = subgroups_reach(needs, have, group)
         if whole:
-            phase[group] = PHASE_RUNNING
-            if np.isnan(started[group]):
+            if np.isnan(started[group]) and not (was_whole[group] and phase[group] == PHASE_RUNNING):
                 started[group] = at
+            phase[group] = PHASE_RUNNING
             stale[group] = np.nan
         elif running[group] == 0:
             stale[group] = np.nan
         elif np.isnan(stale[group]):
             stale[group] = at
+        was_whole[group] = whole
     return _rewritten(looked_at[:looks], history, (phase, started, stale))
 
 
@@ -127,15 +138,14 @@ def _differ(time: float, other: float) -> bool:
 
 
 def history_of_list(snapshot: Snapshot, at: float) -> Snapshot:
-    """A state that was just listed: podgroups are stale since when they state it, else since ``at`` (seconds)."""
-    stale = (snapshot.counts.running > 0) & ~is_whole(snapshot)
+    """A state that was just listed.
+
+    Podgroups are stale since when they state it, else since ``at`` (seconds). The phase of what is whole says so. Since
+    when, only the list can say.
+    """
+    whole = is_whole(snapshot)
+    stale = (snapshot.counts.running > 0) & ~whole
     after, said = WritableTable(snapshot.podgroups), snapshot.podgroups.stale_since
+    after["phase"][whole] = PHASE_RUNNING
     after["stale_since"] = np.where(stale, np.where(np.isnan(said), at, said), np.nan)
-    return replace(snapshot, podgroups=after.done()).following(snapshot, NO_ROWS)
-
-
-def once_whole(snapshot: Snapshot) -> Snapshot:
-    """The snapshot in which the phase of what is whole says so. Since when, is not known before its next news."""
-    after = WritableTable(snapshot.podgroups)
-    after["phase"][is_whole(snapshot)] = PHASE_RUNNING
     return replace(snapshot, podgroups=after.done()).following(snapshot, NO_ROWS)

@@ -9,7 +9,7 @@ from pipeline.cluster.tables import BOUND, PENDING, RUNNING, TERMINATING, Tasks
 from pipeline.cluster.updates.copy_on_write import WritableTable
 from pipeline.cluster.updates.events import Listed, NodesRelaid, QueuesRelaid
 from pipeline.cluster.updates.foreign_keys import translated
-from pipeline.cluster.updates.gang_history import history_of_list, once_whole
+from pipeline.cluster.updates.gang_history import history_of_list
 from pipeline.cluster.updates.widen import widened
 from pipeline.errors import StateRefused
 from pipeline.records import replace
@@ -119,7 +119,7 @@ def relisted(snapshot: Snapshot, listed: Listed) -> Snapshot:
         nodes=nodes.done(),
         recent=in_queues(snapshot.recent, listed.queue_of),
     )
-    return once_whole(history_of_list(result, listed.at))
+    return history_of_list(result, listed.at)
 
 
 def _carry_lives(known: Tasks, tasks: WritableTable[Tasks], listed: Listed) -> None:

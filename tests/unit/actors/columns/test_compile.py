@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET
 from pipeline.cluster.rules.gang_groups import gang_group_of
-from pipeline.cluster.tables import PENDING, RUNNING
+from pipeline.cluster.tables import PENDING, PHASE_NAMES, RUNNING
 from pipeline.cluster.vocabulary import Requirement, Taint, Toleration
 from tests.support.clusters import changed, compiled, small_file
 
@@ -225,3 +225,11 @@ def test_recent_evictions_are_rows_by_second_and_queue_as_far_as_they_may_count(
     recent = compiled(document)[0].recent
     rows = list(zip(recent.queue.tolist(), recent.at.tolist(), recent.count.tolist(), strict=True))
     assert rows == [(-1, 9_000, 4), (0, 9_991, 1), (1, 9_991, 5)]
+
+
+def test_what_is_whole_has_the_phase_running_whatever_phase_it_states() -> None:
+    runs = {"name": "a", "status": "Running", "node": "n1"}
+    half = {"name": "half", "queue": "ml", "min_available": 2, "tasks": [runs, {"name": "b"}]}
+    whole = {"name": "whole", "queue": "ml", "phase": "Pending", "tasks": [{**runs, "name": "c"}, {"name": "d"}]}
+    snapshot, _ = compiled(small_file() | {"podgroups": [half, whole]})
+    assert [PHASE_NAMES[phase] for phase in snapshot.podgroups.phase.tolist()] == ["Inqueue", "Running"]

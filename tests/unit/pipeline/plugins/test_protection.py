@@ -80,6 +80,24 @@ def test_task_by_task_a_young_podgroup_loses_no_more_than_its_surplus(
     assert named(played(document)[0]["evictions"]) == victims
 
 
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+@pytest.mark.parametrize("cools", [False, True])
+def test_a_podgroup_that_started_at_an_unknown_time_is_not_young_once_it_loses_a_task(
+    path: tuple[str, str], cools: bool
+) -> None:
+    profile, action = path
+    times = {"preempt_min_runtime": 60, "reclaim_min_runtime": 60}
+    queues = {"own": {"deserved": {"cpu": 4}}, "other": {"deserved": {"cpu": 0}, **({} if cools else times)}}
+    held = podgroup("victim", [{"cpu": 1}] * 4, "n", queue="other", min_available=1)
+    for task in held["tasks"] if cools else ():
+        task["labels"] = COOLDOWN
+    asker = "own" if "reclaim" in action else "other"
+    wants = podgroup("preemptor", [{"cpu": 1}] * 2, queue=asker, priority=1, phase="Inqueue", min_available=2)
+    policy = {"profile": profile, "actions": [action], "plugins": {"cdp": {}, "minruntime": {}}}
+    document = world({"n": {"cpu": 4}}, queues, [held, wants], now=NOW, **policy)
+    assert named(played(document)[0]["evictions"]) == ["victim-2", "victim-3"]
+
+
 def test_a_task_without_a_cool_down_has_none_whatever_the_clock_says_that_started_it() -> None:
     cooling, other = (podgroup(name, [{"cpu": 1}], "n", started=NOW + 1, phase="Running") for name in ("a", "b"))
     cooling["tasks"][0]["labels"] = COOLDOWN

@@ -27,7 +27,6 @@ from actors.protocol.envelopes import Outgoing
 from actors.protocol.presence import Presence, StreamLag, announce
 from actors.search.pending_reasons import waiting
 from pipeline.cluster.tables import GONE
-from pipeline.cluster.updates.gang_history import once_whole
 from tests.support.assembly import Assembly, Clock, full, gang, rack_cluster
 
 FILES = sorted((Path(__file__).parents[5] / "config" / "examples").glob("*.yaml"))
@@ -143,7 +142,7 @@ def assert_exported_as_it_is(document: dict[str, Any]) -> None:
     assembly.hear()
     state = seen(assembly).state()
     exported = cluster_document(state, float(document.get("now", 0.0)))
-    first = once_whole(compile_cluster(read_cluster(document))[0])  # what a list says to be whole was, for good
+    first = compile_cluster(read_cluster(document))[0]
     second, names = compile_cluster(read_cluster(exported))
     assert names.tasks == tuple(state.names.tasks)
     for part in ("tasks", "podgroups", "roles", "subgroups", "nodes", "queues", "budgets", "shapes"):

@@ -7,11 +7,12 @@ import pytest
 
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import FAILED, PHASE_RUNNING, RUNNING
+from pipeline.cluster.tables import FAILED, GONE, PENDING, PHASE_RUNNING, RUNNING, TERMINATING
 from pipeline.cluster.updates.events import Changes, Listed
 from pipeline.cluster.updates.fold import fold
 from pipeline.cluster.updates.gang_history import with_gang_history
 from tests.support.builders import Gang, Task, cluster
+from tests.support.editing import with_groups
 from tests.support.small_states import decided, task_news
 
 HISTORY = "phase", "started", "stale_since"
@@ -56,6 +57,36 @@ def test_roles_that_bind_count_as_well() -> None:
     assert stale(told(whole, (0, FAILED, 4))) == [4.0]
 
 
+def unknown() -> Snapshot:
+    """Three tasks, two of them the minimum, that were whole before the list that told of them."""
+    whole = told(cluster([{"gpu": 3}], [Gang([Task()] * 3, 2)]), *((row, RUNNING, row + 1) for row in range(3)))
+    return with_groups(whole, ..., started=np.nan)
+
+
+@pytest.mark.parametrize("rows", [[2], [1, 2], [0, 1, 2]])
+def test_what_began_at_an_unknown_time_does_not_begin_by_an_eviction(rows: list[int]) -> None:
+    lives = [(row, 0) for row in rows]
+    evicted = fold(unknown(), Changes(decided=decided(1, 7.0, evicted=lives)))
+    assert np.isnan(evicted.podgroups.started[0])
+    ended = told(evicted, *((row, GONE if row == 0 else PENDING, 8.0 + row) for row in rows))
+    assert np.isnan(ended.podgroups.started[0])
+    spared = fold(evicted, Changes(decided=decided(2, 9.0, spared=lives)))
+    assert np.isnan(spared.podgroups.started[0])
+    assert stale(spared) == [None]
+
+
+def test_it_begins_when_it_is_whole_again_after_it_was_not() -> None:
+    surplus = told(unknown(), (2, PENDING, 7), (2, RUNNING, 8))
+    assert np.isnan(surplus.podgroups.started[0])
+    broken = told(surplus, (2, PENDING, 9), (1, PENDING, 10))
+    assert told(broken, (1, RUNNING, 11)).podgroups.started.tolist() == [11.0]
+    assert told(broken, (0, PENDING, 12), (1, RUNNING, 13), (2, RUNNING, 14)).podgroups.started.tolist() == [14.0]
+
+
+def test_news_that_changes_nothing_does_not_begin_a_history() -> None:
+    assert np.isnan(told(unknown(), (0, RUNNING, 7), (0, TERMINATING, 8)).podgroups.started[0])
+
+
 @pytest.mark.parametrize("at_once", [False, True])
 @pytest.mark.parametrize("seed", range(40))
 def test_history_is_that_of_each_podgroup_after_each_of_its_tasks_or_all(seed: int, at_once: bool) -> None:
@@ -65,6 +96,8 @@ def test_history_is_that_of_each_podgroup_after_each_of_its_tasks_or_all(seed: i
     gangs = [Gang(tasks, 2, roles=[1, 1], subgroups=parts), Gang([Task()] * 4, 3), Gang([Task()] * 4, 1)]
     state = cluster([{"gpu": 64}], gangs)
     state = told(state, *((row, RUNNING, at + 1) for at, row in enumerate(draw.permutation(12)[:6].tolist())))
+    forgotten = np.array([draw.random() < 0.5 for _ in gangs])
+    state = with_groups(state, ..., started=np.where(forgotten, np.nan, state.podgroups.started))
     owner, role, leaf = (getattr(state.tasks, name).tolist() for name in ("podgroup", "role", "subgroup"))
     runs = (state.tasks.status == RUNNING).tolist()
     rows = draw.permutation(12)[: draw.integers(0, 9)].tolist()
@@ -73,17 +106,25 @@ def test_history_is_that_of_each_podgroup_after_each_of_its_tasks_or_all(seed: i
     expected = [list(one) for one in zip(*(getattr(state.podgroups, name).tolist() for name in HISTORY), strict=True)]
     counted, times = [], 20.0 + np.arange(len(rows)) * (not at_once)
 
+    def is_whole(group: int) -> bool:
+        mine = running_of(group)
+        parts = {role[row] for row in mine}, {leaf[row] for row in mine}
+        return len(mine) >= state.podgroups.min_available[group] and (group > 0 or all(len(one) == 2 for one in parts))
+
+    def running_of(group: int) -> list[int]:
+        return [row for row in range(12) if owner[row] == group and runs[row]]
+
+    was_whole = [is_whole(group) for group in range(3)]
+
     def look_at(group: int, at: float) -> None:
-        mine = [row for row in range(12) if owner[row] == group and runs[row]]
-        whole = len(mine) >= state.podgroups.min_available[group]
-        if group == 0:
-            whole &= len({role[row] for row in mine}) == len({leaf[row] for row in mine}) == 2
         phase, started, stale_since = expected[group]
-        if whole:
-            expected[group] = [PHASE_RUNNING, at if np.isnan(started) else started, np.nan]
+        if is_whole(group):
+            begins = np.isnan(started) and not was_whole[group]
+            expected[group] = [PHASE_RUNNING, at if begins else started, np.nan]
         else:
             broken = at if np.isnan(stale_since) else stale_since
-            expected[group] = [phase, started, broken if mine else np.nan]
+            expected[group] = [phase, started, broken if running_of(group) else np.nan]
+        was_whole[group] = is_whole(group)
 
     for row, at in zip(rows, times.tolist(), strict=True):
         by = -1 if runs[row] else 1
