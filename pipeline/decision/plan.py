@@ -16,6 +16,7 @@ from pipeline.decision.explanation import Explanation, Reason, VictimBundle, vic
 from pipeline.decision.price import NO_VICTIMS, Price, lost_work, price_of
 from pipeline.decision.statement import Statement, statement
 from pipeline.kernels import kernel
+from pipeline.plugins.host import Host
 from pipeline.records import replace
 
 
@@ -181,3 +182,21 @@ def _price(attempt: Attempt, made: Statement, domain: int) -> Price:
         return replace(NO_VICTIMS, tier=int(snapshot.topology.tier[domain]), domain=domain)
     nothing = np.zeros(len(snapshot.vocabulary.resources), np.int64)
     return price_of(snapshot, made.evictions, nothing, lost_work(snapshot, attempt.now), None, domain)
+
+
+def prices_in_one_unit(plans: Sequence[tuple[Attempt, Plan]], host: Host) -> list[Price]:
+    """The prices of plans for one preemptor, each with the attempt that it answers, so that they can be compared.
+
+    A plan's own price is in units of what its tasks ask for. Other tasks may make up the minimum of another plan: the
+    most that any of them asks for is the unit of lost work of all.
+    """
+    snapshot, rank = plans[0][0].snapshot, host.price_rank(plans[0][0].purpose, plans[0][0].podgroups[0])
+    tasks, request = snapshot.tasks, snapshot.shapes.request
+    asked = np.stack([request[tasks.shape[plan.statement.placed]].sum(axis=0) for _, plan in plans])
+    if (asked == asked[0]).all():
+        return [plan.price for _, plan in plans]
+    most = asked.max(axis=0)
+    return [
+        price_of(one.snapshot, plan.statement.evictions, most, lost_work(one.snapshot, one.now), rank, plan.domain)
+        for one, plan in plans
+    ]

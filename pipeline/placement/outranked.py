@@ -5,7 +5,7 @@ this holds for gangs: the promises of a gang group are withdrawn together, by th
 where that saves running work.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -17,7 +17,7 @@ from pipeline.cluster.tables import PENDING, TERMINATING
 from pipeline.cluster.what_if import WhatIf
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
-from pipeline.decision.plan import NoPlan, Plan, assumptions, unproved
+from pipeline.decision.plan import NoPlan, Plan, assumptions, prices_in_one_unit, unproved
 from pipeline.decision.price import Price
 from pipeline.decision.statement import Statement, statement, taking_back, withdrawal
 from pipeline.placement.promises import kept
@@ -28,8 +28,6 @@ from pipeline.records import replace
 
 #: The search of a solver.
 Searched: TypeAlias = Callable[[Attempt, Host], Plan | NoPlan]
-#: The prices of some plans for one preemptor, each with the attempt that it answers, so that they can be compared.
-Prices: TypeAlias = Callable[[Sequence[tuple[Attempt, Plan]], Host], list[Price]]
 
 
 def outranked_promises(attempt: Attempt, *, breaking: bool = False) -> Rows:
@@ -100,9 +98,7 @@ def withdrawing(attempt: Attempt, host: Host, freed: Attempt, plan: Plan, rows: 
     return unproved(replace(plan, statement=made, assumes=assumptions(attempt, made)))
 
 
-def or_withdrawing(
-    attempt: Attempt, host: Host, found: Plan | NoPlan, searched: Searched, prices: Prices | None = None
-) -> Plan | NoPlan:
+def or_withdrawing(attempt: Attempt, host: Host, found: Plan | NoPlan, searched: Searched) -> Plan | NoPlan:
     """What was found beside the promises of others, or a plan that withdraws some where that spares running work.
 
     There is no need to where the plan found evicts nothing. Promises that keep podgroups whole stay (`or_breaking`).
@@ -111,8 +107,6 @@ def or_withdrawing(
     ----------
     searched
         The search of the solver, on the attempt without these promises.
-    prices
-        What the two plans cost; None: as they say themselves.
     """
     rows = outranked_promises(attempt)
     if len(rows) == 0 or (isinstance(found, Plan) and len(found.statement.evictions) == 0):
@@ -121,8 +115,7 @@ def or_withdrawing(
     if isinstance(other, NoPlan):
         return unproved(found)
     if isinstance(found, Plan):
-        pair = [(attempt, found), (freed, other)]
-        leaving, taking = prices(pair, host) if prices else [plan.price for _, plan in pair]
+        leaving, taking = prices_in_one_unit([(attempt, found), (freed, other)], host)
         if not spares_work(taking, leaving):
             return unproved(found)
     return withdrawing(attempt, host, freed, other, rows)

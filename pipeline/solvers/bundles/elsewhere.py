@@ -16,7 +16,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Reason
 from pipeline.decision.headroom import line_limits
-from pipeline.decision.plan import NoPlan, Plan, making_room, plan_of
+from pipeline.decision.plan import NoPlan, Plan, making_room, plan_of, prices_in_one_unit
 from pipeline.decision.price import lost_work, price_of
 from pipeline.decision.statement import Statement, statement
 from pipeline.placement.feasibility import asked, feasible, leftover
@@ -60,7 +60,10 @@ def or_elsewhere(attempt: Attempt, host: Host, found: Plan | NoPlan, searched: S
     if isinstance(inside, NoPlan):
         return found
     other = _of_both(attempt, host, inside, gone)
-    return found if other is None or (isinstance(found, Plan) and not spares_work(other.price, found.price)) else other
+    if other is None or not isinstance(found, Plan):
+        return found if other is None else other
+    leaving, taking = prices_in_one_unit([(attempt, found), (attempt, other)], host)
+    return other if spares_work(taking, leaving) else found
 
 
 def _repelled(found: Plan | NoPlan) -> bool:

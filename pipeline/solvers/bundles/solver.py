@@ -17,8 +17,8 @@ from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import Explanation, Reason, closest
 from pipeline.decision.headroom import line_limits
 from pipeline.decision.law import lawful, passes, still_lawful, victim_point, whole_or_none
-from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of, unproved
-from pipeline.decision.price import Price, lost_work, price_of
+from pipeline.decision.plan import NoPlan, Plan, explained, making_room, plan_of, prices_in_one_unit, unproved
+from pipeline.decision.price import lost_work
 from pipeline.placement.compositions import compositions, has_choice
 from pipeline.placement.domains import domains_of
 from pipeline.placement.need import Need, need_of, need_of_all, without_shapes
@@ -61,7 +61,7 @@ def propose(attempt: Attempt, host: Host) -> Plan | NoPlan:
     host
         The plugins on the attempt's snapshot, policy and clock.
     """
-    found = or_withdrawing(attempt, host, _cheapest(attempt, host), _cheapest, _comparable)
+    found = or_withdrawing(attempt, host, _cheapest(attempt, host), _cheapest)
     found = or_breaking(attempt, host, found, _cheapest)
     return or_elsewhere(attempt, host, found, _cheapest)
 
@@ -97,26 +97,8 @@ def _cheapest(attempt: Attempt, host: Host) -> Plan | NoPlan:
     plans = [one for one in found if isinstance(one, Plan)]
     if not plans:
         return unproved(found[0])
-    prices = _comparable([(attempt, plan) for plan in plans], host)
+    prices = prices_in_one_unit([(attempt, plan) for plan in plans], host)
     return unproved(plans[prices.index(min(prices))])
-
-
-def _comparable(plans: Sequence[tuple[Attempt, Plan]], host: Host) -> list[Price]:
-    """The prices of plans for one preemptor, each with the attempt that it answers, in one unit of lost work.
-
-    A plan's own price is in units of what its tasks ask for. Other tasks may make up the minimum of another plan: the
-    most that any of them asks for is the unit of all.
-    """
-    snapshot, rank = plans[0][0].snapshot, host.price_rank(plans[0][0].purpose, plans[0][0].podgroups[0])
-    tasks, request = snapshot.tasks, snapshot.shapes.request
-    asked = np.stack([request[tasks.shape[plan.statement.placed]].sum(axis=0) for _, plan in plans])
-    if (asked == asked[0]).all():
-        return [plan.price for _, plan in plans]
-    most = asked.max(axis=0)
-    return [
-        price_of(one.snapshot, plan.statement.evictions, most, lost_work(one.snapshot, one.now), rank, plan.domain)
-        for one, plan in plans
-    ]
 
 
 def _for_need(attempt: Attempt, host: Host, need: Need, known: Sequence[Plan] = ()) -> Plan | NoPlan:

@@ -48,6 +48,17 @@ def test_a_promise_that_spares_no_running_work_stands(profile: str) -> None:
 
 
 @pytest.mark.parametrize("profile", ["default", "kai"])
+def test_a_promise_is_not_taken_for_a_bigger_task_at_the_same_loss(profile: str) -> None:
+    """The same victim is as much as one task of the gang asks for, and twice what the other does."""
+    has, policy = {"n0": {"cpu": 2, "gpu": 1}}, {"profile": profile, "actions": ["preempt"]}
+    tasks = task("hi-0", request={"cpu": 2, "gpu": 1}), task("hi-1", request={"cpu": 1})
+    hi = group("hi", 100, *tasks, preemptible=True) | {"min_available": 1}
+    promised = group("lo", 1, task("lo-0", request={"gpu": 1}, nominated_node="n0"))
+    done = played(world(has, {"q": {}}, [RUNNING, promised, hi], now=1000.0, **policy))[0]
+    assert told(done) == (["default/v-0"], {"default/hi-1": "n0", "default/lo-0": "n0"})
+
+
+@pytest.mark.parametrize("profile", ["default", "kai"])
 def test_a_promise_is_not_taken_for_another_place_at_the_same_loss(profile: str) -> None:
     others = [group(f"w{at}", 50, task(f"w{at}-0", status="Running", node=f"n{at}")) for at in range(2)]
     hi = group("hi", 100, task("hi-0", request={"cpu": 4}), preemptible=True, topology={"required": "rack"})
