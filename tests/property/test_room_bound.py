@@ -108,6 +108,7 @@ def test_a_task_that_lawful_victims_include_may_be_lost() -> None:
         rows = ground.units.rows
         may = set(rows[ground.law.may_lose(rows)].tolist())
         assert all(lost <= may for lost in lost_sets(ground.law, rows.tolist()))
+        assert ground.law.loses_none == (not may)
 
 
 if __name__ == "__main__":

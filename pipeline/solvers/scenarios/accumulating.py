@@ -84,7 +84,7 @@ def accumulated(
                 if not strict or spares is None or spares(scenario, least):
                     return Reached(scenario, least)
                 many -= 1
-        elif not scenario.law.allows_any:
+        elif many <= 0 and scenario.law.refuses_all:  # else some are lawful
             return None
         elif spares is not None and scenario.fits_without(count) and _spares(spares, scenario, count, budget):
             return Reached(scenario, count, lawful=False)

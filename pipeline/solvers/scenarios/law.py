@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, UNLIMITED, Bools, Longs, Rows, without
+from pipeline.cluster.arrays import NO_ROWS, NONE, UNLIMITED, Bools, Longs, Rows, sealed, without
 from pipeline.cluster.queue_tree import in_common
 from pipeline.cluster.resources import fits
 from pipeline.cluster.what_if import WhatIf
@@ -16,6 +16,9 @@ from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Policy, Purpose
 from pipeline.solvers.scenarios.slices.halves import NO_LIMITS, Spare
 from pipeline.solvers.scenarios.units import VictimUnits
+
+#: This many tasks are judged at once until one may be lost.
+_AT_ONCE = 1024
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,27 @@ class Law:
         nearest = near[alone].max(initial=NONE)
         lost: Bools = (alone & (near == nearest)) | (near < nearest)
         return lost
+
+    @cached_property
+    def may_be_lost(self) -> Bools:
+        """bool[T]: candidates that a set of victims can include that the plugins accept, see ``may_lose``."""
+        may: Bools = self.host.candidates(self.preemptor).copy()
+        may[may] = self.may_lose(may.nonzero()[0])
+        return sealed(may)
+
+    @cached_property
+    def loses_none(self) -> bool:
+        """Whether every victim must get another place: plugins accept none that loses its own, see ``may_lose``."""
+        if self.moves_all:
+            return True
+        rows = self.host.candidates(self.preemptor).nonzero()[0][:, None]
+        some = (list(rows[at : at + _AT_ONCE]) for at in range(0, len(rows), _AT_ONCE))
+        return not any(self.host.validate_each(self.preemptor, each).any() for each in some)
+
+    @cached_property
+    def refuses_all(self) -> bool:
+        """Whether the plugins accept no victims at all, or in reclaim none that lose a task; asked after a refusal."""
+        return not self.allows_any or (self.preemptor.purpose is Purpose.RECLAIM and self.loses_none)
 
     def nearness(self, podgroups: Rows) -> Longs:
         """int64[G]: how many ancestors the queues of podgroups share with the preemptor's, its own queue included."""

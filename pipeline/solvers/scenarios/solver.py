@@ -159,7 +159,7 @@ def _searched(attempt: Attempt, host: Host, need: Need, law: Law, *, withdraws: 
     if law.moves_all or attempt.purpose is Purpose.RECLAIM:
         budget = Budget(attempt.policy.search_budget // _MOVING)
         found = _moving(grounds, budget)
-    if not law.moves_all and (found is None or len(found.victims.moved) == 0):
+    if not (law.moves_all or law.refuses_all) and (found is None or len(found.victims.moved) == 0):
         found = _of_all(grounds) or _nearest_first(attempt, law, need, units) or found
     if found is not None:
         return found
@@ -222,8 +222,8 @@ def _least(grounds: Grounds, budget: Budget, *, strict: bool = False) -> Working
         found = accumulated(grounds.scenario(domain, keeps=True), before, budget, spares_lawfully, strict=strict)
         if found is not None:
             best, before = found, found.turn
-        elif not grounds.law.allows_any:
-            break
+        elif grounds.law.refuses_all:  # then only room that is there already is of use
+            before = 0
     return None if best is None else _outcome(best)
 
 
@@ -244,7 +244,7 @@ def _moving(grounds: Grounds, budget: Budget) -> WorkingScenario | None:
         if lead >= before:
             continue
         scenario = grounds.scenario(domain).up_to(before)
-        if bound.loses_none:  # then nothing of a podgroup has to go with what makes room
+        if grounds.law.loses_none:  # then nothing of a podgroup has to go with what makes room
             scenario = replace(scenario, units=scenario.ground.only_here(scenario.units))
         found = first_lawful(scenario, budget, bound) if bound.may_suffice(scenario.ground, scenario.units) else None
         if found is not None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import UNLIMITED, Bools, Ids, Longs, Rows, distinct, mask_of
+from pipeline.cluster.arrays import UNLIMITED, Bools, Ids, Longs, Rows, distinct
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.kernels import kernel, linked
@@ -32,12 +32,7 @@ class RoomBound:
         """Whether some tasks of the units may make room in a slice of nodes."""
         if self.grounds.law.moves_are_free and self._suffices(ground, units, self._none):
             return True
-        return not self.loses_none and self._suffices(ground, units, self._may_be_lost)
-
-    @cached_property
-    def loses_none(self) -> bool:
-        """Whether every victim must get another place."""
-        return self.grounds.law.moves_all or not self._may_be_lost.any()
+        return not self.grounds.law.loses_none and self._suffices(ground, units, self.grounds.law.may_be_lost)
 
     def _suffices(self, ground: NodeSlice, units: VictimUnits, lost: Bools) -> bool:
         need, opened, snapshot = self.grounds.counted.need, self.grounds.counted.open, self._snapshot
@@ -53,12 +48,6 @@ class RoomBound:
     @cached_property
     def _none(self) -> Bools:
         return np.zeros(len(self._snapshot.tasks), bool)
-
-    @cached_property
-    def _may_be_lost(self) -> Bools:
-        """bool[T]: tasks that lawful victims can include, see `Law.may_lose`."""
-        rows = self.grounds.units.rows
-        return mask_of(rows[self.grounds.law.may_lose(rows)], len(self._none))
 
     @cached_property
     def _shapes(self) -> Rows:

@@ -27,6 +27,7 @@ from pipeline.solvers.scenarios.units import VictimUnits
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.editing import with_tasks
 from tests.support.scenarios import SCENARIOS
+from tests.support.small_clusters import REST, played, podgroup, world
 
 
 def asked(state: Snapshot, action: str = "preempt", domains: Rows | None = None, **changed: Any) -> Plan | NoPlan:
@@ -317,3 +318,26 @@ def test_a_gang_that_only_fits_where_its_tasks_were_kept_is_laid_out_anew(monkey
     monkeypatch.setattr("pipeline.solvers.scenarios.solver.outcome", holds)
     assert done(asked(replace(state))) == first
     assert (len(first[0]), tried) == (16, [True, False])
+
+
+def test_where_the_law_lets_no_task_be_lost_only_the_first_units_are_asked_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The queue that holds all devices deserves them; whole podgroups are not tried one after the other."""
+    running = [podgroup(f"low-{at}", [{"gpu": 1}], "n0", preemptible=True) for at in range(12)]
+    queues = {"q": {"deserved": {"gpu": 12, **REST}}, "other": {"deserved": {"gpu": 4, **REST}}}
+    waits = podgroup("waits", [{"gpu": 2}], queue="other", preemptible=True, priority=1)
+    asked_about, real = list[int](), Law.allows
+
+    def allows(law: Law, victims: Rows) -> bool:
+        asked_about.append(len(victims))
+        return real(law, victims)
+
+    def no_sets(_scenario: Scenario) -> WorkingScenario | None:
+        raise AssertionError("no set of them can be lawful")
+
+    monkeypatch.setattr(Law, "allows", allows)
+    monkeypatch.setattr("pipeline.solvers.scenarios.solver.first_lawful_set", no_sets)
+    document = world({"n0": {"gpu": 12}}, queues, [*running, waits], profile="kai", actions=["reclaim"])
+    assert played(document)[0]["evictions"] == []
+    assert asked_about == [2, 1, 0]
