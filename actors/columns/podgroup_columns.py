@@ -126,11 +126,13 @@ class PodgroupColumns:
         for document in in_row_order(subgroups):
             row = rows[document.name] = len(self._subgroups)
             least = 1 if document.min_available is None else document.min_available
+            if document.children is not None:  # where there are none, it is a leaf that no task can be in
+                least = 0 if document.children else document.min_subgroups or 0
             self._subgroups.add(
                 {
                     "podgroup": podgroup,
                     "parent": parent,
-                    "min_available": least if document.children is None else 0,
+                    "min_available": least,
                     "min_subgroups": _or_none(document.min_subgroups),
                     **self._levels(document.topology or WantedLevels()),
                 }

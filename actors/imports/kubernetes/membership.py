@@ -262,8 +262,12 @@ def _count(mark: Marked) -> int:
 
 
 def _cut(policies: Sequence[SubgroupPolicy], document: dict[str, Any], pods: Sequence[Pod]) -> None:
-    """Divide the pods of a podgroup into Volcano's subgroups; a pod belongs to the first policy that selects it."""
-    inner: dict[str, dict[str, Any]] = {}
+    """Divide the pods of a podgroup into Volcano's subgroups; a pod belongs to the first policy that selects it.
+
+    A policy that needs subgroups and selects no pod has none: then the podgroup does not start.
+    """
+    needed = [each for each in policies if each.node["min_subgroups"]]
+    inner: dict[str, dict[str, Any]] = {each.name: {"name": each.name, **each.node, "children": []} for each in needed}
     leaves: dict[str, dict[str, Any]] = {}
     for pod in pods:
         policy = next((each for each in policies if each.values(pod.labels)), None)

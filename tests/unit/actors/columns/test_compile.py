@@ -233,3 +233,12 @@ def test_what_is_whole_has_the_phase_running_whatever_phase_it_states() -> None:
     whole = {"name": "whole", "queue": "ml", "phase": "Pending", "tasks": [{**runs, "name": "c"}, {"name": "d"}]}
     snapshot, _ = compiled(small_file() | {"podgroups": [half, whole]})
     assert [PHASE_NAMES[phase] for phase in snapshot.podgroups.phase.tolist()] == ["Inqueue", "Running"]
+
+
+@pytest.mark.parametrize(("needs", "least"), [({}, 0), ({"min_subgroups": 0}, 0), ({"min_subgroups": 2}, 2)])
+def test_a_subgroup_that_needs_others_and_has_none_is_never_whole(needs: dict[str, int], least: int) -> None:
+    """It is a leaf without tasks, since tasks cannot name a subgroup with children."""
+    parts = [{"name": "none", "children": [], **needs}]
+    group = {"name": "g", "queue": "ml", "subgroups": parts, "tasks": [{"name": "a"}]}
+    snapshot, _ = compiled(small_file() | {"podgroups": [group]})
+    assert snapshot.subgroups.min_available.tolist() == [least]

@@ -9,6 +9,7 @@ import pytest
 from actors.cluster_file.plain_data import ClusterFileRefused
 from tests.support.manifests import NODE, imported, manifest, pod
 from tests.support.simulating import simulate
+from tests.support.small_clusters import played, world
 
 
 def test_what_a_quota_would_count_is_no_resource_of_a_podgroup_of_volcano(tmp_path: Path) -> None:
@@ -92,6 +93,18 @@ def test_subgroups_of_volcano_need_be_whole_only_as_many_as_it_says(
     ]
     document, _ = imported(tmp_path, NODE, group, *pods)
     assert len(simulate(document, 1, "volcano")["cycles"][0]["bindings"]) == bound
+
+
+@pytest.mark.parametrize(("least", "bound"), [({}, 2), ({"minSubGroups": 0}, 2), ({"minSubGroups": 1}, 0)])
+def test_a_podgroup_of_volcano_does_not_start_without_the_subgroups_that_it_needs(
+    tmp_path: Path, least: dict[str, int], bound: int
+) -> None:
+    """No pod has the label that makes a subgroup."""
+    podgroup, _ = divided(tmp_path, {"p": {}, "q": {}}, {"name": "a", "matchLabelKeys": ["x"], **least}, minMember=2)
+    needed = [{"name": "a", "min_subgroups": 1, "children": []}]
+    assert podgroup.get("subgroups", []) == (needed if bound == 0 else [])
+    document = world({"n": {"cpu": 8}}, {podgroup["queue"]: {}}, [podgroup], profile="volcano")
+    assert len(played(document)[0]["bindings"]) == bound
 
 
 def hypernode(name: str, tier: int, *members: str, **more: Any) -> dict[str, Any]:
