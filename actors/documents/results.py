@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -55,7 +56,7 @@ def write_out(text: str, out: Path | None) -> None:
     Raises
     ------
     FileRefused
-        If it cannot be written.
+        If it cannot be written; a file that was there stays as it was.
     ReaderLeft
         If standard output has no reader any more.
     """
@@ -63,9 +64,27 @@ def write_out(text: str, out: Path | None) -> None:
         say(text)
         return
     try:
-        out.write_text(text, encoding="utf-8")
+        if out.exists() and not out.is_file():  # a device or a pipe
+            out.write_text(text, encoding="utf-8")
+        else:
+            _replace(out.resolve(), text)
     except OSError as error:
-        raise FileRefused(f"{out}: expected a file that can be written, found: {error}") from error
+        raise FileRefused(f"{out}: expected a file that can be written, found: {error.strerror}") from error
+
+
+def _replace(out: Path, text: str) -> None:
+    """Write a file beside another, and put it in its place once it is on the disk."""
+    beside = out.with_name(f".{out.name[:200]}.{os.getpid()}")
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if out.exists():
+            shutil.copymode(out, beside)
+        beside.replace(out)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def say_lines(lines: Iterable[str]) -> None:
