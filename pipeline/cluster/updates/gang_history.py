@@ -40,12 +40,10 @@ def with_gang_history(
         Podgroups of tasks that were told to end and run on: to be whole again with them is no start.
     """
     groups, counts = snapshot.podgroups, snapshot.counts
-    whole = (counts.running > 0) & np.isnan(groups.stale_since)
-    whole[spared] = True
     rows, differs, values = _settle(
         counted, at, at_once, tuple(snapshot.once(minima_of)),
         (counts.ready, snapshot.role_counts.ready, snapshot.subgroup_counts.ready), counts.running,
-        whole, _history_of(groups),
+        _history_of(groups), spared,
     )  # fmt: skip
     if len(rows) == 0:
         return groups
@@ -59,7 +57,7 @@ def with_gang_history(
 @kernel
 def _settle(
     counted: Longs, times: Floats, at_once: bool,
-    minima: Columns, known: Columns, known_running: Counts, before: Bools, history: Columns,
+    minima: Columns, known: Columns, known_running: Counts, history: Columns, spared: Rows | Ids,
 ) -> tuple[Rows, Bools, Columns]:  # fmt: skip
     """The podgroups (int64[M]) whose history changes, in which of its columns (bool[3]), and what these are now.
 
@@ -67,13 +65,14 @@ def _settle(
     stale while some of its tasks run and it is not whole, whether or not it ever was whole. Without running tasks it is
     not stale: there is nothing to clear.
 
-    It starts as it becomes whole. One that was whole already (``before`` bool[G], and its phase says so) started
-    earlier: if that is unknown it stays so. So what loses surplus does not become young.
+    It starts as it becomes whole. One that was whole already started earlier: if that is unknown it stays so. So what
+    loses surplus does not become young. It was whole if its phase says so, some of it ran and it was not stale.
 
     ``minima`` are ``Minima``; ``known`` (``Have``) and ``known_running`` are the counts before.
     """
     needs, have, running = Minima(*minima), writable(Have(*known)), known_running.copy()
-    was_whole = before.copy()
+    spares = np.zeros(len(running) if len(spared) else 0, np.bool_)
+    spares[spared] = True
     phase, started, stale = history[0].copy(), history[1].copy(), history[2].copy()
     # Taking a column out of a record for each task would cost ten times as much as all the rest.
     least, has, has_role, has_leaf = needs.least, have.group, have.role, have.leaf
@@ -83,6 +82,7 @@ def _settle(
     for step in range(2 * many if at_once else many):
         k = step if step < many else step - many
         group, role, leaf, more, at = counted[k, 0], counted[k, 1], counted[k, 2], counted[k, 3], times[k]
+        ran = known_running[group] if at_once else running[group]
         if step < many:
             has[group] += more
             running[group] += counted[k, 4]
@@ -104,7 +104,8 @@ def _settle(
         elif whole:
             whole = subgroups_reach(needs, have, group)
         if whole:
-            if np.isnan(started[group]) and not (was_whole[group] and phase[group] == PHASE_RUNNING):
+            was_whole = (ran > 0 and np.isnan(stale[group])) or (len(spares) > 0 and spares[group])
+            if np.isnan(started[group]) and not (was_whole and phase[group] == PHASE_RUNNING):
                 started[group] = at
             phase[group] = PHASE_RUNNING
             stale[group] = np.nan
@@ -112,7 +113,6 @@ def _settle(
             stale[group] = np.nan
         elif np.isnan(stale[group]):
             stale[group] = at
-        was_whole[group] = whole
     return _rewritten(looked_at[:looks], history, (phase, started, stale))
 
 
