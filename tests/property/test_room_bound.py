@@ -5,10 +5,13 @@ More seeds by
     python -m tests.property.test_room_bound 0 4000
 """
 
+import random
 import sys
 from itertools import chain, combinations
+from typing import Any
 
 import numpy as np
+import pytest
 
 from pipeline.cluster.arrays import NONE
 from pipeline.decision.attempt import Attempt
@@ -65,16 +68,27 @@ def can_make_room(ground: Grounds, nodes: tuple[int, int], units: VictimUnits) -
     for row in rows:
         room[snapshot.tasks.node[row]] += gpus[row]
     asks = [(gpus[row], range(*nodes)) for row in need.tasks[: need.minimum].tolist()]
-    anywhere = range(len(room))
+    gone, here = snapshot.tasks.gone_when_evicted, snapshot.tasks.node
+    goes = {row: range(here[row], here[row] + 1) if gone[row] else range(len(room)) for row in rows}
     return any(
-        arranged(asks + [(gpus[row], anywhere) for row in rows if row not in lost], room)
+        arranged(asks + [(gpus[row], goes[row]) for row in rows if row not in lost], room)
         for lost in lost_sets(ground.law, rows)
     )
 
 
-def answers(seed: int, purpose: Purpose) -> list[tuple[bool, bool]]:
+def clusters(seed: int) -> list[dict[str, Any]]:
+    """A cluster, and the same where some tasks or all of them do not start again once they are evicted."""
+    draw = random.Random(seed)
+    made = [contended(seed) for _ in range(3)]
+    for document, often in zip(made, (0.0, 0.5, 1.0), strict=True):
+        for task in chain.from_iterable(one["tasks"] for one in document["podgroups"]):
+            task["gone_when_evicted"] = draw.random() < often
+    return made
+
+
+def answers(document: dict[str, Any], purpose: Purpose) -> list[tuple[bool, bool]]:
     """What the bound says and what is true, for several slices and leading units."""
-    attempt = attempt_of(contended(seed), purpose)
+    attempt = attempt_of(document, purpose)
     ground = grounds(attempt, host_of(attempt))
     bound, told = RoomBound(ground), []
     for many in range(len(ground.units) + 1):
@@ -87,7 +101,8 @@ def answers(seed: int, purpose: Purpose) -> list[tuple[bool, bool]]:
 
 def defect_of(seed: int) -> str | None:
     """What is wrong for one cluster; None if nothing is."""
-    wrong = [purpose for purpose in (Purpose.RECLAIM, Purpose.CONSOLIDATE) if (False, True) in answers(seed, purpose)]
+    asked = [(one, purpose) for one in clusters(seed) for purpose in (Purpose.RECLAIM, Purpose.CONSOLIDATE)]
+    wrong = [purpose for one, purpose in asked if (False, True) in answers(one, purpose)]
     return f"{wrong}: room that can be made is refused" if wrong else None
 
 
@@ -97,8 +112,14 @@ def test_no_room_is_refused_that_some_arrangement_of_the_victims_makes() -> None
 
 
 def test_where_no_arrangement_makes_room_most_is_refused() -> None:
-    told = [said for seed in SEEDS for said, true in answers(seed, Purpose.CONSOLIDATE) if not true]
+    told = [said for seed in SEEDS for said, true in answers(contended(seed), Purpose.CONSOLIDATE) if not true]
     assert told.count(False) > len(told) / 2
+
+
+@pytest.mark.parametrize("seed", [15, 16, 22, 56])
+def test_more_is_refused_where_no_task_would_start_again(seed: int) -> None:
+    all_start, _, none_starts = [answers(one, Purpose.CONSOLIDATE) for one in clusters(seed)]
+    assert sum(said for said, _ in all_start) > sum(said for said, _ in none_starts)
 
 
 def test_a_task_that_lawful_victims_include_may_be_lost() -> None:

@@ -39,6 +39,7 @@ from pipeline.solvers.scenarios.budget import Budget
 from pipeline.solvers.scenarios.cheapest import cheapest, spares_lawfully
 from pipeline.solvers.scenarios.grounds import Grounds, grounds_of
 from pipeline.solvers.scenarios.law import Law, taken
+from pipeline.solvers.scenarios.moves.restarting import may_wait
 from pipeline.solvers.scenarios.moves.room_bound import RoomBound
 from pipeline.solvers.scenarios.moves.trying import WorkingScenario, first_lawful, outcome
 from pipeline.solvers.scenarios.signatures import failed, signature_of
@@ -150,6 +151,8 @@ def _searched(attempt: Attempt, host: Host, need: Need, law: Law, *, withdraws: 
         return Reason.NO_CANDIDATES  # room that is there already is for `allocate`
     if not (law.takes(NO_ROWS) or law.takes(units.rows)):
         return Reason.QUOTA
+    if law.moves_all:
+        units = _starting_again(host, units)
     grounds, budget = grounds_of(attempt, law, need, units), Budget(attempt.policy.search_budget)
     found = None if law.moves_all else _least(grounds, budget)
     if found is not None:
@@ -166,6 +169,12 @@ def _searched(attempt: Attempt, host: Host, need: Need, law: Law, *, withdraws: 
     if budget.left < 0:
         return Reason.BUDGET
     return Reason.UNPLACEABLE
+
+
+def _starting_again(host: Host, units: VictimUnits) -> VictimUnits:
+    """The units without tasks that can only stay, since they would not start again."""
+    kept = units.without(~may_wait(host, units.rows))
+    return replace(kept, turn=np.arange(len(kept)))
 
 
 def _refused(attempt: Attempt, host: Host, need: Need, law: Law) -> Reason | None:
@@ -217,6 +226,8 @@ def _least(grounds: Grounds, budget: Budget, *, strict: bool = False) -> Working
     """The scenario of the slice of nodes for which the queue of victims is followed least far."""
     best, before = None, len(grounds.units)
     for domain, lead in grounds.offered():
+        if budget.left < 0:
+            break
         if lead >= before:
             continue
         found = accumulated(grounds.scenario(domain, keeps=True), before, budget, spares_lawfully, strict=strict)
@@ -241,6 +252,8 @@ def _moving(grounds: Grounds, budget: Budget) -> WorkingScenario | None:
     """The same with longer scenarios, one after the other, whose victims may find other places."""
     best, before, bound = None, len(grounds.units), RoomBound(grounds)
     for domain, lead in grounds.offered():
+        if budget.left < 0:
+            break
         if lead >= before:
             continue
         scenario = grounds.scenario(domain).up_to(before)

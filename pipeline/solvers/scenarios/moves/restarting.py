@@ -19,6 +19,18 @@ from pipeline.plugins.host import Host
 
 def may_restart(host: Host, rows: Rows) -> Bools:
     """bool[M]: which of the victims ``rows`` could start again, if they all leave and there is room for them."""
+    may = may_wait(host, rows)
+    at = np.flatnonzero(may)
+    if len(at):
+        may[at] = _within_queues(host, rows[at])
+    return may
+
+
+def may_wait(host: Host, rows: Rows) -> Bools:
+    """bool[M]: which of the victims ``rows`` wait to start again once evicted, with no regard to their queues.
+
+    The others are gone then, or wait for what does not come.
+    """
     snapshot = host.context.snapshot
     tasks = snapshot.tasks
     may = ~tasks.gone_when_evicted[rows] & ~tasks.gated[rows]
@@ -26,8 +38,6 @@ def may_restart(host: Host, rows: Rows) -> Bools:
         owner = tasks.podgroup[rows]
         held_up = _held_up(snapshot, distinct(owner[may]).astype(np.int64), host.context.policy.match_policy)
         may &= ~is_among(owner, held_up)
-        at = np.flatnonzero(may)
-        may[at] = _within_queues(host, rows[at])
     return np.asarray(may)
 
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import UNLIMITED, Bools, Ids, Longs, Rows, distinct
+from pipeline.cluster.arrays import UNLIMITED, Bools, Ids, Longs, Rows, distinct, mask_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
 from pipeline.kernels import kernel, linked
 from pipeline.placement.layout.packing import node_slots
 from pipeline.solvers.scenarios.grounds import Grounds
 from pipeline.solvers.scenarios.moves.moving import fits_in
+from pipeline.solvers.scenarios.moves.restarting import may_wait
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import VictimUnits
 
@@ -38,8 +39,9 @@ class RoomBound:
         need, opened, snapshot = self.grounds.counted.need, self.grounds.counted.open, self._snapshot
         asks, nodes = (need.request, need.count, opened), (ground.start, ground.stop)
         held = snapshot.tasks.node, self._kind, self._request
+        leaving = lost, self._may_move
         slots = self._slots if self.grounds.law.moves_are_free else self._slots[:0]
-        return bool(_suffices(asks, nodes, units.rows, held, lost, slots, snapshot.room.future))
+        return bool(_suffices(asks, nodes, units.rows, held, leaving, slots, snapshot.room.future))
 
     @property
     def _snapshot(self) -> Snapshot:
@@ -48,6 +50,12 @@ class RoomBound:
     @cached_property
     def _none(self) -> Bools:
         return np.zeros(len(self._snapshot.tasks), bool)
+
+    @cached_property
+    def _may_move(self) -> Bools:
+        """bool[T]: tasks of the units that would start again."""
+        rows = self.grounds.units.rows
+        return mask_of(rows[may_wait(self.grounds.law.host, rows)], len(self._none))
 
     @cached_property
     def _shapes(self) -> Rows:
@@ -75,22 +83,24 @@ class RoomBound:
 @kernel
 def _suffices(
     asks: tuple[Longs, Longs, Bools], nodes: tuple[int, int], victims: Rows, held: tuple[Ids, Longs, Longs],
-    lost: Bools, slots: Longs, future: Longs,
+    leaving: tuple[Bools, Bools], slots: Longs, future: Longs,
 ) -> bool:  # fmt: skip
-    """Whether ``victims`` may make room, where those ``lost`` (bool[T]) may lose their places.
+    """Whether ``victims`` may make room.
 
     ``asks``: request, count and allowed nodes of each of the preemptor's shapes, on ``nodes`` from the first up to the
-    last. ``held``: node and shape of each task, and what each shape asks for. ``slots`` int64[K, N]: how many tasks of
-    each shape each node takes; empty if moves do not count.
+    last. ``held``: node and shape of each task, and what each shape asks for. ``leaving``: which tasks may lose their
+    places, and which may move (bool[T] both). ``slots`` int64[K, N]: how many tasks of each shape each node takes;
+    empty if moves do not count.
     """
     (request, count, allowed), (node, kind, holds), resources = asks, held, future.shape[1]
+    lost, may_move = leaving
     many, leaves = np.zeros(len(holds), np.int64), np.zeros(resources, np.int64)
     changes, others = np.zeros(len(future), np.bool_), np.zeros(len(future), np.bool_)
     for row in victims:
         changes[node[row]] = True
         if lost[row]:
             leaves += holds[kind[row]]
-        else:
+        elif may_move[row]:
             many[kind[row]] += 1
     moves = np.zeros(resources, np.int64)
     for k in range(len(slots)):

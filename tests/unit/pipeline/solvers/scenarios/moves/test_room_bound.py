@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
@@ -10,6 +11,8 @@ from pipeline.decision.explanation import Reason
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.policy import Purpose
 from pipeline.propose import propose
+from pipeline.solvers.scenarios.accumulating import Scenario
+from pipeline.solvers.scenarios.grounds import Grounds
 from tests.support.builders import Gang, Task, cluster, gang
 from tests.support.fair_shares import file, group, queue
 from tests.support.scenarios import SCENARIOS
@@ -70,6 +73,43 @@ def test_scenarios_that_cannot_make_room_cost_nothing() -> None:
     )
     assert isinstance(found, Plan)
     assert len(found.statement.moved) == 2
+
+
+def gone(state: Snapshot, podgroups: range) -> Snapshot:
+    """The same where tasks of some podgroups do not start again once they are evicted."""
+    owner = state.tasks.podgroup
+    some = (owner >= podgroups.start) & (owner < podgroups.stop)
+    return replace(state, tasks=replace(state.tasks, gone_when_evicted=some))
+
+
+def test_what_would_not_start_again_does_not_move() -> None:
+    """Each of twelve tasks could make room on its node if it moved to another one."""
+    half = cluster([{"gpu": 2}] * 12, [*[gang(1, at, gpu=1) for at in range(12)], gang(1, gpu=2)], racks=[6, 6])
+    assert isinstance(consolidated(half), Plan)
+    assert reason_of(gone(half, range(12))) is Reason.NO_MOVES
+
+
+def test_the_budget_is_left_for_what_would_start_again() -> None:
+    """Each task could make room, but only that of the first podgroup, whose turn is last, would start elsewhere."""
+    state = cluster([{"gpu": 2}] * 12, [*[gang(1, at, gpu=1) for at in range(12)], gang(1, gpu=2)], racks=[6, 6])
+    found = consolidated(gone(state, range(1, 12)))
+    assert isinstance(found, Plan)
+    assert found.statement.moved.tolist() == [0]
+
+
+def test_once_the_budget_is_spent_no_other_domain_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In each of six racks two tasks would have to leave, and the only other node has room for one of them."""
+    looked, scenario = list[int](), Grounds.scenario
+
+    def noted(grounds: Grounds, domain: int, *, keeps: bool = False) -> Scenario:
+        looked.append(domain)
+        return scenario(grounds, domain, keeps=keeps)
+
+    monkeypatch.setattr(Grounds, "scenario", noted)
+    pairs = [Gang([Task(at, gpu=2, cpu=cpu)]) for at in range(6) for cpu in (1, 2)]
+    nodes = [*[{"gpu": 4}] * 6, {"gpu": 3, "cpu": 500}]
+    assert reason_of(cluster(nodes, [*pairs, gang(1, gpu=3, cpu=900)], racks=[1] * 7)) is Reason.BUDGET
+    assert len(looked) < 6
 
 
 def reclaimed(deserved: int) -> list[str]:
