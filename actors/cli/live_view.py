@@ -195,7 +195,7 @@ def decision_row(message: Message) -> tuple[str, ...] | None:
     parts = [
         f"{verb} {count}"
         for verb, count in (
-            ("evict", len(made.evictions)), ("promise", len(made.nominations)), ("start", len(made.bindings)),
+            ("evict", len(made.evictions)), ("promise", len(made.promised)), ("start", len(made.bindings)),
         )
         if count
     ]  # fmt: skip

@@ -105,10 +105,10 @@ _OBSTACLES = {
 
 def plain_decision(made: PlanCommitted) -> dict[str, Any]:
     """A decision as plain data: whose it is, what it costs, and its explanation; ``decision_lines`` reads it."""
-    placed = {one.task for one in made.nominations}
+    placed = {one.task for one in made.promised}
     moves = Counter(one.podgroup for one in made.evictions if one.task in placed)
-    counts = {"evicts": len(made.evictions), "promises": len(made.nominations), "starts": len(made.bindings)}
-    counts |= {"moves": moves.total()}
+    counts = {"evicts": len(made.evictions), "promises": len(made.promised), "starts": len(made.bindings)}
+    counts |= {"moves": moves.total(), "takes_back": len(made.taken_back)}
     said = (
         made.model_dump(include={"action", "purpose", "preemptor", "queue", "domain"}) | counts | {"price": made.cost}
     )
@@ -126,8 +126,9 @@ def decision_lines(
     whose = f"{made['preemptor'] or 'no podgroup'} (queue {made['queue'] or '-'})"
     yield f"decision {number}: {made['action']} for {whose}{where}"
     moves = f" ({made['moves']} to another place)" if made.get("moves") else ""
+    back = f", takes back {many(made['takes_back'], 'promise')}" if made.get("takes_back") else ""
     yield (
-        f"  evicts {made['evicts']}{moves}, promises {made['promises']}, starts {made['starts']}; "
+        f"  evicts {made['evicts']}{moves}, promises {made['promises']}{back}, starts {made['starts']}; "
         f"its minimum needed {made.get('minimum', 0)}"
     )
     if made["price"] and made["evicts"]:

@@ -26,5 +26,5 @@ def count_decision(figures: Figures, body: PlanCommitted) -> None:
             for name, ratio in body.cost.items()
             if name.startswith(EVICTED_TO_REQUESTED)
         )
-    if body.nominations or body.bindings:
+    if body.promised or body.bindings:
         figures.gangs_placed.add(1)

@@ -69,7 +69,10 @@ def planned_on(offer: Offer, snapshot: Snapshot, naming: Directory) -> PlannedOn
 
 def sentence(body: PlanCommitted) -> str:
     """A decision as a line of the log."""
-    done = {"evicts": len(body.evictions), "nominates": len(body.nominations), "binds": len(body.bindings)}
+    done = {
+        "evicts": len(body.evictions), "nominates": len(body.promised), "takes back": len(body.taken_back),
+        "binds": len(body.bindings),
+    }  # fmt: skip
     acts = ", ".join(f"{word} {count}" for word, count in done.items() if count) or "does nothing"
     preemptor = f" for {body.preemptor}" if body.preemptor else ""
     where = f" in {body.domain}" if body.domain else ""
@@ -80,6 +83,6 @@ def attributes_of(body: PlanCommitted) -> dict[str, str | int | None]:
     """A decision as attributes of a span."""
     return {
         "preemptor": body.preemptor, "queue": body.queue, "domain": body.domain, "action": body.action,
-        "victims": len(body.evictions), "nominations": len(body.nominations), "bindings": len(body.bindings),
+        "victims": len(body.evictions), "nominations": len(body.promised), "bindings": len(body.bindings),
         "cost": ", ".join(f"{name}={value}" for name, value in body.cost.items()),
     }  # fmt: skip

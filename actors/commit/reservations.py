@@ -69,7 +69,7 @@ class HeldReservation:
 
 def reserved(made: PlanCommitted, sequence: int, deadline_s: float, ttl_s: float, now: float) -> HeldReservation | None:
     """The reservation of a decision; None if the decision nominates no task."""
-    tasks = tuple(one.task for one in made.nominations if one.node is not None)
+    tasks = tuple(one.task for one in made.promised)
     if not tasks:
         return None
     victims = tuple((one.task, one.incarnation) for one in made.evictions)

@@ -33,7 +33,7 @@ class Figures:
         self.evictions = counter("clearway.evictions", "{statement}", "Statements that evict, by action")  # action
         self.evicted_tasks = counter("clearway.evictions.tasks", "{task}", "Tasks evicted, by action")  # action
         self.gangs_broken = counter("clearway.gangs.broken", "{gang}", "Gangs that fell below their minimum")
-        self.gangs_placed = counter("clearway.gangs.placed", "{gang}", "Gangs whose room was committed")
+        self.gangs_placed = counter("clearway.gangs.placed", "{gang}", "Decisions that promise room or start tasks")
         self.lost_work = counter(
             "clearway.work.lost",
             "{gang_hour}",

@@ -252,6 +252,16 @@ class PlanCommitted(Body):
     planned_on: PlannedOn | None = None
     judged_on: JudgedOn | None = None
 
+    @property
+    def promised(self) -> tuple[Nomination, ...]:
+        """The nominations that promise a node."""
+        return tuple(one for one in self.nominations if one.node is not None)
+
+    @property
+    def taken_back(self) -> tuple[Nomination, ...]:
+        """The nominations that end an earlier one: tasks that have to wait for other room."""
+        return tuple(one for one in self.nominations if one.node is None)
+
 
 class PlanWithdrawn(Body):
     """A decision is taken back: its reservation ends, and evictions that were not carried out yet are off.

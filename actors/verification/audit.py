@@ -106,7 +106,7 @@ class Audit:
             self._taken_back(made.replaces)
         self._plans[made.plan_id] = made
         self.report.decisions[made.action] += 1
-        promised = [one.task for one in made.nominations if one.node is not None]
+        promised = [one.task for one in made.promised]
         if made.evictions and not promised and not made.bindings and made.purpose != _CLEARS:
             self._object(made.plan_id, "evicts and places nothing")
         made = self._in_its_life(made)
@@ -235,7 +235,7 @@ class Audit:
     def _gangs(self, made: PlanCommitted, at_ms: int) -> None:
         """A podgroup that is placed has its minimum, each role its own, and lies in one domain of its level."""
         facts = self.facts
-        names = [*(one.task for one in made.nominations if one.node is not None), *(one.task for one in made.bindings)]
+        names = [*(one.task for one in made.promised), *(one.task for one in made.bindings)]
         for owner in sorted({known for name in names if (known := self._owner(name)) is not None}):
             group = facts.groups.get(owner)
             if group is None:

@@ -13,7 +13,7 @@ from actors.cli.live.reading import at, reading
 from actors.cli.sentences import attempt_lines, condition_lines, decision_lines, first_few, many, plain_decision
 from actors.configuration.settings import Settings
 from actors.documents.results import say, say_lines
-from actors.protocol.bodies import DomainReleased, DomainReserved, PlanCommitted, PlanWithdrawn
+from actors.protocol.bodies import DomainReleased, DomainReserved, Nomination, PlanCommitted, PlanWithdrawn
 from actors.protocol.envelopes import Message, decisions_in
 from actors.protocol.outcomes import fulfilled
 from actors.search.pending_reasons import PendingReasons, waiting
@@ -83,12 +83,13 @@ class Made:
         if name is None or name == self.body.preemptor:
             return
         gone = [one for one in self.body.evictions if name in (one.task, one.podgroup)]
-        to = {one.task: f" (to {one.node})" for one in self.body.nominations}
+        to = {one.task: f" (to {one.node})" for one in self.body.promised}
         words = [(f"{one.task} on {one.node}" if one.node else one.task) + to.get(one.task, "") for one in gone]
         if gone:
             whose = f" of {gone[0].podgroup}" if gone[0].task == name and gone[0].podgroup else ""
             yield f"  evicts {first_few(words)}{whose}"
-        yield from (f"  promises {one.task} on {one.node}" for one in self.body.nominations if one.task == name)
+        yield from (f"  promises {one.task} on {one.node}" for one in self.body.promised if one.task == name)
+        yield from (f"  takes back the promise to {one.task}" for one in self.body.taken_back if one.task == name)
         yield from (f"  starts {one.task} on {one.node}" for one in self.body.bindings if one.task == name)
 
 
@@ -141,6 +142,7 @@ def concerning(bus: Bus, name: str | None, count: int) -> Iterator[Made]:
 
 def decided(bus: Bus) -> Iterator[Made]:
     """Every decision in the stream, newest first, with its end."""
+    later = dict[str, tuple[int, PlanCommitted]]()
     ended = {
         plan: f"fulfilled at {at(one.at)}: each of its tasks has started, or is gone"
         for plan, one in fulfilled(bus).items()
@@ -154,7 +156,26 @@ def decided(bus: Bus) -> Iterator[Made]:
                 late = first_few([one.task for one in made.overdue])
                 ended[made.replaces] = f"replaced by decision {message.revision}: {late} did not end in time"
             at_s = id_order(message.entry)[0] / 1000
-            yield Made(made, message.revision, at_s, _trace_id(message), ended.pop(made.plan_id, None))
+            end = ended.pop(made.plan_id, None) or _given_up(made, later)
+            yield Made(made, message.revision, at_s, _trace_id(message), end)
+            placed = [one.task for one in made.nominations] + [one.task for one in made.bindings]
+            later |= dict.fromkeys(placed, (message.revision, made))
+
+
+def _given_up(made: PlanCommitted, later: Mapping[str, tuple[int, PlanCommitted]]) -> str | None:
+    """That none of a decision's promises stands, if later ones ended them all; by task, the first that names it."""
+    ends = [later.get(one.task) for one in made.promised]
+    told = [end for one, end in zip(made.promised, ends, strict=True) if end and one.task in _names(end[1].nominations)]
+    if not told or len(told) < len(ends):
+        return None
+    number, last = max(told, key=lambda one: one[0])
+    back = any(one.task in _names(last.taken_back) for one in made.promised)
+    did = "took back its promises" if back else "promised its tasks other nodes"
+    return f"given up: decision {number} for {last.preemptor or 'no podgroup'} {did}"
+
+
+def _names(nominations: tuple[Nomination, ...]) -> set[str]:
+    return {one.task for one in nominations}
 
 
 def _messages(bus: Bus) -> Iterator[Message]:

@@ -83,7 +83,7 @@ def decisions(bus: Bus) -> Iterator[Row]:
         yield {
             "number": made.number, "at": made.at_s, "action": body.action, "podgroup": body.preemptor,
             "queue": body.queue, "domain": body.domain, "evicts": len(body.evictions),
-            "promises": len(body.nominations), "starts": len(body.bindings), "plan_id": body.plan_id,
+            "promises": len(body.promised), "starts": len(body.bindings), "plan_id": body.plan_id,
             "end": made.end,
         }  # fmt: skip
 
@@ -94,7 +94,7 @@ def reservations(bus: Bus) -> Iterator[Row]:
     placed: set[str] = set()
     for made in decided(bus):
         body = made.body
-        left = [one for one in body.nominations if one.node is not None and one.task not in placed]
+        left = [one for one in body.promised if one.task not in placed]
         if made.end is None and left and body.plan_id not in done:
             yield {
                 "number": made.number, "podgroup": body.preemptor, "domain": body.domain, "tasks": len(left),

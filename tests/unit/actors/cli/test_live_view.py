@@ -23,6 +23,7 @@ from actors.protocol.envelopes import Message
 def made(at):
     evictions = tuple(Eviction(task=f"default/a-{n}", incarnation=0) for n in range(267))
     promised = tuple(Nomination(task=f"arrivals/b-{n}", node="n") for n in range(128))
+    promised += tuple(Nomination(task=f"arrivals/c-{n}", node=None) for n in range(64))
     cost = {"gangs_broken": 29, "lost_work": 42.5, "evicted_to_requested/gpu-milli": 1.806}
     body = PlanCommitted(plan_id=f"p{at}", epoch=1, action="reclaim", preemptor=f"arrivals/gang-{at:03d}",
                          domain="spine-10", evictions=evictions, nominations=promised, cost=cost)

@@ -294,3 +294,31 @@ def test_a_decision_whose_tasks_have_started_is_fulfilled() -> None:
     ends = {one.body.action: one.end for one in concerning(assembly.bus, "default/big", 5)}
     assert str(ends["preempt"]).startswith("fulfilled at 2023-11-14 22:13:")
     assert ends["allocate"] is None  # it promised nothing
+
+
+def displaced() -> Assembly:
+    """Room is promised to a gang, then to a more important one, and the first makes other room."""
+    assembly = full()
+    for name, priority in (("first", 5), ("urgent", 9)):
+        assembly.submit(gang(name, 2, 8, priority=priority, topology={"required": "rack"}))
+        assembly.turn()
+    return assembly
+
+
+def test_a_promise_that_a_decision_takes_back_is_no_promise() -> None:
+    (made,) = concerning(displaced().bus, "default/urgent", 5)
+    assert len(made.body.nominations) == 4
+    assert "  evicts 0, promises 2, takes back 2 promises, starts 0; its minimum needed 2" in made.lines(None)
+    told = list(made.lines("default/first-0"))
+    assert "  takes back the promise to default/first-0" in told
+    assert not any(line.startswith("  promises") for line in told)
+
+
+def test_a_decision_whose_promises_others_took_says_which_one_did() -> None:
+    assembly = displaced()
+    ends = [one.end for one in concerning(assembly.bus, "default/first", 5)]
+    assert ends == [None, "given up: decision 2 for default/urgent took back its promises"]
+    assembly.turns(12)
+    ends = [one.end for one in concerning(assembly.bus, "default/first", 5) if one.body.action == "preempt"]
+    assert str(ends[0]).startswith("fulfilled at")
+    assert str(ends[1]).startswith("given up")
