@@ -5,11 +5,12 @@ ancestor. With ``reclaim_from`` = ``lca``, KAI Scheduler's way, the queue that c
 ancestors of victim and preemptor differ first; queues below it do not count (notes on KAI, 1.10).
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Rows, distinct, sealed
+from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Rows, distinct, in_a_row, running_sums, sealed
 from pipeline.cluster.queue_tree import chain
 from pipeline.cluster.rules.minimum import has_minimum
 from pipeline.cluster.subgroups import wholeness
@@ -17,14 +18,14 @@ from pipeline.cluster.tables import Queues
 from pipeline.cluster.what_if import WhatIf
 from pipeline.keeping import cached_property
 from pipeline.plugins.arguments import DURATION, SWITCH, choice
-from pipeline.plugins.extension_points import ShieldsAnew, ShieldsTasks, TimesShields, ValidatesVictims
+from pipeline.plugins.extension_points import ShieldsAnew, ShieldsTasks, TimesShields, ValidatesSets, ValidatesVictims
 from pipeline.plugins.plugin import Context, OfPodgroups, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting, Purpose
 
 _PARTING, _LEAF = "lca", "queue"
 
 
-class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, TimesShields, ValidatesVictims):
+class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, TimesShields, ValidatesVictims, ValidatesSets):
     """Shields podgroups that were first whole less than a minimum runtime ago.
 
     A podgroup that was never whole has no work to protect. With ``elastic`` a podgroup with more tasks than its minimum
@@ -69,6 +70,17 @@ class MinimumRuntime(Plugin, ShieldsTasks, ShieldsAnew, TimesShields, ValidatesV
             return True
         after = WhatIf.of(self._snapshot).evicting(rows)
         return all(has_minimum(after, owner) for owner in owners.tolist())
+
+    def validate_each(self, preemptor: Preemptor, sets: Sequence[Rows]) -> Bools:
+        """bool[S]: the same of several sets; only those with a young podgroup are looked at one by one."""
+        result = np.ones(len(sets), bool)
+        if self._stated(preemptor.purpose) is None or not (young := self._young(preemptor)).any():
+            return result
+        rows, start = in_a_row(sets)
+        among = running_sums(young[self._base.tasks.podgroup[rows]])[start]
+        for at in np.flatnonzero(np.diff(among)).tolist():
+            result[at] = self.validate_set(preemptor, sets[at])
+        return result
 
     def _young(self, preemptor: Preemptor) -> Bools:
         """bool[G]: podgroups that have not run for their minimum time."""

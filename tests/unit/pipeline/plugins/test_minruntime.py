@@ -129,6 +129,20 @@ def test_a_podgroup_that_can_spare_a_subgroup_is_elastic(said, elastic):
     assert not young.validate_set(asking(state), held)
 
 
+@pytest.mark.parametrize("seconds", [0, 59, 61])
+def test_several_sets_are_each_as_lawful_as_by_themselves(seconds):
+    runs = [podgroup(name, [{"cpu": 1}] * 3, "n0", queue="other", min_available=2, started=NOW - ran)
+            for name, ran in (("young", 60), ("old", 600))]  # fmt: skip
+    queues = {"mine": {}, "other": {"reclaim_min_runtime": seconds}}
+    groups = [*runs, podgroup("w", [{"cpu": 1}], queue="mine")]
+    state = open_case(world({"n0": {"cpu": 64}}, queues, groups, now=NOW)).snapshot
+    made, sets = plugin(state, elastic=True), [np.array(some) for some in ([0], [3, 4], [0, 1], [3, 1, 2], [])]
+    sets = [some.astype(np.int64) for some in sets]
+    alone = [made.validate_set(asking(state), some) for some in sets]
+    assert made.validate_each(asking(state), sets).tolist() == alone
+    assert alone == [True, True, seconds < 60, seconds < 60, True]
+
+
 def test_a_podgroup_without_surplus_is_not_elastic():
     assert spared(case({"cousin": 61}, tasks=2, minimum=2), elastic=True)
 
