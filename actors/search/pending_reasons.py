@@ -22,7 +22,7 @@ class PendingReasons:
     Attributes
     ----------
     at
-        Since when the reasons have been the same, seconds.
+        When that was found, seconds.
     attempts
         An explanation for each action; without any it does not starve: it is not valid, or waits for room that comes
         free.

@@ -22,6 +22,9 @@ from pipeline.cluster.arrays import NONE, Longs
 KEPT, DOMAINS_SHOWN = 10_000, 8
 #: Unchanged reasons are written again after this time, so that they are not trimmed while they hold.
 AGAIN_S = 600.0
+#: Explanations that changed under the same reasons are written at most this often in that time, so that the others are
+#: not trimmed.
+_DETAILS = KEPT // 4
 #: At most this many conditions of one report are written; the others follow with the next reports.
 AT_ONCE = 1_000
 #: The first places in the policy's order are written again when they change, this often at most.
@@ -149,7 +152,10 @@ class ReasonsWriter:
         before = self._said.get(waits.podgroup)
         began = waits.at if before is None or before.since is None else before.since
         waits = replace(waits, since=began)
-        if before is None or before.reasons != waits.reasons or abs(waits.at - before.at) >= AGAIN_S:
+        lasts_s = AGAIN_S
+        if before is not None and before.attempts != waits.attempts:
+            lasts_s = AGAIN_S * min(1.0, len(self._said) / _DETAILS)
+        if before is None or before.reasons != waits.reasons or abs(waits.at - before.at) >= lasts_s:
             self._note(waits)
             self._said[waits.podgroup] = waits
 

@@ -84,3 +84,21 @@ def test_places_and_reasons_are_written_again_although_the_clock_was_put_back() 
     elapsed.now += AGAIN_S
     reasons.take(report)
     assert bus.bounds(STARVING).added == before + 30
+
+
+def test_an_explanation_that_changes_is_written_again_but_the_more_seldom_the_more_wait() -> None:
+    assembly, (report,) = reported()
+    bus = MemoryBus()
+    reasons = StarvingReasons(bus, assembly.directory, now_s=assembly.clock)
+    reasons.take(report)
+
+    def told(seconds: float, minimum: int) -> int:
+        """How many entries are written if, so much later, the searches fail for as many tasks."""
+        assembly.clock.now += seconds
+        before = bus.bounds(STARVING).added
+        some = [replace(one, why=replace(one.why, minimum=minimum)) for one in report.unplaced]
+        reasons.take(replace(report, unplaced=tuple(some)))
+        return bus.bounds(STARVING).added - before
+
+    assert [told(8.0, 5), told(0.0, 6), told(1.0, 7), told(7.0, 7)] == [0, 30, 0, 30]
+    assert {attempt["minimum"] for one in newest(bus) for attempt in one.attempts} == {7}
