@@ -16,7 +16,7 @@ from actors.columns.explanation_message import condition, unplaced
 from actors.columns.name_directory import Directory
 from actors.contracts import PendingReport
 from actors.search.pending_reasons import PendingReasons, waiting
-from pipeline.cluster.arrays import NONE, Longs
+from pipeline.cluster.arrays import NONE, Longs, is_among
 
 #: About how many entries are kept, and how many domains are named in each.
 KEPT, DOMAINS_SHOWN = 10_000, 8
@@ -113,14 +113,15 @@ class ReasonsWriter:
         return {name: tuple(told) for rows, told in by_gang_group.items() for name in self._naming.podgroups(rows)}
 
     def _changed(self, report: PendingReport) -> dict[str, Mapping[str, Any]]:
-        """Conditions whose reason changed, or was not written for some time; at most `AT_ONCE`."""
+        """At most `AT_ONCE` conditions: their reason changed, or was not written lately, or they have no plan."""
         left = report.unscheduled
         elapsed_s = self._elapsed_s()
         if report.epoch != self._epoch or elapsed_s >= self._again_at:
             self._epoch, self._again_at, self._codes = report.epoch, elapsed_s + AGAIN_S, np.zeros(0, np.int64)
         more = int(left.podgroup.max(initial=-1)) + 1 - len(self._codes)
         self._codes = np.concatenate([self._codes, np.full(max(0, more), NONE, np.int64)])
-        at = np.flatnonzero(self._codes[left.podgroup] != left.reason)[:AT_ONCE]
+        searched = np.array([row for one in report.unplaced for row in one.gang_group], np.int64)
+        at = np.flatnonzero((self._codes[left.podgroup] != left.reason) | is_among(left.podgroup, searched))[:AT_ONCE]
         new = left.only(at)
         self._codes[new.podgroup] = new.reason
         said = (condition(one, report.held.get(one.podgroup, ()), self._naming) for one in new)
@@ -153,7 +154,7 @@ class ReasonsWriter:
         began = waits.at if before is None or before.since is None else before.since
         waits = replace(waits, since=began)
         lasts_s = AGAIN_S
-        if before is not None and before.attempts != waits.attempts:
+        if before is not None and (before.attempts, before.condition) != (waits.attempts, waits.condition):
             lasts_s = AGAIN_S * min(1.0, len(self._said) / _DETAILS)
         if before is None or before.reasons != waits.reasons or abs(waits.at - before.at) >= lasts_s:
             self._note(waits)

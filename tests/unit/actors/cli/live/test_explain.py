@@ -19,7 +19,7 @@ from pipeline.decision.explanation import Explanation, Reason, Ruled
 from pipeline.decision.merging import merged
 from pipeline.decision.plan import NoPlan
 from pipeline.placement.conditions import Conditions, unscheduled_in
-from tests.support.assembly import Assembly, Clock, full, gang, rack_cluster
+from tests.support.assembly import Assembly, Clock, full, gang, rack_cluster, restarting
 
 
 def starved() -> Assembly:
@@ -322,3 +322,15 @@ def test_a_decision_whose_promises_others_took_says_which_one_did() -> None:
     ends = [one.end for one in concerning(assembly.bus, "default/first", 5) if one.body.action == "preempt"]
     assert str(ends[0]).startswith("fulfilled at")
     assert str(ends[1]).startswith("given up")
+
+
+def test_how_many_tasks_are_ready_is_told_as_it_is_now() -> None:
+    cluster = rack_cluster(racks=1)
+    cluster["podgroups"] = [restarting(gang("job", 4, 8, nodes=["n0", "n1", "n2", "n3"]))]
+    assembly = Assembly(cluster)
+    for node, ready in (("n3", 3), ("n2", 2)):
+        assembly.say(assembly.fleet.fail_node(node))
+        assembly.pass_time(60.0)
+        assembly.cycle()
+        said = f"  Unschedulable (NotEnoughResources): {ready} of 4 tasks ready; its minimum of 4 lacks {4 - ready}"
+        assert said in pending(assembly, "default/job")
