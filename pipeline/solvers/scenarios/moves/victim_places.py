@@ -57,6 +57,7 @@ def placed_again(
     or the biggest first if all must be placed. A podgroup keeps its minima by staying and moving, or is lost as a
     whole. One that has not its minima keeps what stays, and nothing of it moves: it could not start there. ``anew``:
     none stays by right, so that victims can make room for each other; those whose turn leads them back have not moved.
+    ``biggest_first``: all must be placed, so all are lost as soon as one is.
     """
     snapshot = host.context.snapshot
     tasks, asks, to = snapshot.tasks, need.tasks[: need.minimum], places[0]
@@ -71,6 +72,8 @@ def placed_again(
         stays = _stay(here, held, ~_in_the_way(snapshot, need, to, rows, here), left)
     nodes, cards = np.where(stays, here, NONE), np.full(len(rows), NONE, np.int64)
     nodes[~stays], cards[~stays] = new_places(host, rows[~stays], rows[stays], nodes[stays], left, (asks, to))
+    if biggest_first and (nodes == NONE).any():
+        return all_lost(victims)
     stays |= anew & (nodes == here) & (cards == tasks.card[rows])
     nodes[~stays & _repelled(snapshot, need, to, rows, nodes)] = NONE
     owner = tasks.podgroup[rows]
