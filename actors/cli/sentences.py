@@ -103,6 +103,13 @@ _OBSTACLES = {
 }
 
 
+#: Why a decision does nothing but end promises.
+_GIVES_UP = (
+    "  they cannot be kept: nodes or the queue do not take the tasks any more, the gang cannot have its minimum with "
+    "them, or a podgroup that may evict it would take the room"
+)
+
+
 def plain_decision(made: PlanCommitted) -> dict[str, Any]:
     """A decision as plain data: whose it is, what it costs, and its explanation; ``decision_lines`` reads it."""
     placed = {one.task for one in made.promised}
@@ -131,6 +138,8 @@ def decision_lines(
         f"  evicts {made['evicts']}{moves}, promises {made['promises']}{back}, starts {made['starts']}; "
         f"its minimum needed {made.get('minimum', 0)}"
     )
+    if made.get("takes_back") and not (made["evicts"] or made["promises"] or made["starts"]):
+        yield _GIVES_UP
     if made["price"] and made["evicts"]:
         yield "  price: " + ", ".join(f"{_spelled(name)} {value:g}" for name, value in made["price"].items())
     if (alike := made.get("together", 1)) > 1:

@@ -13,6 +13,7 @@ from actors.columns.explanation_message import explained as in_names
 from actors.configuration.settings import Settings
 from actors.contracts import PendingReport
 from actors.documents.safe_msgpack import unpacked
+from actors.protocol.envelopes import Outgoing
 from actors.search.pending_reasons import newest, waiting
 from actors.search.reasons_writer import AGAIN_S, ReasonsWriter
 from pipeline.decision.explanation import Explanation, Reason, Ruled
@@ -334,3 +335,17 @@ def test_how_many_tasks_are_ready_is_told_as_it_is_now() -> None:
         assembly.cycle()
         said = f"  Unschedulable (NotEnoughResources): {ready} of 4 tasks ready; its minimum of 4 lacks {4 - ready}"
         assert said in pending(assembly, "default/job")
+
+
+def test_a_decision_that_only_gives_up_promises_says_why_that_can_be() -> None:
+    assembly = full()
+    assembly.submit(gang("big", 3, 8, priority=5, topology={"required": "rack"}))
+    assembly.turn()
+    closed = {"name": "a", "deserved": {"gpu": 32}, "state": "Closed"}
+    assembly.say([Outgoing("queue_upserted", "a", assembly.fleet._next(), closed)])
+    assembly.turn()
+    gives_up, makes_room = concerning(assembly.bus, "default/big", 5)
+    lines = list(gives_up.lines("default/big"))
+    assert "  evicts 0, promises 0, takes back 3 promises, starts 0; its minimum needed 3" in lines
+    assert sum(line.startswith("  they cannot be kept: nodes or the queue do not take") for line in lines) == 1
+    assert makes_room.end == "given up: decision 2 for default/big took back its promises"
