@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.cluster.arrays import NO_ROWS, UNLIMITED
+from pipeline.cluster.arrays import NO_ROWS, NONE, UNLIMITED
 from pipeline.cycle import cycle
 from pipeline.plugins.plugin import Preemptor
 from pipeline.plugins.proportion import water_fill
@@ -59,6 +59,12 @@ def test_reclaim_takes_from_a_queue_down_to_its_share():
     assert plugin.bundle_quota_filter(asking(2, gpu=4), np.arange(8)).sum() == 4
     assert plugin.preemptive(asking(2, gpu=4))
     assert not plugin.preemptive(asking(2, gpu=5))
+
+
+def test_what_goes_together_or_not_at_all_uses_nothing_up_where_it_stays():
+    plugin, unit = proportion(shared(8, 0, waiting=8)), np.array([0, 0, NONE, 1, 1, 1, 1, NONE])
+    may = plugin.bundle_quota_filter(asking(2, gpu=4), np.arange(8), unit)
+    assert may.tolist() == [True, True, True, False, False, False, False, True]
 
 
 def test_preempt_gives_a_queue_no_more_than_its_share_once_the_victims_have_gone():

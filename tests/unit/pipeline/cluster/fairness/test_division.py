@@ -67,6 +67,13 @@ def test_units_that_rounding_leaves_are_handed_out_once_all_priorities_had_their
     assert shares(3, (2, 0, 9, 1, 0), (2, 0, 9, 1, 0), (1, 0, 9, 1, 0)) == [1, 1, 1]
 
 
+def test_of_queues_that_were_cut_those_of_a_higher_priority_get_such_units_first():
+    low, high = (1, 0, 9, 1, 0), (2, 0, 9, 1, 0)
+    # The high ones are cut by two thirds of a unit, as are the low ones, to whom their two units go down.
+    assert shares(5, low, low, low, high, high, high) == [0, 0, 0, 2, 2, 1]
+    assert shares(3, low, low, low, low, high, high) == [0, 0, 0, 0, 2, 1]
+
+
 def test_past_usage_counts_against_a_queue():
     assert shares(12, (1, 0, 99, 1, 0.5), (1, 0, 99, 1, 0)) == [4, 8]
 

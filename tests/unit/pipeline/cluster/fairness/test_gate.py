@@ -18,12 +18,19 @@ def queues(deserved, share, allocated, fixed=(0, 0, 0, 0, 0)):
     return QueueShares(PARENT, deserved, share, np.maximum(deserved, share), allocated, fixed)
 
 
+def of_two(first, second):
+    """The same queues of two resources."""
+    columns = zip(first[1:], second[1:], strict=True)
+    return QueueShares(PARENT, *(np.hstack(pair) for pair in columns))
+
+
 def taken(standings, request, victims, *, preemptible=True, multiplier=1.0):
     """Whether a1 may take them: queue → what each holds."""
-    held = np.array([unit for units in victims.values() for unit in units], float).reshape(-1, 1)
+    request = np.atleast_1d(np.array(request, float))
+    held = np.array([unit for units in victims.values() for unit in units], float).reshape(-1, len(request))
     start = np.cumsum([0, *(len(units) for units in victims.values())]).astype(np.int64)
     given = Victims(np.array(list(victims), np.int64), start, held)
-    arguments = standings, A1, np.array([request], float), preemptible, given, multiplier
+    arguments = standings, A1, request, preemptible, given, multiplier
     compiled = may_take(*arguments)
     with uncompiled():
         assert may_take.py_func(*arguments) == compiled
@@ -70,6 +77,29 @@ def test_victims_are_judged_where_the_ancestors_part():
 def test_a_queue_over_its_share_takes_nothing_from_a_sibling_that_is_less_full():
     standings = queues((0, 0, 0, 0, 0), (8, 4, 4, 4, 4), (2, 3, 6, 5, 6))
     assert not taken(standings, 1, {B1: [1]})
+
+
+@pytest.mark.parametrize(("request_", "victim", "allowed"), [((1, 0), (1, 0), True), ((1, 0), (1, 1), False),
+                                                             ((1, 1), (1, 0), False)])  # fmt: skip
+def test_only_what_is_asked_for_or_lost_counts_where_a_queue_is_over_its_share(request_, victim, allowed):
+    enough = queues((0, 0, 0, 0, 0), (99, 4, 4, 99, 4), (2, 3, 6, 5, 6))
+    over = queues((0, 0, 0, 0, 0), (8, 4, 4, 4, 4), (2, 3, 2, 5, 2))
+    assert taken(of_two(enough, over), request_, {B1: [victim]}) is allowed
+
+
+def test_a_share_of_one_unit_counts():
+    standings = queues((0, 0, 0, 0, 0), (9, 4, 1, 4, 1), (4, 0, 3, 4, 3))
+    assert not taken(standings, 1, {B1: [3]})
+
+
+def test_a_queue_without_any_share_takes_nothing_from_one_that_has_a_share():
+    standings = queues((0, 0, 0, 0, 0), (9, 4, 8, 0, 8), (0, 0, 10, 0, 10))
+    assert not taken(standings, 1, {B1: [1]})
+
+
+def test_of_what_a_queue_neither_holds_nor_asks_for_it_needs_no_share():
+    asked, lost = (queues((0, 0, 0, 0, 0), (9, 4, 8, most, 8), (0, 0, 10, 0, 10)) for most in (9, 0))
+    assert taken(of_two(asked, lost), (1, 0), {B1: [(1, 1)]})
 
 
 @pytest.mark.parametrize(("multiplier", "allowed"), [(1.0, True), (1.2, False)])
