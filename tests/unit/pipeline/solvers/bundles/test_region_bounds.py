@@ -3,6 +3,7 @@
 from itertools import combinations, product
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from pipeline.placement.need import need_of
 from pipeline.solvers.bundles import lower_bounds
 from pipeline.solvers.bundles.bundling.kinds import HOPELESS
 from pipeline.solvers.bundles.bundling.records import BREAKING
+from pipeline.solvers.bundles.region_bounds import _least_missing
 from tests.support.placing import RACK, Work, placed
 from tests.support.racked_crowds import RACKS, crowd, lost, search_on
 from tests.support.twins import uncompiled
@@ -90,6 +92,42 @@ def test_regions_that_lack_room_each_ask_for_more_than_the_domain_as_a_whole():
     assert bounded(search_on(without, weights, by_priority=True))[0].head[block] == 0
     found = bounded(search_on(snapshot, weights, by_priority=True))[0]
     assert (found.head[block] >= BREAKING, found.priority[block]) == (True, 3)
+
+
+@pytest.mark.parametrize(
+    ("part", "running", "least", "weights", "ranks"),
+    [
+        (4, (4, 2), (1, 2), (1.0, 5.0), (1, 1)),  # three of the first are surplus, and a fourth breaks it alone
+        (5, (2, 4), (2, 1), (0.1, 5.0), (1, 2)),  # the surplus of the second, and the first, which is of a fairer queue
+    ],
+)
+def test_what_breaks_in_a_reclaim_only_frees_what_all_surplus_leaves_to_be_freed(part, running, least, weights, ranks):
+    """A rack of six cores is full of two podgroups, and another one has no core."""
+    work = [Work(0, subgroup=0)] * part + [Work(1, node=0)] * running[0] + [Work(2, node=0)] * running[1]
+    groups = [{"min_available": minimum} for minimum in (part, *least)]
+    snapshot = placed([6, 0], work, racks=[1, 1], groups=groups, subgroups=[(0, NONE, part, RACK)])
+    weighed, rank = np.array([1.0, *weights]), frozen([0, *ranks], np.int64)
+    found = bounded(search_on(snapshot, weighed, by_priority=False, queue_rank=rank))[0]
+    head, work = min(
+        (int(rank[snapshot.tasks.podgroup[rows]].max()), sum(loses for _, loses in lost(snapshot, weighed, rows)[0]))
+        for rows in ways(snapshot, 0, 2, [part])
+    )
+    assert (found.head[0], found.work[0]) == (head, pytest.approx(work, abs=1e-5))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_equal_parts_lack_what_they_lack_where_they_lack_least(seed):
+    rng = np.random.default_rng(seed)
+    racks, size, many = rng.integers(1, 4), rng.integers(1, 4), rng.integers(1, 4)
+    idle = rng.integers(0, 5, racks)
+    held, wanted = idle + rng.integers(0, 9, racks), []
+    for where in product(range(racks), repeat=many):
+        taken = np.bincount(where, minlength=racks) * size
+        if (taken <= held).all():
+            wanted.append(np.maximum(taken - idle, 0).sum())
+    if wanted:
+        amount = np.array([size] * many + [0])
+        assert _least_missing(held.astype(float), idle.astype(float), amount) == min(wanted)
 
 
 @given(crowds())
