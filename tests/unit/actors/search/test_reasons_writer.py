@@ -89,7 +89,7 @@ def test_places_and_reasons_are_written_again_although_the_clock_was_put_back() 
 def test_an_explanation_that_changes_is_written_again_but_the_more_seldom_the_more_wait() -> None:
     assembly, (report,) = reported()
     bus = MemoryBus()
-    reasons = StarvingReasons(bus, assembly.directory, now_s=assembly.clock)
+    reasons = ReasonsWriter(bus, assembly.directory, now_s=assembly.clock)
     reasons.take(report)
 
     def told(seconds: float, minimum: int) -> int:
