@@ -18,7 +18,7 @@ from pipeline.plugins.fairshare.plugin import FairShare
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
-from pipeline.solvers.scenarios.moves import moving
+from pipeline.solvers.scenarios.moves.placed_in_turn import placed_in_turn
 from pipeline.solvers.scenarios.returning import _gone, joined_by_gang
 from pipeline.solvers.scenarios.units import VictimUnits, _units_within
 from tests.support.brute_force import attempt_of, crowded
@@ -91,24 +91,58 @@ def test_runs_are_put_in_another_order(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("spreads", [False, True])
-def test_a_mover_takes_the_fullest_node_that_is_left_to_it_and_a_card_there(seed: int, spreads: bool) -> None:
+@pytest.mark.parametrize("stays_first", [False, True])
+def test_of_each_turn_those_stay_that_fit_and_others_take_the_fullest_node_on_which_the_rest_may_stay(
+    seed: int, spreads: bool, stays_first: bool
+) -> None:
     rng = np.random.default_rng(seed)
     kind, request = rng.integers(0, 3, 12), rng.integers(0, 4, (3, 2)) + np.array([0, 1])
-    allowed, left, on_card = rng.random((3, 6)) < 0.7, rng.integers(0, 6, (6, 4)), np.array([0, 1, 2])
-    room, cards, expected = left[:, :2].copy(), left[:, 2:].tolist(), []
-    for one in kind.tolist():
-        asks, part = request[one], int(on_card[one])
-        fits = [n for n in range(1, 6) if allowed[one, n] and ((asks <= room[n]) | (asks == 0)).all()]
-        fits = [n for n in fits if max(cards[n]) >= part]
-        best = min(fits, key=lambda n: (room[n][asks > 0] / asks[asks > 0]).min(), default=NONE)
-        card = best_card(part, cards[best], spreads) if best != NONE else NONE
-        expected.append((best, card))
-        if best != NONE:
-            room[best] -= asks
+    allowed, left, on_card = rng.random((3, 6)) < 0.7, rng.integers(0, 8, (6, 4)), np.array([0, 1, 2])
+    turn, here = np.sort(rng.integers(0, 4, 12)), np.full((2, 12), NONE)
+    if stays_first:
+        here = np.array([rng.integers(0, 6, 12), np.where(on_card[kind] > 0, rng.integers(0, 2, 12), NONE)])
+    given = turn, here, kind, request, on_card, allowed, spreads
+    expected = placed_in_words(*given, left.copy())
+    for function in (placed_in_turn, placed_in_turn.py_func):
+        assert list(zip(*function(*given, left.copy(), 1, 6).tolist(), strict=True)) == expected
+
+
+def placed_in_words(
+    turn: Any, here: Any, kind: Any, request: Any, on_card: Any, allowed: Any, spreads: bool, left: Any
+) -> list[tuple[int, int]]:
+    """The same, one task after the other, on the nodes from 1 to 5."""
+    found, room, cards = [(NONE, NONE)] * len(kind), left[:, :2], left[:, 2:].tolist()
+
+    def fits(task: int, node: int) -> bool:
+        asks = request[kind[task]]
+        return bool(1 <= node < 6 and allowed[kind[task], node] and ((asks <= room[node]) | (asks == 0)).all())
+
+    def take(task: int, node: int, card: int) -> None:
+        found[task], room[node] = (node, card), room[node] - request[kind[task]]
         if card != NONE:
-            cards[best][card] -= part
-    found = moving._fullest(kind, request, on_card, allowed, spreads, left, 1, 6)
-    assert list(zip(*found.tolist(), strict=True)) == expected
+            cards[node][card] -= int(on_card[kind[task]])
+
+    waiting = list(range(len(kind)))
+    while waiting:
+        mine = [task for task in waiting if turn[task] == turn[waiting[0]]]
+        for task in mine:
+            node, card = here[:, task].tolist()
+            if fits(task, node) and (card == NONE or cards[node][card] >= on_card[kind[task]]):
+                take(task, node, card)
+                waiting.remove(task)
+        for task in [task for task in mine if task in waiting]:
+            waiting.remove(task)
+            beside = room.astype(float).copy()
+            for other in waiting:
+                if here[0, other] != NONE:
+                    beside[here[0, other]] -= request[kind[other]]
+            asks, part = request[kind[task]], int(on_card[kind[task]])
+            nodes = [n for n in range(1, 6) if fits(task, n) and max(cards[n]) >= part]
+            share = {n: (beside[n][asks > 0] / asks[asks > 0]).min() for n in nodes}
+            order = sorted(nodes, key=lambda n: (share[n] < 1, share[n] if share[n] >= 1 else -share[n], n))
+            if order:
+                take(task, order[0], best_card(part, cards[order[0]], spreads))
+    return found
 
 
 @pytest.mark.parametrize("seed", SEEDS)

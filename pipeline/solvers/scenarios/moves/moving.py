@@ -5,29 +5,68 @@ their other tasks hold. Tasks with anti-affinity go where it lets them.
 """
 
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among, paired, unpaired, without
-from pipeline.cluster.cards import best_card
 from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.rules.anti_affinity import Exclusions, concerned, exclusions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
-from pipeline.kernels import linked, writing
 from pipeline.placement.domains import with_required_level
 from pipeline.plugins.host import Host
+from pipeline.solvers.scenarios.moves.placed_in_turn import placed_in_turn
 from pipeline.solvers.scenarios.moves.restarting import may_restart
 
 
+class Stays(Enum):
+    """Which victims keep their places.
+
+    Attributes
+    ----------
+    FIRST
+        All that fit beside the preemptor, before any other gets a place.
+    IN_TURN
+        Of those of one turn the ones that still fit, so that bigger victims find room where smaller ones were.
+    BY_CHANCE
+        Those whose turn leads them back: each gets the fullest node, which packs them closest.
+    """
+
+    FIRST = "first"
+    IN_TURN = "in turn"
+    BY_CHANCE = "by chance"
+
+
 @dataclass(frozen=True)
-class Movers:
-    """Victims that do not fit where they are.
+class Moving:
+    """Victims that are to get places.
 
     Attributes
     ----------
     rows: int64[M]
         Task rows, in the order in which they are placed.
+    turn: int64[M]
+        Their turns, ascending.
+    may_stay
+        Whether of those of one turn first those are placed that still fit where they are. Else none are.
+    """
+
+    rows: Rows
+    turn: Longs
+    may_stay: bool
+
+
+@dataclass(frozen=True)
+class Movers:
+    """Victims that are to get places, and what they ask for.
+
+    Attributes
+    ----------
+    rows, turn: int64[M]
+        As in `Moving`.
+    here: int64[2, M]
+        The nodes and cards where they stay if they fit; NONE: nowhere.
     kind: int64[M]
         Tasks of one kind ask for the same and may use the same nodes.
     request: int64[K, R], on_card: int64[K], allowed: bool[K, N]
@@ -38,6 +77,8 @@ class Movers:
 
     snapshot: Snapshot
     rows: Rows
+    turn: Longs
+    here: Longs
     kind: Longs
     request: Longs
     on_card: Longs
@@ -50,11 +91,14 @@ class Movers:
         ``left`` is reduced.
         """
         kinds = self.request, self.on_card, self.allowed
-        return _fullest(self.kind[some], *kinds, self.spreads, left, start, stop)
+        who = self.turn[some], np.ascontiguousarray(self.here[:, some]), self.kind[some]
+        return placed_in_turn(*who, *kinds, self.spreads, left, start, stop)
 
 
-def new_places(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs, preemptor: tuple[Rows, Rows]) -> Longs:
-    """int64[2, M]: nodes and cards on which the victims ``rows`` start again, NONE for those that lose their place.
+def new_places(
+    host: Host, moving: Moving, staying: Rows, nodes: Rows, left: Longs, preemptor: tuple[Rows, Rows]
+) -> Longs:
+    """int64[2, M]: nodes and cards on which victims start again, NONE for those that lose their place.
 
     Parameters
     ----------
@@ -65,12 +109,12 @@ def new_places(host: Host, rows: Rows, staying: Rows, nodes: Rows, left: Longs, 
     left: int64[N, R + D]
         Room of nodes and of their cards beside the preemptor and what stays; it is reduced.
     """
-    snapshot = host.context.snapshot
+    snapshot, rows = host.context.snapshot, moving.rows
     result = np.full((2, len(rows)), NONE, np.int64)
     may = np.flatnonzero(may_restart(host, rows))
     if len(may) == 0:
         return result
-    movers, owner = _movers(host, rows[may], rows, preemptor), snapshot.tasks.podgroup[rows[may]]
+    movers, owner = _movers(host, moving, may, preemptor), snapshot.tasks.podgroup[rows[may]]
     bound = snapshot.once(with_required_level)[owner]
     for podgroup in dict.fromkeys(owner[bound].tolist()):
         mine = np.flatnonzero(owner == podgroup)
@@ -98,14 +142,17 @@ class _MovingPart:
 
     def placed(self, some: Rows, left: Longs, start: int, stop: int) -> tuple[Longs, Longs] | None:
         """Nodes and cards in the slice for all its movers at ``some``, and what room they leave; or None."""
-        for first, last in self._slices(left, start, stop):
+        for first, last in self._slices(some, left, start, stop):
             found = self._within(some, left.copy(), first, last)
             if found is not None:
                 return found
         return None
 
-    def _slices(self, left: Longs, start: int, stop: int) -> list[tuple[int, int]]:
-        """Its domains in the slice, the one with the least room first; the slice if it has no level of its own."""
+    def _slices(self, some: Rows, left: Longs, start: int, stop: int) -> list[tuple[int, int]]:
+        """Its domains in the slice; the slice if it has no level of its own.
+
+        The first is the one where most of its movers may stay; of equals that with the least room.
+        """
         snapshot = self.movers.snapshot
         topology, groups, parts = snapshot.topology, snapshot.podgroups, snapshot.subgroups
         level = groups.required_level[self.podgroup] if self.subgroup == NONE else parts.required_level[self.subgroup]
@@ -117,7 +164,9 @@ class _MovingPart:
         room = left[:, : snapshot.shapes.request.shape[1]]
         share = (np.maximum(room, 0) / np.maximum(snapshot.capacity, 1)).sum(axis=1)
         total = np.array([share[topology.start[one] : topology.stop[one]].sum() for one in domains.tolist()])
-        order = domains[np.lexsort((domains, total))]
+        here = np.sort(self.movers.here[0, some])
+        stays = np.searchsorted(here, topology.stop[domains]) - np.searchsorted(here, topology.start[domains])
+        order = domains[np.lexsort((domains, total, -stays))]
         return topology.slices_of(order)
 
     def _within(self, some: Rows, left: Longs, start: int, stop: int) -> tuple[Longs, Longs] | None:
@@ -138,10 +187,13 @@ class _MovingPart:
         return None if (result[0] == NONE).any() else (result, left)
 
 
-def _movers(host: Host, rows: Rows, leaving: Rows, preemptor: tuple[Rows, Rows]) -> Movers:
-    """The tasks ``rows`` with the nodes that they may use once ``leaving`` have gone, beside the preemptor."""
-    snapshot = host.context.snapshot
-    tasks, shapes = snapshot.tasks, snapshot.shapes
+def _movers(host: Host, moving: Moving, may: Rows, preemptor: tuple[Rows, Rows]) -> Movers:
+    """The tasks at ``may`` with the nodes that they may use once all have gone, beside the preemptor."""
+    snapshot, leaving = host.context.snapshot, moving.rows
+    tasks, shapes, rows = snapshot.tasks, snapshot.shapes, leaving[may]
+    here = np.array([tasks.node[rows], tasks.card[rows]], np.int64)
+    if not moving.may_stay:
+        here[:] = NONE
     repels = concerned(snapshot, shapes.constraint[tasks.shape[rows]], tasks.label_set[rows])
     kinds, kind = unique_inverse(paired(tasks.shape[rows], np.where(repels, tasks.label_set[rows], NONE)))
     shape, labels = unpaired(kinds)
@@ -154,7 +206,8 @@ def _movers(host: Host, rows: Rows, leaving: Rows, preemptor: tuple[Rows, Rows])
         constraint = np.concatenate([shapes.constraint[shape[some]], stated]).astype(np.int32)
         found = exclusions(snapshot, constraint, np.concatenate([labels[some], carried]).astype(np.int32), leaving)
         allowed[some] &= ~(found.excluded[: len(some)] | _repelled_there(found, len(some), other, places))
-    return Movers(snapshot, rows, kind, shapes.request[shape], shapes.on_card[shape], allowed, host.spreads_cards)
+    request, on_card, turn = shapes.request[shape], shapes.on_card[shape], moving.turn[may]
+    return Movers(snapshot, rows, turn, here, kind, request, on_card, allowed, host.spreads_cards)
 
 
 def _repelled_there(found: Exclusions, kinds: int, other: Rows, places: Rows) -> Bools:
@@ -170,48 +223,3 @@ def _repelled_there(found: Exclusions, kinds: int, other: Rows, places: Rows) ->
                 taken = domains[places[other == kind]]
                 result[conflicts] |= is_among(domains, taken[taken != NONE])
     return result
-
-
-@writing("left")
-def _fullest(
-    kind: Longs, request: Longs, on_card: Longs, allowed: Bools, spreads: bool, left: Longs, start: int, stop: int
-) -> Longs:  # fmt: skip
-    """int64[2, M]: the fullest node that takes each task, after those before it, and the card there.
-
-    Room only gets less: where one of a kind found no room, the next finds none either.
-    """
-    result, many = np.full((2, len(kind)), NONE, np.int64), np.full(len(request), NONE, np.int64)
-    open_to, resources = np.empty((len(request), stop - start), np.int32), request.shape[1]
-    for task in range(len(kind)):
-        mine, asks, part = kind[task], request[kind[task]], on_card[kind[task]]
-        best, fullest, kept = NONE, np.inf, 0
-        for at in range(stop - start if many[mine] == NONE else many[mine]):
-            n = start + at if many[mine] == NONE else open_to[mine, at]
-            if not (allowed[mine, n] and fits_in(asks, left[n])):
-                continue
-            if part > 0 and best_card(part, left[n, resources:], spreads) == NONE:
-                continue
-            open_to[mine, kept] = n
-            kept += 1
-            share = np.inf
-            for r in range(len(asks)):
-                if asks[r] > 0:
-                    share = min(share, left[n, r] / asks[r])
-            if share < fullest:
-                best, fullest = n, share
-        many[mine] = kept
-        if best != NONE:
-            result[0, task], left[best, :resources] = best, left[best, :resources] - asks
-            card = best_card(part, left[best, resources:], spreads)
-            if card != NONE:
-                result[1, task], left[best, resources + card] = card, left[best, resources + card] - part
-    return result
-
-
-@linked
-def fits_in(asks: Longs, there: Longs) -> bool:
-    """Whether there is room for one task; what it does not ask for may be overdrawn."""
-    enough = True
-    for r in range(len(asks)):
-        enough &= asks[r] <= there[r] or asks[r] <= 0
-    return enough

@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeGuard
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Ids, Longs, Rows, distinct
+from pipeline.cluster.arrays import NO_ROWS, NONE, Ids, Longs, Rows, distinct, without
+from pipeline.cluster.orders import unique_counts
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, lost_work, needed_by
 from pipeline.kernels import kernel
@@ -14,6 +16,7 @@ from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.solvers.scenarios.accumulating import Scenario
 from pipeline.solvers.scenarios.budget import Budget, work_of
+from pipeline.solvers.scenarios.moves.moving import Stays
 from pipeline.solvers.scenarios.moves.room_bound import RoomBound
 from pipeline.solvers.scenarios.moves.victim_places import VictimPlaces, all_lost, placed_again
 from pipeline.solvers.scenarios.returning import joined_by_gang, needed
@@ -25,7 +28,7 @@ _ONE_BY_ONE = 16
 _GROWTH = 1.25
 #: At most this many tasks of the newest unit are tried as the one that must go.
 _NEWEST = 8
-#: Of at most this many tasks that move each is tried as one that stays.
+#: At most this many tasks that move are tried as ones that stay; of more first this many podgroups.
 _MOVES = 16
 
 
@@ -63,36 +66,64 @@ def first_lawful(scenario: Scenario, budget: Budget, bound: RoomBound) -> tuple[
             if not budget.spend(work_of(len(victims))):
                 return None
             known.add(victims.tobytes())
-            found = _fewest_moves(scenario, victims, anew=False)
+            found = _fewest_moves(scenario, victims)
             if found is not None:
                 return int(units.turn.max(initial=NONE)), found
     for units in several if scenario.law.moves_are_free else ():
         if scenario.ground.fits(units.rows) and budget.spend(work_of(len(units.rows))):
-            found = _fewest_moves(scenario, np.sort(units.rows), anew=True)
+            found = _fewest_moves(scenario, np.sort(units.rows), (Stays.BY_CHANCE, Stays.IN_TURN))
             if found is not None:
                 return int(units.turn.max(initial=NONE)), found
     return None
 
 
-def _fewest_moves(scenario: Scenario, victims: Rows, *, anew: bool) -> WorkingScenario | None:
-    """The outcome, less each of the first moves without which no other victim is lost; or None if it is not lawful."""
-    found = outcome(scenario, victims, emptiest=(False, True), anew=anew)
+def _fewest_moves(scenario: Scenario, victims: Rows, ways: Sequence[Stays] = (Stays.FIRST,)) -> WorkingScenario | None:
+    """The outcome, less moves without which no other victim is lost; or None if it is not lawful.
+
+    The first of the ways decides whether there is one; the others may need fewer moves.
+    """
+    found = outcome(scenario, victims, emptiest=(False, True), stays=ways[0])
     if found is None:
         return None
-    for one in found.victims.moved[:_MOVES].tolist():
-        others = found.victims.evicted[found.victims.evicted != one]
-        fewer = outcome(scenario, others, emptiest=(False, True), anew=anew)
-        if fewer is not None and np.array_equal(fewer.victims.lost, found.victims.lost):
-            found = fewer
+    best = ways[0]
+    for way in ways[1:]:
+        other = outcome(scenario, victims, emptiest=(False, True), stays=way)
+        if _moves_no_more(other, found):
+            found, best = other, way
+    if len(found.victims.moved) > _MOVES:
+        found = _less(scenario, found, _by_podgroup(scenario.ground.snapshot, found.victims.moved), best)
+    return _less(scenario, found, list(found.victims.moved[:, None]), best)
+
+
+def _less(scenario: Scenario, found: WorkingScenario, groups: list[Rows], stays: Stays) -> WorkingScenario:
+    """The outcome, less each of the first groups of tasks that move, if no more move and the same are lost."""
+    for some in groups[:_MOVES]:
+        other = outcome(scenario, without(found.victims.evicted, some), emptiest=(False, True), stays=stays)
+        if _moves_no_more(other, found):
+            found = other
     return found
 
 
+def _moves_no_more(one: WorkingScenario | None, than: WorkingScenario) -> TypeGuard[WorkingScenario]:
+    """Whether it moves no more tasks than the other, and loses the same."""
+    if one is None or not np.array_equal(one.victims.lost, than.victims.lost):
+        return False
+    return len(one.victims.moved) <= len(than.victims.moved)
+
+
+def _by_podgroup(snapshot: Snapshot, moved: Rows) -> list[Rows]:
+    """The tasks of each podgroup; those that move most tasks first."""
+    owner = snapshot.tasks.podgroup[moved]
+    podgroups, many = unique_counts(owner)
+    return [moved[owner == one] for one in podgroups[np.argsort(-many, kind="stable")]]
+
+
 def outcome(
-    scenario: Scenario, victims: Rows, *, emptiest: Sequence[bool] = (False,), anew: bool = False
+    scenario: Scenario, victims: Rows, *, emptiest: Sequence[bool] = (False,), stays: Stays = Stays.FIRST
 ) -> WorkingScenario | None:
     """The outcome of taking the victims, or None if it is not lawful.
 
-    ``emptiest``: the ways to place the preemptor that are tried in turn, see ``NodeSlice.place``. ``anew``: see
+    ``emptiest``: the ways to place the preemptor that are tried in turn, see ``NodeSlice.place``. ``stays``: see
     ``placed_again``.
     """
     law, ground = scenario.law, scenario.ground
@@ -105,7 +136,7 @@ def outcome(
             continue
         places = placed_on(law.host, need, nodes, victims)
         if some_fit:
-            found = placed_again(law.host, need, places, victims, biggest_first=law.moves_all, anew=anew)
+            found = placed_again(law.host, need, places, victims, biggest_first=law.moves_all, stays=stays)
             if not law.moves_all and not law.takes(found.lost):  # they go because of a limit, not for their room
                 found = gone
         if not some_fit or _is_lawful(scenario, found):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct, is_among
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, begins, distinct, is_among
 from pipeline.cluster.rules.minima_met import breaks_without
 from pipeline.cluster.rules.minimum import whole_without
 from pipeline.cluster.snapshot import Snapshot
@@ -17,7 +17,8 @@ from pipeline.placement.feasibility import asked
 from pipeline.placement.filters import repelled
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
-from pipeline.solvers.scenarios.moves.moving import fits_in, new_places
+from pipeline.solvers.scenarios.moves.moving import Moving, Stays, new_places
+from pipeline.solvers.scenarios.moves.placed_in_turn import fits_in
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,14 @@ def all_lost(victims: Rows) -> VictimPlaces:
 
 
 def placed_again(
-    host: Host, need: Need, places: tuple[Rows, Rows], victims: Rows, *, biggest_first: bool, anew: bool = False
+    host: Host, need: Need, places: tuple[Rows, Rows], victims: Rows, *, biggest_first: bool, stays: Stays = Stays.FIRST
 ) -> VictimPlaces:
     """Place the victims again beside the preemptor, whose tasks take the nodes and cards ``places`` (int64[K] each).
 
-    A victim that fits where it is stays. The others go to the fullest node that takes them, the highest priority first,
-    or the biggest first if all must be placed. A podgroup keeps its minima by staying and moving, or is lost as a
-    whole. One that has not its minima keeps what stays, and nothing of it moves: it could not start there. ``anew``:
-    none stays by right, so that victims can make room for each other; those whose turn leads them back have not moved.
+    A victim that fits where it is stays, as ``stays`` says. The others go to the fullest node that takes them, the
+    highest priority first, or the biggest first if all must be placed; those of one podgroup, or of one size, have one
+    turn. A podgroup keeps its minima by staying and moving, or is lost as a whole. One that has not its minima keeps
+    what stays, and nothing of it moves: it could not start there.
     ``biggest_first``: all must be placed, so all are lost as soon as one is.
     """
     snapshot = host.context.snapshot
@@ -64,27 +65,29 @@ def placed_again(
     rank = host.job_rank[tasks.podgroup[victims]]
     request = snapshot.request_of(victims)
     share = -(request / np.maximum(snapshot.capacity, 1)).max(axis=1, initial=0.0) if biggest_first else rank
-    rows = victims[np.lexsort((host.task_ranks(victims), rank, share))]
+    order = np.lexsort((host.task_ranks(victims), rank, share))
+    rows, turn = victims[order], begins(share[order]).cumsum()
     here, held = tasks.node[rows].astype(np.int64), asked(snapshot, rows, tasks.card[rows])
     left = _room_after(snapshot, asks, places, rows, held)
-    stays = np.zeros(len(rows), bool)
-    if not anew:
-        stays = _stay(here, held, ~_in_the_way(snapshot, need, to, rows, here), left)
-    nodes, cards = np.where(stays, here, NONE), np.full(len(rows), NONE, np.int64)
-    nodes[~stays], cards[~stays] = new_places(host, rows[~stays], rows[stays], nodes[stays], left, (asks, to))
+    keeps = np.zeros(len(rows), bool)
+    if stays is Stays.FIRST:
+        keeps = _stay(here, held, ~_in_the_way(snapshot, need, to, rows, here), left)
+    nodes, cards = np.where(keeps, here, NONE), np.full(len(rows), NONE, np.int64)
+    rest = Moving(rows[~keeps], turn[~keeps], may_stay=stays is Stays.IN_TURN)
+    nodes[~keeps], cards[~keeps] = new_places(host, rest, rows[keeps], nodes[keeps], left, (asks, to))
     if biggest_first and (nodes == NONE).any():
         return all_lost(victims)
-    stays |= anew & (nodes == here) & (cards == tasks.card[rows])
-    nodes[~stays & _repelled(snapshot, need, to, rows, nodes)] = NONE
+    keeps |= (stays is not Stays.FIRST) & (nodes == here) & (cards == tasks.card[rows])
+    nodes[~keeps & _repelled(snapshot, need, to, rows, nodes)] = NONE
     owner = tasks.podgroup[rows]
     torn = distinct(owner[nodes == NONE])
     torn = torn[is_among(torn, owner[nodes != NONE])]
     broken = torn[breaks_without(snapshot, torn, rows[(nodes == NONE) & is_among(owner, torn)])]
     nodes[is_among(owner, broken)] = NONE
-    moving = distinct(owner[(nodes != NONE) & ~stays]).astype(np.int64)
+    moving = distinct(owner[(nodes != NONE) & ~keeps]).astype(np.int64)
     lacking = moving[~whole_without(snapshot, moving, rows[nodes == NONE])]
-    nodes[is_among(owner, lacking) & ~stays] = NONE
-    moved, lost = (nodes != NONE) & ~stays, nodes == NONE
+    nodes[is_among(owner, lacking) & ~keeps] = NONE
+    moved, lost = (nodes != NONE) & ~keeps, nodes == NONE
     return VictimPlaces(rows[moved], nodes[moved], cards[moved], rows[lost])
 
 
