@@ -18,7 +18,7 @@ from pipeline.plugins.fairshare.plugin import FairShare
 from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
-from pipeline.solvers.scenarios.moves.placed_in_turn import placed_in_turn
+from pipeline.solvers.scenarios.moves.places_in_turn import places_in_turn
 from pipeline.solvers.scenarios.returning import _gone, joined_by_gang
 from pipeline.solvers.scenarios.units import VictimUnits, _units_within
 from tests.support.brute_force import attempt_of, crowded
@@ -103,7 +103,7 @@ def test_of_each_turn_those_stay_that_fit_and_others_take_the_fullest_node_on_wh
         here = np.array([rng.integers(0, 6, 12), np.where(on_card[kind] > 0, rng.integers(0, 2, 12), NONE)])
     given = turn, here, kind, request, on_card, allowed, spreads
     expected = placed_in_words(*given, left.copy())
-    for function in (placed_in_turn, placed_in_turn.py_func):
+    for function in (places_in_turn, places_in_turn.py_func):
         assert list(zip(*function(*given, left.copy(), 1, 6).tolist(), strict=True)) == expected
 
 

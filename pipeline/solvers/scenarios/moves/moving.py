@@ -16,7 +16,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.subgroups import in_subtree
 from pipeline.placement.domains import with_required_level
 from pipeline.plugins.host import Host
-from pipeline.solvers.scenarios.moves.placed_in_turn import placed_in_turn
+from pipeline.solvers.scenarios.moves.places_in_turn import places_in_turn
 from pipeline.solvers.scenarios.moves.restarting import may_restart
 
 
@@ -92,7 +92,7 @@ class Movers:
         """
         kinds = self.request, self.on_card, self.allowed
         who = self.turn[some], np.ascontiguousarray(self.here[:, some]), self.kind[some]
-        return placed_in_turn(*who, *kinds, self.spreads, left, start, stop)
+        return places_in_turn(*who, *kinds, self.spreads, left, start, stop)
 
 
 def new_places(

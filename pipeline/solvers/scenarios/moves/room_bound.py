@@ -17,7 +17,7 @@ from pipeline.keeping import cached_property
 from pipeline.kernels import kernel, linked
 from pipeline.placement.layout.packing import node_slots
 from pipeline.solvers.scenarios.grounds import Grounds
-from pipeline.solvers.scenarios.moves.placed_in_turn import fits_in
+from pipeline.solvers.scenarios.moves.places_in_turn import fits_in
 from pipeline.solvers.scenarios.moves.restarting import may_wait
 from pipeline.solvers.scenarios.slices.node_slice import NodeSlice
 from pipeline.solvers.scenarios.units import VictimUnits

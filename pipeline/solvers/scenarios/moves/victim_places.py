@@ -18,7 +18,7 @@ from pipeline.placement.filters import repelled
 from pipeline.placement.need import Need
 from pipeline.plugins.host import Host
 from pipeline.solvers.scenarios.moves.moving import Moving, Stays, new_places
-from pipeline.solvers.scenarios.moves.placed_in_turn import fits_in
+from pipeline.solvers.scenarios.moves.places_in_turn import fits_in
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pipeline.kernels import linked, writing
 
 
 @writing("left")
-def placed_in_turn(
+def places_in_turn(
     turn: Longs, here: Longs, kind: Longs, request: Longs, on_card: Longs, allowed: Bools, spreads: bool, left: Longs,
     start: int, stop: int,
 ) -> Longs:  # fmt: skip
@@ -20,9 +20,9 @@ def placed_in_turn(
     """
     result, many = np.full((2, len(kind)), NONE, np.int64), np.full(len(request), stop - start)
     open_to, resources, following = np.empty((len(request), stop - start), np.int64), request.shape[1], 0
-    open_to[:], beside = np.arange(start, stop), left.copy()
+    open_to[:], spare = np.arange(start, stop), left.copy()
     for task in range(len(kind)):
-        _add(here[0, task], -request[kind[task]], beside)
+        _add(here[0, task], -request[kind[task]], spare)
     for task in range(len(kind)):
         while following < len(kind) and turn[following] == turn[task]:
             one = kind[following]
@@ -32,14 +32,14 @@ def placed_in_turn(
         mine, asks, part = kind[task], request[kind[task]], on_card[kind[task]]
         if result[0, task] != NONE:
             continue
-        _add(here[0, task], asks, beside)
+        _add(here[0, task], asks, spare)
         many[mine] = _that_take(asks, part, allowed[mine], left, open_to[mine, : many[mine]])
-        best = _emptied_least(asks, beside, open_to[mine, : many[mine]])
+        best = _emptied_least(asks, spare, open_to[mine, : many[mine]])
         if best != NONE:
             card = best_card(part, left[best, resources:], spreads)
             result[0, task], result[1, task] = best, card
             _add(best, -asks, left)
-            _add(best, -asks, beside)
+            _add(best, -asks, spare)
             if card != NONE:
                 left[best, resources + card] -= part
     return result
@@ -78,14 +78,14 @@ def _that_take(asks: Longs, part: int, allowed: Bools, left: Longs, nodes: Longs
 
 
 @linked
-def _emptied_least(asks: Longs, beside: Longs, nodes: Longs) -> int:
+def _emptied_least(asks: Longs, spare: Longs, nodes: Longs) -> int:
     """The fullest of the nodes with room for a task, or that which lacks the least of it; the first of equals."""
     best, fullest, lacked = NONE, np.inf, True
     for n in nodes:
         share = np.inf
         for r in range(len(asks)):
             if asks[r] > 0:
-                share = min(share, beside[n, r] / asks[r])
+                share = min(share, spare[n, r] / asks[r])
         lacks = share < 1.0
         share = -share if lacks else share
         if share < np.inf and ((lacked and not lacks) or (lacked == lacks and share < fullest)):
