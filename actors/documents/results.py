@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -10,6 +11,9 @@ from pathlib import Path
 
 from actors.documents.bounded_files import FileRefused
 from actors.documents.messages import on_one_line
+
+#: Why a file cannot be put in the place of another that can be written all the same.
+_NO_OTHER_FILE = (errno.EBUSY, errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class ReaderLeft(Exception):
@@ -25,7 +29,7 @@ def refuse_to_replace(*files: Path | None) -> None:
         If one of the files is there.
     """
     for file in files:
-        if file is not None and file.is_file():
+        if file is not None and file.is_file() and not _is_standard_output(file):
             raise FileRefused(f"{file.resolve()}: expected no file there; --force replaces it")
 
 
@@ -56,11 +60,11 @@ def write_out(text: str, out: Path | None) -> None:
     Raises
     ------
     FileRefused
-        If it cannot be written; a file that was there stays as it was.
+        If it cannot be written; a file that was there stays as it was, if another can take its place.
     ReaderLeft
         If standard output has no reader any more.
     """
-    if out is None:
+    if out is None or _is_standard_output(out):
         say(text)
         return
     try:
@@ -72,7 +76,28 @@ def write_out(text: str, out: Path | None) -> None:
         raise FileRefused(f"{out}: expected a file that can be written, found: {error.strerror}") from error
 
 
+def _is_standard_output(out: Path) -> bool:
+    """Whether a path names what standard output goes to, which may hold more than this result."""
+    try:
+        return out.exists() and sys.stdout is not None and os.path.samestat(out.stat(), os.fstat(sys.stdout.fileno()))
+    except (OSError, ValueError):  # it is no file of the system
+        return False
+
+
 def _replace(out: Path, text: str) -> None:
+    """Write a file all at once; or where it is, if no other can take its place.
+
+    None can if the file is mounted by itself, or lies in a folder to which nothing may be added.
+    """
+    try:
+        _swap(out, text)
+    except OSError as error:
+        if error.errno not in _NO_OTHER_FILE or not out.is_file():
+            raise
+        out.write_text(text, encoding="utf-8")
+
+
+def _swap(out: Path, text: str) -> None:
     """Write a file beside another, and put it in its place once it is on the disk."""
     beside = out.with_name(f".{out.name[:200]}.{os.getpid()}")
     try:

@@ -1,14 +1,16 @@
 """Results that go to files: all of one, or what was there before."""
 
+import errno
 import os
 import stat
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from actors.documents.bounded_files import FileRefused
-from actors.documents.results import write_out
+from actors.documents.results import refuse_to_replace, write_out
 
 
 def test_a_file_is_replaced_and_keeps_who_may_read_it(tmp_path: Path) -> None:
@@ -54,6 +56,40 @@ def test_what_a_link_names_is_replaced_and_the_link_stays(tmp_path: Path) -> Non
         write_out(text, link)
         assert link.is_symlink()
         assert out.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("why", [errno.EBUSY, errno.EACCES, errno.EPERM, errno.EROFS])
+def test_a_file_whose_place_no_other_can_take_is_written_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: int
+) -> None:
+    """It is mounted by itself, or nothing may be added to its folder."""
+
+    def held(*_: object) -> None:
+        raise OSError(why, os.strerror(why))
+
+    out = tmp_path / "now.yaml"
+    out.write_text("a: 1\n", encoding="utf-8")
+    before = out.stat().st_ino
+    monkeypatch.setattr(Path, "replace", held)
+    write_out("b: 2\n", out)
+    assert (out.read_text(encoding="utf-8"), out.stat().st_ino) == ("b: 2\n", before)
+    assert [*tmp_path.iterdir()] == [out]
+
+
+def test_what_standard_output_goes_to_is_no_file_to_be_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a path is `/dev/stdout` where a shell adds the output to a file."""
+    log, link = tmp_path / "log", tmp_path / "stdout"
+    link.symlink_to(log)
+    with log.open("a", encoding="utf-8") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        stream.write("before\n")
+        stream.flush()
+        refuse_to_replace(link)
+        write_out("a: 1\n", link)
+        stream.write("after\n")
+    assert log.read_text(encoding="utf-8") == "before\na: 1\nafter\n"
 
 
 def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
