@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Ids, Longs, Rows, distinct, without
+from pipeline.cluster.arrays import NO_ROWS, NONE, Ids, Longs, Rows, distinct, is_among, without
 from pipeline.cluster.orders import unique_counts
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, lost_work, needed_by
@@ -67,14 +67,25 @@ def first_lawful(scenario: Scenario, budget: Budget, bound: RoomBound) -> tuple[
                 return None
             known.add(victims.tobytes())
             found = _fewest_moves(scenario, victims)
-            if found is not None:
+            if found is not None and _all_needed(scenario, units, found.victims):
                 return int(units.turn.max(initial=NONE)), found
     for units in several if scenario.law.moves_are_free else ():
         if scenario.ground.fits(units.rows) and budget.spend(work_of(len(units.rows))):
             found = _fewest_moves(scenario, np.sort(units.rows), (Stays.BY_CHANCE, Stays.IN_TURN))
-            if found is not None:
+            if found is not None and _all_needed(scenario, units, found.victims):
                 return int(units.turn.max(initial=NONE)), found
     return None
+
+
+def _all_needed(scenario: Scenario, units: VictimUnits, victims: VictimPlaces) -> bool:
+    """Whether no victim could stay beside the others, where none of them moves.
+
+    The plugins may accept victims together and not those alone that make room: that is no reason for one more.
+    """
+    if len(victims.moved) or not len(victims.lost):
+        return True
+    lost = joined_by_gang(units.without(~is_among(units.rows, victims.lost)))
+    return len(needed(scenario, lost, np.arange(len(lost))[None])[0]) == len(victims.lost)
 
 
 def _fewest_moves(scenario: Scenario, victims: Rows, ways: Sequence[Stays] = (Stays.FIRST,)) -> WorkingScenario | None:
