@@ -63,7 +63,8 @@ def judge(plan: Plan, snapshot: Snapshot, policy: Policy, now: float) -> Verdict
     unlawful = _unlawful(plan, repaired, host) if len(repaired.evictions) else _unpaid(repaired, host)
     if unlawful is not None:
         return Stale(unlawful)
-    repaired = repaired.evicting_only(_still_needed(repaired, left, host))
+    broken = _broken_by_withdrawal(repaired, snapshot, host)
+    repaired = repaired.evicting_only(_still_needed(repaired, left, host, broken))
     return Accepted(repaired, len(made.evictions) - len(repaired.evictions))
 
 
@@ -115,6 +116,15 @@ def _without_withdrawn(host: Host, made: Statement) -> Host:
     return Host(replace(host.context, snapshot=without))
 
 
+def _broken_by_withdrawal(made: Statement, snapshot: Snapshot, without: Host) -> Rows:
+    """int64[G]: podgroups that lose their minimum with the promises that the statement withdraws.
+
+    ``without``: the plugins as if those were not there.
+    """
+    losing, after = distinct(snapshot.tasks.podgroup[made.withdrawn]).tolist(), without.context.snapshot
+    return np.array([one for one in losing if has_minimum(snapshot, one) and not has_minimum(after, one)], np.int64)
+
+
 def _preemptor(made: Statement, snapshot: Snapshot) -> Preemptor:
     """The preemptor for which the statement evicts; a gang group as a whole."""
     request = snapshot.request_of(made.placed).sum(axis=0)
@@ -154,12 +164,13 @@ def _unpaid(made: Statement, host: Host) -> str | None:
     return None if queues_take(host.on(without), rows) else "the queue may not take more"
 
 
-def _still_needed(made: Statement, left: Leftover, host: Host) -> Rows:
+def _still_needed(made: Statement, left: Leftover, host: Host, broken: Rows) -> Rows:
     """The victims, less those whose return leaves every nomination feasible and lawful.
 
     Podgroups return whole, the largest first; then single tasks that were surplus or would move, since those break no
-    gang. No gang is left broken for nothing. What a solver takes only whole stays or goes whole, so a plan keeps its
-    victims on the state that it was made on: what its cycle planned after it counts on their room.
+    gang. No gang is left broken for nothing: of ``broken`` (int64[G]) no task returns. What a solver takes only whole
+    stays or goes whole, so a plan keeps its victims on the state that it was made on: what its cycle planned after it
+    counts on their room.
     """
     if made.purpose in UPKEEP or len(made.evictions) == 0:
         return made.evictions
@@ -172,13 +183,14 @@ def _still_needed(made: Statement, left: Leftover, host: Host) -> Rows:
         return solver.lawful(host, preemptor, victims) and takes_after(host, preemptor, made, victims)
 
     kept = _Kept(host, made, left, lawful)
-    for group in groups[np.lexsort((groups, -sizes))]:
+    order = np.lexsort((groups, -sizes))
+    for group in groups[order][~is_among(groups[order], broken)]:
         kept.reprieve(owner == group)
     singles = kept.fitting()
     if singles.any():
         moves, losing = is_among(made.evictions, made.moved), distinct(owner[singles]).astype(np.int64)
         together = losing[solver.whole_or_none(snapshot, losing, made.evictions[~moves])]
-        spare = moves | ~is_among(owner, together)
+        spare = (moves | ~is_among(owner, together)) & ~is_among(owner, broken)
         for at in np.flatnonzero(singles & spare).tolist():
             kept.reprieve(np.arange(len(owner)) == at)
     return made.evictions[kept.mask]

@@ -110,8 +110,9 @@ def worse_than_in_turn(case: Case, together: Cycle, alone: Cycle) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("seed", range(sampled(40)))
+@pytest.mark.parametrize("seed", [*range(sampled(40)), 820012])
 def test_each_plan_holds_after_those_before_it_and_in_sum_no_more_is_lost_than_one_after_the_other(seed: int) -> None:
+    """In the last one a plan takes the new place of a task that an earlier one moves, and the rest of its podgroup."""
     assert defect_of(seed) is None
 
 

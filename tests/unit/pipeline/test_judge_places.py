@@ -21,7 +21,7 @@ from pipeline.policy import Purpose
 from tests.support.asking import DEFAULT, plan, victims
 from tests.support.builders import cluster, gang
 from tests.support.editing import with_queues, with_tasks
-from tests.support.small_clusters import podgroup, world
+from tests.support.small_clusters import REST, podgroup, world
 from tests.support.task_centric import nominated
 
 REPELLED = Conflict("the room was promised to another")
@@ -229,3 +229,19 @@ def test_a_task_that_need_not_move_any_more_stays() -> None:
     done = accepted(judged(moving(state), larger))
     assert (done.evictions.tolist(), done.nominated.tolist(), done.nominated_node.tolist()) == ([], [1], [0])
     assert NONE not in done.nominated_node
+
+
+def test_of_a_gang_that_loses_the_promise_of_a_move_no_task_returns() -> None:
+    """The room that was promised to the task that moves would be enough; but without it the others run for nothing."""
+    low = podgroup("low", [{"gpu": 1}] * 3, ["n0", "n0", "n1"], queue="a", priority=1, min_available=3)
+    low["tasks"][2] |= {"status": "Terminating", "nominated_node": "n0"}
+    waits = [podgroup(name, [{"gpu": 1}], queue="b", priority=9) for name in ("comes", "high")]
+    waits[0]["tasks"][0] |= {"nominated_node": "n1"}
+    queues = {"a": {"deserved": {"gpu": 0, **REST}}, "b": {"deserved": {"gpu": 4, **REST}}}
+    nodes = {"n0": {"gpu": 3}, "n1": {"gpu": 1}}
+    case = open_case(world(nodes, queues, [low, *waits], profile="kai", actions=["reclaim"]))
+    (made,) = cycle(case.snapshot, case.policy, case.now).plans
+    assert (made.statement.evictions.tolist(), made.statement.withdrawn.tolist()) == ([0, 1], [2])
+    verdict = judge(made, case.snapshot, case.policy, case.now)
+    assert isinstance(verdict, Accepted)
+    assert verdict.dropped == 0
