@@ -60,16 +60,17 @@ def _served(this: Pass, of_one: Leading, at: int, run: Callable[[Pass], Progress
     if most is None:
         return this.lost()
     found, limit = most
+    served = [Planned(plan, one) for plan, one in zip(found, some, strict=False)]
     if _tries_both(this) and _may_cost_less_in_turn(found, of_one):
-        cheaper = _cheaper(this, of_one, found, some, at, run)
+        cheaper = _cheaper(this, of_one, served, some, at, run)
         if cheaper is None:
             return this.lost()
-        found, limit = cheaper, limit if cheaper else 1
+        served, limit = cheaper, limit if cheaper else 1
     if limit is not None:
         this.together[of_one] = limit
-    if found:
-        this.take([Planned(plan, one) for plan, one in zip(found, some, strict=False)])
-    return len(found)
+    if served:
+        this.take(served)
+    return len(served)
 
 
 def _most_at_once(this: Pass, some: Sequence[GangGroup], at: int) -> tuple[list[Plan], int | None] | None:
@@ -120,8 +121,8 @@ def _room_for(this: Pass, some: Sequence[GangGroup], at: int) -> list[Plan] | No
 
 
 def _cheaper(
-    this: Pass, of_one: Leading, found: list[Plan], some: list[GangGroup], at: int, run: Callable[[Pass], Progress]
-) -> list[Plan] | None:
+    this: Pass, of_one: Leading, found: list[Planned], some: list[GangGroup], at: int, run: Callable[[Pass], Progress]
+) -> list[Planned] | None:
     """The plans that were found at once for the leading gang groups, or those that they get one after the other.
 
     These if they cost less. No plans if another gang group gets one in that way; None if a search was lost.
@@ -129,15 +130,16 @@ def _cheaper(
     tried, before = copy(this), len(this.progress.planned)
     tried.narrow(some[: len(found)] if of_one is rigid_of_one_kind else some, at, of_one)
     done = run(tried)
-    others, served = list(done.plans[before:]), {one.gang_group for one in done.planned[before:]}
-    if done.lost or not served <= set(some[: len(found)]):
+    others, leading = list(done.planned[before:]), some[: len(found)]
+    if done.lost or not {one.gang_group for one in others} <= set(leading):
         return None if done.lost else []
-    same = len(others) == len(found)
+    same = [one.gang_group for one in others] == leading
     return others if same and _in_sum(this, others) < _in_sum(this, found) else found
 
 
-def _in_sum(this: Pass, plans: Sequence[Plan]) -> Price:
+def _in_sum(this: Pass, served: Sequence[Planned]) -> Price:
     """The price of all victims of some plans, in units of all that they place."""
+    plans = [one.plan for one in served]
     placed = np.concatenate([plan.statement.placed for plan in plans])
     return this.in_sum(plans, this.progress.snapshot.request_of(placed).sum(axis=0))
 
