@@ -13,6 +13,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, distinct, is_among
 from pipeline.cluster.queue_tree import chain, in_common
 from pipeline.cluster.resources import fits
+from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.gang_groups import gang_group_of
 from pipeline.cluster.rules.match_policy import to_make_room
 from pipeline.cluster.snapshot import Snapshot
@@ -280,9 +281,11 @@ def _plan(
     fates = (replace(one, reason=Reason.CHOSEN) if one.domain == best.price.domain else one for one in tried)
     why = replace(explained(attempt, need.minimum, Reason.CHOSEN, best.price.domain), tried=tuple(fates))
     plan, left = plan_of(attempt, made, best.price, why), outdone[~is_among(outdone, given_up)]
-    if len(left) == 0 or fits(need.total, host.headroom[attempt.snapshot.podgroups.queue[attempt.podgroups[0]]]):
+    within = fits(need.total, host.headroom[attempt.snapshot.podgroups.queue[attempt.podgroups[0]]])
+    if len(left) == 0 or (within and not concerns(attempt.snapshot, best.placed.tasks)):
         return plan
-    return withdrawing(attempt, host, unpromised(attempt, outdone), plan, left)  # they may hold the quota
+    # They may hold the quota, or repel the job from other nodes.
+    return withdrawing(attempt, host, unpromised(attempt, outdone), plan, left)
 
 
 def _on_its_nodes(snapshot: Snapshot, outdone: Rows, made: Statement) -> Rows:

@@ -53,3 +53,19 @@ def test_a_promise_elsewhere_is_withdrawn_with_the_quota_that_it_holds() -> None
     ending, mid = promised("mid", "n2", 4)
     found = Outcome(cluster_file(APART, 4, [ending | {"queue": "other"}, mid, waiting("hp", [4])], queues=queues))
     assert (found.evicted, found.nominated) == ([], {"hp-0": "n1"})
+
+
+@pytest.mark.parametrize(("key", "left"), [("zone", {}), ("kubernetes.io/hostname", {"mid-0": "n2"})])
+def test_a_promise_elsewhere_is_withdrawn_if_its_task_repels_the_job_in_a_region_of_both(
+    key: str, left: dict[str, str]
+) -> None:
+    ending, mid = promised("mid", "n2", 4)
+    mid["tasks"][0]["labels"] = {"app": "mid"}
+    job = waiting("hp", [8])
+    job["tasks"][0]["pod_anti_affinity"] = [{"topology_key": key, "match_labels": {"app": "mid"}}]
+    low = [running("low1", ["n1"], 8), running("stays", ["n2"], 4, priority=200)]
+    document = cluster_file(APART, 8, [ending, mid, *low, job])
+    for node in document["nodes"]:
+        node["labels"] = {"zone": "z", "kubernetes.io/hostname": node["name"]}
+    found = Outcome(document)
+    assert (found.evicted, found.nominated) == (["low1-0"], {"hp-0": "n1", **left})
