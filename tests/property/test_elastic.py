@@ -40,8 +40,8 @@ def broken_for_nothing(seed: int) -> str | None:
     """In preempt among equals: the podgroups that break though surplus alone would make room."""
     attempt = attempt_of(contended(seed, Purpose.PREEMPT), Purpose.PREEMPT)
     host = host_of(attempt)
-    sets, found = working(attempt, host), propose(attempt, host)
-    if not isinstance(found, Plan):
+    sets, found = [rows for rows in working(attempt, host) if len(rows)], propose(attempt, host)
+    if not isinstance(found, Plan):  # room that is there is for `allocate`
         return f"missed, {sets[0]} would do" if sets else None
     units = victim_units(host, Preemptor(attempt.podgroups, asked_for(host, attempt.podgroups).total, attempt.purpose))
     surplus = units.rows_of(~units.whole)
