@@ -4,8 +4,9 @@ Totals, the index of tasks and the places of parts are worked out from the table
 them up to date in proportion to what changed, and they travel with the tables.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from pipeline.records import replace
 
 #: Where the parts of podgroups are; and all that is kept with the tables and follows from them.
 _PARTS = "role_start", "subgroup_start", "role_minimum"
-_FOLLOWING = "totals", "index", "_index_before", "roles_bind", *_PARTS
+_FOLLOWING = "totals", "index", "_index_before", "since_news", "roles_bind", *_PARTS
 #: Once a larger part of the tasks has changed, the index is made anew.
 _MOST_BEHIND = 0.25
 
@@ -119,6 +120,21 @@ class CarriedTables:
     def roles_bind(self) -> Bools:
         """bool[G]: role minima count; not in an elastic podgroup, whose minimum is below their sum."""
         return np.asarray(self.podgroups.min_available >= self.role_minimum)
+
+    @cached_property
+    def since_news(self) -> tuple[dict[Callable[..., Any], dict[Any, Any]], bytes]:
+        """What is known of podgroups as they were at the last news, and which of them were decided on since.
+
+        The second says of each podgroup 1 if a decision changed any of its tasks, else 0.
+        """
+        return {}, bytes(len(self.podgroups))
+
+    def following_decision(self, before: Self, rows: Rows) -> Self:
+        """The same after a decision: no more changes than the tasks ``rows`` and what became of podgroups."""
+        known, changed = before.since_news
+        after = np.frombuffer(changed, np.uint8).copy()
+        after[self.tasks.podgroup[rows]] = 1
+        return begun_with(self.following(before, rows), since_news=(known, after.tobytes()))
 
     def following(self, before: Self, rows: Rows) -> Self:
         """These tables, with the totals, the index and the parts of ``before`` brought up to date.

@@ -4,6 +4,7 @@ A snapshot never changes. Its totals and its index of tasks follow from the tabl
 from one snapshot to the next, and they travel with it. The cluster without some victims is a ``WhatIf``.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -16,7 +17,7 @@ from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex, jo
 from pipeline.cluster.counted.totals import Room, TaskCounts, Totals
 from pipeline.cluster.queue_tree import with_descendants
 from pipeline.cluster.tables import PENDING
-from pipeline.keeping import Keeping, cached_property
+from pipeline.keeping import Derived, Keeping, cached_property
 from pipeline.kernels import kernel
 from pipeline.records import replace
 
@@ -151,10 +152,19 @@ class Snapshot(CarriedTables, Keeping):
 
     def pending(self, podgroup: int) -> Rows:
         """int64[K]: rows of the podgroup's tasks that wait without a nomination and are not gated."""
-        known = self.answers(Snapshot.pending)
+        known = self.answers_about((podgroup,), Snapshot.pending)
         if podgroup not in known:
             known[podgroup] = self.waiting_of(np.array([podgroup]))[0]
         return known[podgroup]
+
+    def answers_about(self, podgroups: Iterable[int], of: Callable[..., Derived]) -> dict[Any, Derived]:
+        """The same as ``answers``, of a function that looks at some podgroups and their tasks alone.
+
+        It does not look at the phase of a podgroup, and since when it is as it is. So its answers stay until a decision
+        changes one of these tasks, also for another cycle of decisions that begins with the same news.
+        """
+        known, changed = self.since_news
+        return self.answers(of) if any(map(changed.__getitem__, podgroups)) else known.setdefault(of, {})
 
     def tasks_of_all(self, podgroups: Rows) -> tuple[Rows, Longs]:
         """All tasks of several podgroups (int64[M]): int64[K] rows, and int64[M + 1] where those of each begin."""

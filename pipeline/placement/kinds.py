@@ -64,7 +64,7 @@ def podgroup_kind(snapshot: Snapshot, gang_group: GangGroup) -> PodgroupKind | N
     """
     if len(gang_group) > 1:
         return None
-    known, row = snapshot.answers(podgroup_kind), gang_group[0]
+    known, row = snapshot.answers_about(gang_group, podgroup_kind), gang_group[0]
     if row not in known:
         _look_up(snapshot, np.array([row]))
     return known[row]
@@ -72,32 +72,33 @@ def podgroup_kind(snapshot: Snapshot, gang_group: GangGroup) -> PodgroupKind | N
 
 def kinds_in_turn(snapshot: Snapshot, some: Iterable[GangGroup]) -> Iterator[tuple[GangGroup, PodgroupKind | None]]:
     """Each gang group with its kind. They are looked up in growing batches, which is several times as fast."""
-    rest, many, known = iter(some), 1, snapshot.answers(podgroup_kind)
+    rest, many = iter(some), 1
     while ahead := list(islice(rest, many)):
-        unknown = [one[0] for one in ahead if one[0] not in known]
+        unknown = [one[0] for one in ahead if one[0] not in snapshot.answers_about(one[:1], podgroup_kind)]
         if unknown:
             _look_up(snapshot, np.array(unknown, np.int64))
         for one in ahead:
-            yield one, known[one[0]] if len(one) == 1 else None
+            yield one, podgroup_kind(snapshot, one)
         many *= _FASTER
 
 
 def _look_up(snapshot: Snapshot, rows: Rows) -> None:
     """Work out and remember the kinds of podgroups (int64[K]), as if each were alone."""
-    groups, tasks, known = snapshot.podgroups, snapshot.tasks, snapshot.answers(podgroup_kind)
+    groups, tasks = snapshot.podgroups, snapshot.tasks
     waiting, start = snapshot.waiting_of(rows)
     size, shape = np.diff(start), tasks.shape[waiting]
     owner = np.arange(len(rows)).repeat(size)
     rights = [_all_of_each(column[waiting], owner, len(rows)) for column in (tasks.may_preempt, tasks.preemptible)]
     has = (size > 0) & _all_of_each(shape == shape[start[owner]], owner, len(rows)) & _is_simple(snapshot, rows)
-    known.update(dict.fromkeys(rows[~has].tolist()))
     some, first, stop = rows[has], start[:-1][has], start[1:][has]
     columns = (
         groups.queue[some], groups.priority[some], groups.namespace[some], groups.min_available[some], size[has],
         shape[first], groups.required_level[some], groups.preferred_level[some], groups.gather[some],
         groups.may_preempt[some], groups.preemptible[some], groups.match_policy[some], *(one[has] for one in rights),
     )  # fmt: skip
-    known.update(_kinds(some, columns, tasks.label_set[waiting], first, stop))
+    kinds = dict.fromkeys(rows.tolist()) | _kinds(some, columns, tasks.label_set[waiting], first, stop)
+    for row, kind in kinds.items():
+        snapshot.answers_about((row,), podgroup_kind)[row] = kind
 
 
 def _all_of_each(holds: Bools, owner: Rows, many: int) -> Bools:

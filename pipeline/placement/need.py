@@ -161,7 +161,7 @@ def need_of(
     among: int64[K]
         Waiting tasks to choose from; None: all of them.
     """
-    known, asked = snapshot.answers(need_of), (tuple(podgroups), surplus)
+    known, asked = snapshot.answers_about(podgroups, need_of), (tuple(podgroups), surplus)
     limited = most is not None or without or among is not None
     if not limited and asked in known:
         return known[asked]

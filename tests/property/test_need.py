@@ -8,6 +8,9 @@ import pytest
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
+from pipeline.decision.decided import carried_out
+from pipeline.decision.statement import statement
+from pipeline.placement.kinds import podgroup_kind
 from pipeline.placement.need import need_of
 from tests.support.builders import Gang, Task, cluster
 from tests.support.depth import sampled
@@ -107,3 +110,29 @@ def test_the_need_of_podgroups_is_what_each_lacks_in_the_order_of_tasks(seed: in
     assert need.total.tolist() == state.shapes.request[tasks.shape[leads]].sum(axis=0).tolist()
     assert need.part.tolist() == [part_of[row] for row in every]
     assert (need.shape.dtype, need.part.dtype, need.count.dtype) == (np.int32, np.int32, np.int64)
+
+
+def told(state: Snapshot) -> list[object]:
+    """What is known of each podgroup."""
+    rows = range(len(state.podgroups))
+    needs = [need_of(state, (row,), surplus=surplus) for row in rows for surplus in (True, False)]
+    columns = [(one.tasks.tolist(), one.minimum, one.short, one.count.tolist()) for one in needs]
+    return [columns, [podgroup_kind(state, (row,)) for row in rows], [state.pending(row).tolist() for row in rows]]
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_what_is_known_of_podgroups_since_before_some_decisions_is_what_is_found_anew(seed: int) -> None:
+    begun, rng = drawn(seed), np.random.default_rng(seed)
+    for _ in range(2):  # the second time another cycle has asked about states after the same news
+        state = begun
+        for _ in range(4):
+            ways, tasks = rng.random(len(state.tasks)), state.tasks
+            waits, holds = tasks.waits(slice(None), promised=False), np.isin(tasks.status, (BOUND, RUNNING))
+            bound, promised = np.flatnonzero(waits & (ways < 0.1)), np.flatnonzero(waits & (ways > 0.9))
+            made = statement(
+                "preempt", evictions=np.flatnonzero(holds & (ways < 0.2)),
+                bound=bound, bound_node=np.zeros_like(bound), bound_card=np.full_like(bound, NONE),
+                nominated=promised, nominated_node=np.zeros_like(promised), nominated_card=np.full_like(promised, NONE),
+            )  # fmt: skip
+            state = carried_out(made, state, 0.0)
+            assert told(state) == told(replace(state))

@@ -203,14 +203,17 @@ def _with_decision(snapshot: Snapshot, made: Decided) -> Snapshot:
     _within(made.bound_node, len(nodes), "node")
     for on in (made.nominated_card, made.bound_card):
         _within(on, nodes.cards.shape[1], "card", or_none=True)
-    own = {"decided": made.seq, "recent": with_evictions(snapshot.recent, made.counted, made.counted_at)}
+    recent = with_evictions(snapshot.recent, made.counted, made.counted_at)
+    own = {"revision": snapshot.revision + 1, "decided": made.seq, "recent": recent}
     if not any(map(len, parts)):
-        return _next(snapshot, 1, NO_ROWS, podgroups=_admitting(snapshot.podgroups, made.admitted), **own)
+        after = replace(snapshot, podgroups=_admitting(snapshot.podgroups, made.admitted), **own)
+        return after.following_decision(snapshot, NO_ROWS)
     became = by_decision(tasks, made, nodes.allocatable, carded=nodes.cards.shape[1] > 0)
     spared = tasks.podgroup[made.spared]
     groups = with_gang_history(snapshot, became.counted, became.at, at_once=True, spared=spared)
     groups = _admitting(groups, made.admitted)
-    return _next(snapshot, 1, became.recounted, tasks=became.written(tasks), podgroups=groups, **own)
+    after = replace(snapshot, tasks=became.written(tasks), podgroups=groups, **own)
+    return after.following_decision(snapshot, became.recounted)
 
 
 def _admitting(groups: Podgroups, rows: Rows) -> Podgroups:

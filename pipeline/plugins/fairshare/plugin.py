@@ -90,7 +90,7 @@ class FairShare(
             asked[queue] = self._asked(int(following[queue]))
         return (rank_of(self._queues.parent, keys_of(self._compared, asked, waits), waits),)
 
-    @property
+    @cached_property
     def _compared(self) -> Compared:
         shares, counts = self._shares, np.ones(len(self._whole), bool)
         counts[PODS] = False
@@ -103,15 +103,12 @@ class FairShare(
         """From the queue that would still hold the largest part of its share; see `victim_order`."""
         return across_queues(self._compared, queue, held, rest)
 
-    def _asked(self, podgroup: int) -> Floats:
-        """float64[R]: what a podgroup asks for in its turn: all that its minimum lacks, else one task."""
-        if podgroup not in self._asked_before:
-            self._asked_before[podgroup] = _asked_in_turn(self._snapshot, podgroup).astype(np.float64)
-        return self._asked_before[podgroup]
-
-    @cached_property
-    def _asked_before(self) -> dict[int, Floats]:
-        return {}
+    def _asked(self, podgroup: int) -> Longs:
+        """int64[R]: what a podgroup asks for in its turn: all that its minimum lacks, else one task."""
+        known = self._snapshot.answers_about((podgroup,), _asked_in_turn)
+        if podgroup not in known:
+            known[podgroup] = _asked_in_turn(self._snapshot, podgroup)
+        return known[podgroup]
 
     # -- how much a queue may hold -----------------------------------------------------------------------------
 

@@ -8,9 +8,11 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.counted.task_index import TaskIndex, index_of
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import RUNNING
+from pipeline.cluster.tables import PENDING, RUNNING
 from pipeline.cluster.updates.events import Changes, NodesRelaid
 from pipeline.cluster.updates.fold import fold
+from pipeline.decision.decided import carried_out
+from pipeline.decision.statement import statement
 from pipeline.keeping import made_of
 from tests.support.encoded import encoded
 from tests.support.small_states import nodes_table, small_state, task_news
@@ -59,3 +61,22 @@ def test_a_podgroup_without_tasks_that_is_described_again_has_its_place_in_the_i
         right = index_of(snapshot.tasks, len(snapshot.nodes), len(snapshot.podgroups)).by_podgroup
         assert np.array_equal(snapshot.index.by_podgroup.start, right.start)
         assert len(snapshot.tasks_of(ingestor.state.names.row("podgroups", "default/empty"))) == 0
+
+
+def test_what_is_known_of_podgroups_stays_while_decisions_leave_their_tasks_as_they_are() -> None:
+    state = small_state()
+    known = [state.answers_about((row,), told) for row in range(len(state.podgroups))]
+    task = int(np.flatnonzero((state.tasks.status == PENDING) & (state.tasks.nominated == NONE))[0])
+    owner, bound = int(state.tasks.podgroup[task]), np.array([task])
+    made = statement("allocate", bound=bound, bound_node=np.array([0]), bound_card=np.array([NONE]))
+    after = carried_out(statement("enqueue", admitted=np.array([owner])), state, 0.0)
+    after = carried_out(made, after, 0.0).at_revision(state.revision)
+    for row, answers in enumerate(known):
+        assert (after.answers_about((row,), told) is answers) == (row != owner)
+    assert after.answers_about((0, owner), told) is after.answers(told)
+    heard = fold(after, Changes(tasks=task_news((task, RUNNING, 0, 9))))
+    assert all(heard.answers_about((row,), told) is not answers for row, answers in enumerate(known))
+
+
+def told() -> None:
+    """Stands for a function that looks at podgroups."""
