@@ -17,7 +17,7 @@ from pipeline.actions.setup import Setup
 from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.explanation import Explanation
-from pipeline.decision.plan import Plan
+from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.statement import Statement
 from pipeline.decision.verdict import Accepted, Conflict, Stale, Verdict
 from pipeline.keeping import cached_property
@@ -92,10 +92,11 @@ def cycle(
     progress = with_starts_held_back(_run_actions, fresh)
     verdicts = tuple(commit(progress.plans)) if progress.plans else ()
     served = progress.served
-    unplaced = tuple(one for one in progress.unplaced if one.gang_group not in served)
+    refused = (one for one in progress.unplaced if one.gang_group not in served)
+    unplaced = [Unplaced(one.gang_group, one.action, one.found.in_full) for one in refused]
     return Cycle(
         statements=progress.statements,
-        explanations=progress.explanations,
+        explanations=tuple(one.in_full if isinstance(one, NoPlan) else one for one in progress.explanations),
         state=progress.state,
         plans=progress.plans,
         starving=progress.starving,

@@ -3,6 +3,8 @@
 The solver that the policy names for the action finds the plan; every plan is checked once more, independently.
 """
 
+from functools import partial
+
 from pipeline.cluster.arrays import NONE
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import Reason
@@ -40,7 +42,15 @@ def searched_part(attempt: Attempt, host: Host) -> Plan | NoPlan | Survey:
 
 
 def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:
+    """What `proposed` answers, explained in full."""
+    outcome = proposed(attempt, host)
+    return outcome if isinstance(outcome, Plan) or outcome.explain is None else NoPlan(outcome.in_full)
+
+
+def proposed(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:
     """Find the least harmful way to make room for the attempt's preemptor (PREEMPT or RECLAIM).
+
+    Where there is none, it is left to the caller whether to find out what stands in the way (``NoPlan.in_full``).
 
     Parameters
     ----------
@@ -61,7 +71,8 @@ def propose(attempt: Attempt, host: Host | None = None) -> Plan | NoPlan:
     if isinstance(outcome, Plan):
         asked = Question(attempt, host, solver.victim_point(attempt.purpose), Reason.CHOSEN)
         return replace(outcome, explanation=with_victims(asked, outcome))
-    return NoPlan(with_obstacles(attempt, host, outcome.explanation, solver.victim_point(attempt.purpose)))
+    why, point = outcome.explanation, solver.victim_point(attempt.purpose)
+    return NoPlan(why, partial(with_obstacles, attempt, host, why, point))
 
 
 def _holds(host: Host, made: Statement) -> bool:

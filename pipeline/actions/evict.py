@@ -22,7 +22,7 @@ from pipeline.actions.progress import Progress
 from pipeline.actions.searching import Outcome
 from pipeline.cluster.arrays import NO_ROWS, Rows
 from pipeline.decision.explanation import Reason
-from pipeline.decision.plan import NoPlan, Plan
+from pipeline.decision.plan import Plan
 from pipeline.policy import Purpose
 from pipeline.records import replace
 from pipeline.solvers.registry import solver_of
@@ -50,8 +50,8 @@ def _run(this: Pass) -> Progress:
 def _served(this: Pass, at: int) -> int:
     """Serve one gang group."""
     gang_group, key = this.gang_groups[at], this.key(at)
-    why = this.known.unplaced.get(key)  # of another one of its kind, that found no room on the same state
-    outcome = _outcome(this, at) if why is None else NoPlan(of_another(why, this.progress.snapshot, gang_group[0]))
+    other = this.known.unplaced.get(key)  # of its kind, that found no room on the same state
+    outcome = _outcome(this, at) if other is None else of_another(other, this.progress.snapshot, gang_group[0])
     if outcome is None:
         return this.lost()
     if isinstance(outcome, Plan):
@@ -62,9 +62,9 @@ def _served(this: Pass, at: int) -> int:
         this.take_in_turn(outcome, at)
         this.give_turns_to_losers(at, outcome)
     else:
-        this.progress = this.progress.without_plan(gang_group, this.action, outcome.explanation)
+        this.progress = this.progress.without_plan(gang_group, this.action, outcome)
         if key is not None and outcome.explanation.reason not in _OWN:
-            this.known.unplaced[key] = outcome.explanation
+            this.known.unplaced[key] = this.progress.unplaced[-1].found
     return 1
 
 

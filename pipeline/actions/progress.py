@@ -13,7 +13,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.decided import carried_out
 from pipeline.decision.explanation import Explanation
-from pipeline.decision.plan import Plan, plan_without_search
+from pipeline.decision.plan import NoPlan, Plan, plan_without_search
 from pipeline.decision.statement import Statement, merged_statement, withdrawal
 from pipeline.keeping import cached_property
 from pipeline.placement.undone import may_be_undone, undone
@@ -21,6 +21,9 @@ from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context
 from pipeline.policy import Policy, Purpose
 from pipeline.records import replace
+
+#: States on which a search found nothing are kept to explain that later, up to this number of tasks in all of them.
+_MOST_KEPT = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,14 @@ class Unplaced:
     gang_group: GangGroup
     action: str
     why: Explanation
+
+
+class NotPlanned(NamedTuple):
+    """A gang group for which an action found no plan; `found` says why, or finds it."""
+
+    gang_group: GangGroup
+    action: str
+    found: NoPlan
 
 
 class Planned(NamedTuple):
@@ -133,11 +144,11 @@ class Progress:
     now: float
     setup: Setup = field(default_factory=Setup)
     statements: tuple[Statement, ...] = ()
-    explanations: tuple[Explanation, ...] = ()
+    explanations: tuple[Explanation | NoPlan, ...] = ()
     planned: tuple[Planned, ...] = ()
     starving: tuple[GangGroup, ...] = ()
     searched: frozenset[GangGroup] = frozenset()
-    unplaced: tuple[Unplaced, ...] = ()
+    unplaced: tuple[NotPlanned, ...] = ()
     more: bool = False
     lost: bool = False
     held_back: HoldingBack = field(default_factory=HoldingBack)
@@ -276,12 +287,18 @@ class Progress:
             self.setup.when_certain(plan)
         return len(planned)
 
-    def without_plan(self, gang_group: GangGroup, action: str, why: Explanation) -> "Progress":
-        """Progress with one more reason why nothing was done."""
+    def without_plan(self, gang_group: GangGroup, action: str, found: NoPlan) -> "Progress":
+        """Progress with one more reason why nothing was done.
+
+        It is explained at once if the actions do not begin anew, and if very much would have to be kept until they end.
+        """
+        anew = self.held_back.takes_starts and not self.certain
+        if not anew or len(self.unplaced) * len(self.snapshot.tasks) > _MOST_KEPT:
+            found = NoPlan(found.in_full)
         return replace(
             self,
-            explanations=(*self.explanations, why),
-            unplaced=(*self.unplaced, Unplaced(gang_group, action, why)),
+            explanations=(*self.explanations, found),
+            unplaced=(*self.unplaced, NotPlanned(gang_group, action, found)),
         )
 
     def _carried_out(self, made: Sequence[Statement], *whys: Explanation) -> "Progress":

@@ -162,7 +162,7 @@ def release(progress: Progress, begun: Snapshot, *, evicting: bool) -> Progress:
         that they evicted from.
     """
     # A gang group that waits for the victims of an earlier decision only has to wait.
-    waits = {one.gang_group for one in progress.unplaced if one.why.reason is Reason.ENDING}
+    waits = {one.gang_group for one in progress.unplaced if one.found.explanation.reason is Reason.ENDING}
     without_plan = {one.gang_group for one in progress.unplaced} - waits - progress.served
     evicted = joined(one.evictions for one in progress.statements)
     victims = set(begun.tasks.podgroup[evicted].tolist())

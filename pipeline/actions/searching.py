@@ -6,14 +6,14 @@ from typing import Protocol
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.plugins.host import Host
-from pipeline.propose import propose
+from pipeline.propose import proposed
 
 #: None: the searcher was lost, and the outcome is not known.
 Outcome = Plan | NoPlan | None
 
 
 class Search(Protocol):
-    """Searches, and answers what `pipeline.propose` answers."""
+    """Searches, and answers what `pipeline.propose` answers, explained in full or not."""
 
     def ahead(self, attempts: Sequence[Attempt], host: Host) -> Sequence[Outcome]:
         """Outcomes of several attempts on one snapshot at once; empty where searching one after the other is as fast.
@@ -35,5 +35,5 @@ class InPlace:
         return ()
 
     def one(self, attempt: Attempt, host: Host) -> Outcome:
-        """What `propose` answers."""
-        return propose(attempt, host)
+        """What `proposed` answers: a cycle that begins anew need not know what stood in the way."""
+        return proposed(attempt, host)

@@ -1,6 +1,6 @@
 """A plan: a statement, its assumptions, its price and its explanation. ``propose`` answers Plan or NoPlan."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TypeVar
@@ -15,6 +15,7 @@ from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation, Reason, VictimBundle, victim_bundles
 from pipeline.decision.price import NO_VICTIMS, Price, lost_work, price_of
 from pipeline.decision.statement import Statement, statement
+from pipeline.keeping import cached_property
 from pipeline.kernels import kernel
 from pipeline.plugins.host import Host
 from pipeline.records import replace
@@ -76,9 +77,23 @@ class Plan:
 
 @dataclass(frozen=True)
 class NoPlan:
-    """There is no plan; the explanation says why."""
+    """There is no plan; the explanation says why.
+
+    Attributes
+    ----------
+    explanation
+        Without what stands in the way where ``in_full`` has to find that.
+    explain
+        Finds the whole explanation; None if it is whole. It keeps the state that was searched.
+    """
 
     explanation: Explanation
+    explain: Callable[[], Explanation] | None = None
+
+    @cached_property
+    def in_full(self) -> Explanation:
+        """The explanation with what stands in the way."""
+        return self.explanation if self.explain is None else self.explain()
 
 
 def plan_of(attempt: Attempt, made: Statement, price: Price, why: Explanation) -> Plan:

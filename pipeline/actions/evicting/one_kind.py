@@ -5,6 +5,7 @@ sought first, as if they were one gang, and each then takes what it needs of tho
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice, takewhile
 
 import numpy as np
@@ -14,6 +15,7 @@ from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.explanation import Explanation
+from pipeline.decision.plan import NoPlan
 from pipeline.placement.kinds import PodgroupKind, kinds_in_turn
 from pipeline.records import replace
 
@@ -83,8 +85,14 @@ def _rigid_of_rank(snapshot: Snapshot, some: Iterable[GangGroup]) -> Iterator[tu
         yield one, kind
 
 
-def of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanation:
+def of_another(found: NoPlan, snapshot: Snapshot, podgroup: int) -> NoPlan:
     """The reason why there is no room for a podgroup, from the reason for another one of its kind."""
+    of_this = partial(_of_another, snapshot=snapshot, podgroup=podgroup)
+    explain = None if found.explain is None else lambda: of_this(found.in_full)
+    return NoPlan(of_this(found.explanation), explain)
+
+
+def _of_another(why: Explanation, snapshot: Snapshot, podgroup: int) -> Explanation:
     task_of = dict(zip(snapshot.pending(why.preemptor).tolist(), snapshot.pending(podgroup).tolist(), strict=True))
     obstacles = tuple(
         replace(

@@ -16,8 +16,7 @@ from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, distinct,
 from pipeline.cluster.rules.gang_groups import GangGroup, gang_group_of
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
-from pipeline.decision.explanation import Explanation
-from pipeline.decision.plan import Plan
+from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.price import Price, lost_work, price_of
 from pipeline.placement.kinds import PodgroupKind, podgroup_kind
 from pipeline.placement.serving_order import in_serving_order, queue_depth, within_depth
@@ -59,7 +58,7 @@ class SinceLastPlan:
     found: dict[int, Outcome] = field(default_factory=dict)
     ahead: set[int] = field(default_factory=set)
     cordoned: dict[bytes, Snapshot] = field(default_factory=dict)
-    unplaced: dict[KindAndClosed | None, Explanation] = field(default_factory=dict)
+    unplaced: dict[KindAndClosed | None, NoPlan] = field(default_factory=dict)
 
 
 class Pass:

@@ -6,8 +6,15 @@ from typing import Any
 import pytest
 
 from actors.cli.simulate import open_case
+from pipeline import propose
+from pipeline.actions import progress
 from pipeline.actions.setup import Noted, Notes, Setup, Unobserved
+from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.cycle import cycle
+from pipeline.decision.attempt import Attempt
+from pipeline.decision.explanation import Explanation, Reason
+from pipeline.plugins.host import Host
+from pipeline.policy import ExtensionPoint
 from tests.support.small_clusters import REST, job, named, played, podgroup, task, told, world
 
 #: A gang that runs, and one that would fit beside it on four devices.
@@ -176,3 +183,30 @@ def test_all_that_wait_behind_a_start_that_is_held_back_are_held_back_together(p
     assert [(len(made.evictions), len(made.nominated)) for made in done.statements if len(made.evictions)] == [(2, 1)]
     assert [made for made in done.statements if len(made.placed) and not len(made.evictions)] == []
     assert steps.names.count("allocate") <= 6
+
+
+@pytest.mark.parametrize("profile", ["kai", "default"])
+def test_what_stands_in_the_way_is_looked_for_once_the_actions_need_not_begin_anew(
+    profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is found for `huge`, at first beside `low`, which `high` would take; or explained at once, if kept."""
+    asked, in_full = list[GangGroup](), propose.with_obstacles
+
+    def noting(attempt: Attempt, host: Host, why: Explanation, point: ExtensionPoint) -> Explanation:
+        asked.append(attempt.podgroups)
+        return in_full(attempt, host, why, point)
+
+    monkeypatch.setattr(propose, "with_obstacles", noting)
+    nodes, queues = {"n": {"cpu": 64, "memory": "64Gi", "gpu": 4}}, {"q": {"deserved": {**REST, "gpu": 4}}}
+    groups = [*FULL, job("high", [4], 100), job("huge", [5], 120)]
+    case = open_case(world(nodes, queues, groups, profile=profile))
+    done = cycle(case.snapshot, case.policy, case.now)
+    refused = [why for why in done.explanations if why.reason is not Reason.CHOSEN]
+    assert len(asked) == len(refused) > 0
+    assert any(one.why.obstacles for one in done.unplaced)
+    assert {id(one.why) for one in done.unplaced} <= set(map(id, refused))
+    asked.clear()
+    monkeypatch.setattr(progress, "_MOST_KEPT", -1)
+    again = cycle(case.snapshot, case.policy, case.now)
+    assert len(asked) > len(refused)
+    assert repr([again.explanations, again.unplaced]) == repr([done.explanations, done.unplaced])

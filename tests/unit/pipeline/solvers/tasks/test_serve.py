@@ -119,7 +119,7 @@ def test_a_gang_gets_room_for_all_its_minimum_or_none() -> None:
     enough = cluster([{"cpu": 2}, {"cpu": 2}], [low, gang(2, cpu=2, priority=1)])
     none = preempted(short)
     assert not none.statements
-    assert {why.reason for why in none.explanations} == {Reason.UNPLACEABLE}
+    assert {one.found.in_full.reason for one in none.unplaced} == {Reason.UNPLACEABLE}
     assert none.snapshot is short
     assert victims(preempted(enough)) == [0, 1]
 
