@@ -130,7 +130,7 @@ class CarriedTables:
         return {}, bytes(len(self.podgroups))
 
     def following_decision(self, before: Self, rows: Rows) -> Self:
-        """The same after a decision: no more changes than the tasks ``rows`` and what became of podgroups."""
+        """As ``following``, after a decision: it changed only the tasks ``rows``, and what became of podgroups."""
         known, changed = before.since_news
         after = np.frombuffer(changed, np.uint8).copy()
         after[self.tasks.podgroup[rows]] = 1

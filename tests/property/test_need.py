@@ -9,7 +9,7 @@ from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import BOUND, PENDING, RUNNING
 from pipeline.decision.decided import carried_out
-from pipeline.decision.statement import statement
+from pipeline.decision.statement import statement, taking_back
 from pipeline.placement.kinds import podgroup_kind
 from pipeline.placement.need import need_of
 from tests.support.builders import Gang, Task, cluster
@@ -134,5 +134,6 @@ def test_what_is_known_of_podgroups_since_before_some_decisions_is_what_is_found
                 bound=bound, bound_node=np.zeros_like(bound), bound_card=np.full_like(bound, NONE),
                 nominated=promised, nominated_node=np.zeros_like(promised), nominated_card=np.full_like(promised, NONE),
             )  # fmt: skip
-            state = carried_out(made, state, 0.0)
+            withdrawn = np.flatnonzero((tasks.nominated != NONE) & (ways > 0.4) & (ways < 0.7))
+            state = carried_out(taking_back(made, withdrawn), state, 0.0)
             assert told(state) == told(replace(state))

@@ -89,9 +89,9 @@ def _all_needed(scenario: Scenario, units: VictimUnits, victims: VictimPlaces) -
 
 
 def _fewest_moves(scenario: Scenario, victims: Rows, ways: Sequence[Stays] = (Stays.FIRST,)) -> WorkingScenario | None:
-    """The outcome, less moves without which no other victim is lost; or None if it is not lawful.
+    """The outcome with the fewest moves that were found, and no other victim lost; or None if it is not lawful.
 
-    The first of the ways decides whether there is one; the others may need fewer moves.
+    The first of the ways to choose who stays decides whether there is one; the others may need fewer moves.
     """
     found = outcome(scenario, victims, emptiest=(False, True), stays=ways[0])
     if found is None:
@@ -107,7 +107,7 @@ def _fewest_moves(scenario: Scenario, victims: Rows, ways: Sequence[Stays] = (St
 
 
 def _less(scenario: Scenario, found: WorkingScenario, groups: list[Rows], stays: Stays) -> WorkingScenario:
-    """The outcome, less each of the first groups of tasks that move, if no more move and the same are lost."""
+    """The outcome once the first groups of tasks that move were tried, one by one, as tasks that stay."""
     for some in groups[:_MOVES]:
         other = outcome(scenario, without(found.victims.evicted, some), emptiest=(False, True), stays=stays)
         if _moves_no_more(other, found):
