@@ -19,6 +19,7 @@ from pipeline.solvers.gather.leaving.search import (
     leaving,
     leaving_places,
     pool_in,
+    sets_enough,
     slots_brought,
     slots_suffice,
 )
@@ -27,6 +28,8 @@ from pipeline.solvers.gather.leaving.unneeded import unneeded
 Harm = tuple[int, int, int, int, Work, Work, int]
 #: Where slots do not decide, at most this many units are tried by themselves; of so few candidates all are.
 _TRIED = 16
+#: Of at most this many candidates every set is tried where quotas permit too little along the usual order.
+_FEW = 8
 #: So often what quotas refuse returns first.
 _TURNS = 16
 #: Above every priority.
@@ -114,9 +117,11 @@ def _cheapest(search: GatherSearch, area: GatherArea, rows: Rows, best: Harm | N
     """The same among the candidates ``rows``."""
     pool = pool_in(search, rows)
     may = permitted(search, pool)
+    losers = pool if may.all() else of_losers(search, pool)
+    few = not may.all() and len(losers.rows) <= _FEW
     found: MadeRoom | Price | None = None
     if search.out_of_order:
-        ways = _otherwise(search, area, pool, may)
+        ways = iter(()) if few else _otherwise(search, area, pool, may)
     else:
         ways = (
             partial(_cheapest_of, search, area, pool_of_some(pool, one))
@@ -127,7 +132,26 @@ def _cheapest(search: GatherSearch, area: GatherArea, rows: Rows, best: Harm | N
         if isinstance(one, MadeRoom):
             best = harm_of(one.price)
         found = one if isinstance(one, MadeRoom) or found is None else found
+    if found is None and few and not search.out_of_order:
+        return _of_every_set(search, area, losers, best)
     return found
+
+
+def _of_every_set(search: GatherSearch, area: GatherArea, pool: Pool, best: Harm | None) -> MadeRoom | Price | None:
+    """The cheapest of all sets of a few candidates that quotas permit; among equals the usual order decides."""
+    sets = sets_enough(search, area, pool)
+    prices = [_priced(search, pool.rows[some], area.domain) for some in sets]
+    stays = (sets @ (1 << np.argsort(pool.usual[::-1]))).tolist()
+    for one in sorted(range(len(prices)), key=lambda at: (harm_of(prices[at]), stays[at])):
+        if best is not None and harm_of(prices[one]) >= best:
+            return prices[one]
+        victims = pool.rows[sets[one]]
+        if not search.may_all_go(victims) or len(refused_of(search, victims)):
+            continue
+        placed = _gathered(search, area, victims)
+        if placed is not None:
+            return MadeRoom(victims, placed, prices[one])
+    return None
 
 
 def _otherwise(search: GatherSearch, area: GatherArea, pool: Pool, may: Bools) -> Iterator[_Search]:

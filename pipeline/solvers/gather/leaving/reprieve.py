@@ -99,6 +99,26 @@ def has_slots_without(wanted: Wanted, left: Longs, node: Rows, held: Longs, leav
 
 
 @writing("left")
+def enough_without(wanted: Wanted, left: Longs, some: LeavingCandidates) -> Bools:
+    """bool[2 ** C]: whether slots and quota suffice after each set of candidates: one leaves if its bit is set.
+
+    Each set differs from the one before it by one candidate (Gray code).
+    """
+    ground = _all_left(wanted, left, some, no_places(wanted.places))
+    sets = 1 << len(some.node)
+    result, gone = np.zeros(sets, np.bool_), sets - 1
+    result[gone] = (ground.total >= wanted.many).all() & (ground.freed >= wanted.short).all()
+    for step in range(1, sets):
+        candidate = 0
+        while not step >> candidate & 1:
+            candidate += 1
+        sign = 1 if gone >> candidate & 1 else -1
+        gone ^= 1 << candidate
+        result[gone] = _returned(wanted, ground, some, candidate, sign)
+    return result
+
+
+@writing("left")
 def brought(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows) -> Longs:
     """int64[C]: the slots that the unit of each brings alone, for all kinds together; arguments as of `reprieved`."""
     slots, total = node_slots(wanted.request, wanted.many, wanted.allowed, 0, left)

@@ -22,6 +22,7 @@ from pipeline.solvers.gather.leaving.reprieve import (
     LeavingCandidates,
     Wanted,
     brought,
+    enough_without,
     has_slots_without,
     reprieved,
     reprieved_in_places,
@@ -256,6 +257,22 @@ def slots_of_nodes(search: GatherSearch, area: GatherArea, pool: Pool) -> Longs:
 def slots_suffice(search: GatherSearch, area: GatherArea, pool: Pool, leaves: Bools) -> bool:
     """Whether the domain has slots and regions for the gang's tasks once ``leaves`` (bool[C]) of the pool are gone."""
     return has_slots_without(area.wanted, _room(search, area), area.numbers(pool.node), pool.held, leaves)
+
+
+def sets_enough(search: GatherSearch, area: GatherArea, pool: Pool) -> Bools:
+    """bool[S, C]: sets of a few candidates after which the domain has slots, and the gang the quota that it lacks.
+
+    Of tasks alike, for which slots decide, only sets that are needed as a whole.
+    """
+    enough = enough_without(area.wanted, _room(search, area), _leaving(area, pool))
+    numbers, each = np.arange(len(enough)), np.arange(len(pool.rows))
+    if search.slots_decide and search.steps is None and len(area.wanted.many) == 1:
+        needed = enough.copy()
+        for one in each.tolist():
+            leaves = (numbers >> one & 1) > 0
+            needed[leaves] &= ~enough[numbers[leaves] ^ 1 << one]
+        enough = needed
+    return np.asarray((numbers[enough][:, None] >> each & 1) > 0)
 
 
 def slots_brought(search: GatherSearch, area: GatherArea, pool: Pool) -> Longs:

@@ -9,6 +9,7 @@ from pipeline.policy import Purpose
 from pipeline.propose import propose
 from tests.support.brute_force import attempt_of, crowded
 from tests.support.gathering import Outcome, cluster_file, running, waiting
+from tests.support.lending_clusters import LendingCluster
 
 NODES = [f"n{at}" for at in range(8)]
 #: Four podgroups with half a node each; the other halves never go.
@@ -91,3 +92,19 @@ def test_a_part_of_each_of_two_podgroups_goes_where_no_queue_may_lose_one_of_the
 def test_what_a_queue_may_not_lose_stays_and_another_queue_loses_as_much(seed: int) -> None:
     """By brute force some lawful set makes room; tasks that repel each other unevenly bring no slots by themselves."""
     assert isinstance(propose(attempt_of(crowded(seed, Purpose.RECLAIM, "koordinator"), Purpose.RECLAIM)), Plan)
+
+
+@pytest.mark.parametrize(
+    ("seed", "goes"),
+    [(923989, ["v3-0", "v3-1"]), (923298, ["v0-0", "v2-0"])],
+)
+def test_of_few_candidates_every_set_is_tried_where_no_order_leaves_one_that_quotas_permit(
+    seed: int, goes: list[str]
+) -> None:
+    assert Outcome(LendingCluster(seed, "reclaim").document()).evicted == goes
+
+
+def test_every_set_is_tried_in_a_narrower_layer_before_a_wider_one_makes_room() -> None:
+    """In the other block, or in both together, less important work would do."""
+    found = Outcome(LendingCluster(922553, "reclaim").document())
+    assert (found.evicted, set(found.nominated.values())) == (["v0-0", "v1-0"], {"n0"})
