@@ -21,6 +21,7 @@ from pipeline.solvers.gather.leaving.search import (
     pool_in,
     sets_enough,
     slots_brought,
+    slots_of_each,
     slots_suffice,
 )
 from pipeline.solvers.gather.leaving.unneeded import unneeded
@@ -37,9 +38,10 @@ ANY_PRIORITY = int(np.iinfo(np.int64).max)
 
 
 class _Way(NamedTuple):
-    """Candidates that leave (bool[C]) if they return in an order (int64[C]), and their price."""
+    """Candidates of a pool that leave (bool[C]) if they return in an order (int64[C]), and their price."""
 
     price: Price
+    pool: Pool
     leaves: Bools
     order: Rows
 
@@ -180,16 +182,18 @@ def _cheapest_of(search: GatherSearch, area: GatherArea, pool: Pool, best: Harm 
     if (pool.frees.sum(axis=0) < search.short).any():
         return None
     ways: dict[bytes, _Way] = {}
-    _note_ways(search, area, pool, pool.orders, ways)
+    pools = pool, pool_in(search, pool.rows, slots_of_each(search, area, pool))
+    for some in pools:
+        _note_ways(search, area, some, some.orders, ways)
     least = min((way.price for way in ways.values()), key=harm_of)
-    if least.gangs_broken:
-        brought = slots_brought(search, area, pool)
-        _note_ways(search, area, pool, orders_up_to(pool, least.highest_priority, brought), ways)
+    for some in pools if least.gangs_broken else ():
+        brought = slots_brought(search, area, some)
+        _note_ways(search, area, some, orders_up_to(some, least.highest_priority, brought), ways)
     found: MadeRoom | Price | None = None
-    for price, leaves, order in sorted(ways.values(), key=lambda one: harm_of(one.price)):
+    for price, some, leaves, order in sorted(ways.values(), key=lambda one: harm_of(one.price)):
         if best is not None and harm_of(price) >= best:
             return found if found is not None else price
-        room = _made(search, area, pool, order, leaves)
+        room = _made(search, area, some, order, leaves)
         if room is None or not search.may_all_go(room.victims):
             continue
         if best is None or harm_of(room.price) < best:
@@ -230,7 +234,7 @@ def _note_ways(
     for order in orders:
         leaves = leaving(search, area, pool, order)
         if leaves.tobytes() not in ways:
-            ways[leaves.tobytes()] = _Way(_priced(search, pool.rows[leaves], area.domain), leaves, order)
+            ways[leaves.tobytes()] = _Way(_priced(search, pool.rows[leaves], area.domain), pool, leaves, order)
 
 
 def _made(search: GatherSearch, area: GatherArea, pool: Pool, order: Rows, leaves: Bools) -> MadeRoom | None:

@@ -7,10 +7,11 @@ the core of a gang, all together, then tasks beyond it, last tasks of gangs that
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows
 from pipeline.cluster.orders import dense_rank, unique_inverse
 from pipeline.cluster.rules.minima_met import minima_met
 from pipeline.cluster.snapshot import Snapshot
@@ -37,6 +38,8 @@ class Pool:
         Candidates with one number stay together; NONE: each by itself.
     part, top: int64[C]
         The part of its gang that each belongs to; the highest priority in its unit.
+    gain: int64[C]
+        How many slots each brings if it alone leaves; 0 where that is not asked.
     orders
         Orders in which candidates return: int64[C] positions each, each unit in one piece.
     """
@@ -48,6 +51,7 @@ class Pool:
     unit: Longs
     part: Longs
     top: Longs
+    gain: Longs
     orders: tuple[Rows, ...]
 
     @property
@@ -73,14 +77,26 @@ def rows_in(snapshot: Snapshot, candidate: Bools, start: int, stop: int, highest
     return rows[candidate[rows] & (snapshot.podgroups.priority[snapshot.tasks.podgroup[rows]] <= highest)]
 
 
-def pool_of(snapshot: Snapshot, rows: Rows, gang: Preemptor, held: Longs, frees: Longs) -> Pool:
-    """The candidates ``rows``; what the gang asks for is the unit of work. ``held``, ``frees``: see ``Pool``."""
-    tasks = snapshot.tasks
-    part, unit = _parts(snapshot, rows)
+def pool_of(
+    snapshot: Snapshot, rows: Rows, gang: Preemptor, lost: Floats, held: Longs, frees: Longs, gain: Longs | None
+) -> Pool:
+    """The candidates ``rows``; what the gang asks for is the unit of work. ``held``, ``frees``, ``gain``: see ``Pool``.
+
+    Where it is known what they gain, those that gain most are beyond the minimum; and there is one order, the first by
+    the work that is lost.
+
+    Parameters
+    ----------
+    lost: float64[G]
+        See ``lost_work``.
+    """
+    tasks, gains = snapshot.tasks, np.zeros(len(rows), np.int64) if gain is None else gain
+    part, unit = _parts(snapshot, rows, gains)
     top = _highest(snapshot, rows, _whole(unit))
+    orders = _orders(snapshot, rows, part, unit, top, gang.request, np.ones(len(lost)) if gain is None else lost)
     return Pool(
-        rows, tasks.node[rows].astype(np.int64), held, frees, unit, part, top,
-        _orders(snapshot, rows, part, unit, top, gang.request),
+        rows, tasks.node[rows].astype(np.int64), held, frees, unit, part, top, gains,
+        tuple(islice(orders, None if gain is None else 1)),
     )  # fmt: skip
 
 
@@ -101,18 +117,19 @@ def pool_of_some(pool: Pool, some: Bools) -> Pool:
     orders = tuple(at[order[some[order]]] for order in pool.orders)
     return Pool(
         pool.rows[some], pool.node[some], pool.held[some], pool.frees[some], pool.unit[some], pool.part[some],
-        pool.top[some], orders,
+        pool.top[some], pool.gain[some], orders,
     )  # fmt: skip
 
 
-def _parts(snapshot: Snapshot, rows: Rows) -> tuple[Longs, Longs]:
+def _parts(snapshot: Snapshot, rows: Rows, gain: Longs) -> tuple[Longs, Longs]:
     """The part of its gang that each candidate belongs to, and its unit: int64[C] each.
 
-    The tasks beyond the minimum are the newest on the first nodes. If roles or subgroups bind, all tasks are core.
+    The tasks beyond the minimum are those that gain most, and of equal ones the newest on the first nodes. If roles or
+    subgroups bind, all tasks are core.
     """
     tasks, groups = snapshot.tasks, snapshot.podgroups
     owner = tasks.podgroup[rows]
-    order = np.lexsort((-tasks.order[rows], tasks.node[rows], owner))
+    order = np.lexsort((-tasks.order[rows], tasks.node[rows], -gain, owner))
     arranged = owner[order]
     place = np.empty(len(rows), np.int64)  # of each candidate among those of its podgroup
     place[order] = np.arange(len(rows)) - np.searchsorted(arranged, arranged)
@@ -138,30 +155,27 @@ def _highest(snapshot: Snapshot, rows: Rows, whole: Longs) -> Longs:
     return np.asarray(top[inverse])
 
 
-def _orders(snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, top: Longs, requested: Longs) -> tuple[Rows, ...]:
-    """By priority, then part; then the larger first, the smaller first, or the one on a costlier node first.
+def _orders(
+    snapshot: Snapshot, rows: Rows, part: Longs, unit: Longs, top: Longs, requested: Longs, lost: Floats
+) -> Iterator[Rows]:
+    """By priority, then part; then what loses more work first, or less, or what is on a costlier node.
 
     Among equals those on the last nodes return first, then the oldest podgroup, then its oldest task.
     """
     tasks, needed = snapshot.tasks, needed_by(requested)
     owner, node = tasks.podgroup[rows], tasks.node[rows]
     own = in_units(snapshot.shapes.request, needed)[tasks.shape[rows]]
-    work = np.where(part == _CORE, in_units(snapshot.podgroup_held[owner], needed), own)
+    work = np.where(part == _CORE, in_units(snapshot.podgroup_held[owner], needed), own) * lost[owner]
     whole, at = _whole(unit), np.full(len(rows), np.iinfo(np.int64).max)
     _, inverse = unique_inverse(whole)
     np.minimum.at(at, inverse, node)  # a unit has the place of its first node
-    at = at[inverse]
+    last = (tasks.order[rows], snapshot.podgroups.order[owner], -at[inverse])
+    yield np.lexsort((*last, -work, part, -top))  # what the first two go by is the same for all of a unit
+    yield np.lexsort((*last, work, part, -top))
     cost = np.bincount(node - node.min(initial=0), weights=work)[node - node.min(initial=0)] if len(rows) else work
     highest = np.full(int(node.max(initial=0)) + 1, np.iinfo(np.int64).min)
     np.maximum.at(highest, node, top)
-    last = (tasks.order[rows], snapshot.podgroups.order[owner], -at)
-    keys = (
-        (*last, -work, part, -top),
-        (*last, work, part, -top),
-        (*last, -dense_rank(cost), part, -highest[node]),
-    )
-    first, second, third = (np.lexsort(key) for key in keys)
-    return first, second, in_pieces(third, whole)  # what the first two go by is the same for all of a unit
+    yield in_pieces(np.lexsort((*last, -dense_rank(cost), part, -highest[node])), whole)
 
 
 def in_pieces(order: Rows, whole: Longs) -> Rows:

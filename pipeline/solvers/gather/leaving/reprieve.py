@@ -56,7 +56,7 @@ class LeavingCandidates(NamedTuple):
     held: int64[C, R']
     frees: int64[C, R]
         How much of the quota that the gang lacks each frees.
-    unit: int64[C]
+    unit, gain: int64[C]
         As in `Pool`.
     """
 
@@ -64,6 +64,7 @@ class LeavingCandidates(NamedTuple):
     held: Longs
     frees: Longs
     unit: Longs
+    gain: Longs
 
 
 class _Ground(NamedTuple):
@@ -140,9 +141,10 @@ def brought(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows) -
 def reprieved(
     wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows, covered: Bools, beyond: Longs
 ) -> Bools:
-    """bool[C]: which candidates leave, if they return in order, each unit whole or, in a second round, one by one.
+    """bool[C]: which candidates leave, if they return in order, each unit whole.
 
-    If budgets are exceeded only whole units return, each while it is covered by such a budget.
+    In a second round those of units that leave return one by one, the ones that gain the fewest slots first. If budgets
+    are exceeded only whole units return, each while it is covered by such a budget.
 
     Parameters
     ----------
@@ -174,28 +176,42 @@ def _all_in_order(
     wanted: Wanted, ground: _Ground, some: LeavingCandidates, order: Rows, covered: Bools, over: Longs
 ) -> Bools:
     """See ``reprieved``; ``over`` is changed in place."""
-    leaves, arranged = np.ones(len(some.node), np.bool_), some.unit[order]
-    refused = np.full(len(ground.left), NONE, np.int64)  # of each node a candidate that may not return by itself
+    leaves, refused = np.ones(len(some.node), np.bool_), np.full(len(ground.left), NONE, np.int64)
     placed = len(wanted.places.tree.own) > 0
     for alone in range(2 if len(over) == 0 else 1):
-        first = 0
-        while first < len(order):
+        turns, first = _of_units(some, order, leaves) if alone else order.copy(), 0
+        arranged = some.unit[turns]
+        while first < len(turns):
             stop = first + 1 if alone else run_end(arranged, first)
-            # What did not fit by itself before fits even less now.
-            asks = leaves[order[first]] and not (alone and arranged[first] == NONE)
+            asks = leaves[turns[first]]
             for p in range(len(over)):
-                asks = over[p] > 0 and covered[p, order[first:stop]].any()
+                asks = over[p] > 0 and covered[p, turns[first:stop]].any()
                 if asks:
                     break
-            asks = asks and not _takes_as_much(some, order[first:stop], refused)
-            if asks and _all_returned(wanted, ground, some, order[first:stop]):
-                leaves[order[first:stop]] = False
+            asks = asks and not _takes_as_much(some, turns[first:stop], refused)
+            if asks and _all_returned(wanted, ground, some, turns[first:stop]):
+                leaves[turns[first:stop]] = False
                 for p in range(len(over)):
-                    over[p] -= covered[p, order[first:stop]].sum()
+                    over[p] -= covered[p, turns[first:stop]].sum()
             elif asks and stop == first + 1 and not placed:
-                refused[some.node[order[first]]] = order[first]
+                refused[some.node[turns[first]]] = turns[first]
             first = stop
     return leaves
+
+
+@linked
+def _of_units(some: LeavingCandidates, order: Rows, leaves: Bools) -> Rows:
+    """Those that leave with others of their units, in the order of what they gain.
+
+    What is by itself did not fit before, and fits even less now.
+    """
+    kept, many = np.empty(len(order), np.int64), 0
+    for candidate in order:
+        if leaves[candidate] and some.unit[candidate] != NONE:
+            kept[many] = candidate
+            many += 1
+    kept = kept[:many]
+    return kept[np.argsort(some.gain[kept], kind="mergesort")]
 
 
 @linked

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, Bools, Floats, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
@@ -16,6 +16,7 @@ from pipeline.placement.need import Need
 from pipeline.placement.room.counted_need import CountedNeed
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
+from pipeline.records import replace
 from pipeline.solvers.gather.gathering import Gathered, counted_of, in_rank_order, only_slots_decide
 from pipeline.solvers.gather.leaving.pool import Pool, pool_of
 from pipeline.solvers.gather.leaving.reprieve import (
@@ -184,11 +185,12 @@ class GatherArea:
         return np.where(self.holds(node), own, self.stop - self.start) if len(self.outside) else own
 
 
-def pool_in(search: GatherSearch, rows: Rows) -> Pool:
-    """The candidates ``rows`` of a search."""
+def pool_in(search: GatherSearch, rows: Rows, gain: Longs | None = None) -> Pool:
+    """The candidates ``rows`` of a search; ``gain``: see ``pool_of``."""
     snapshot, counted = search.snapshot, search.counted
     frees = snapshot.request_of(rows) * search.frees[snapshot.queue_of(rows)][:, None]
-    return pool_of(snapshot, rows, search.preemptor, counted.columns.held[counted.form[rows]], frees)
+    held = counted.columns.held[counted.form[rows]]
+    return pool_of(snapshot, rows, search.preemptor, search.lost, held, frees, gain)
 
 
 def area_of(search: GatherSearch, domain: int) -> GatherArea:
@@ -242,7 +244,7 @@ def leaving_places(search: GatherSearch, area: GatherArea, pool: Pool, order: Lo
 
 
 def _leaving(area: GatherArea, pool: Pool) -> LeavingCandidates:
-    return LeavingCandidates(area.numbers(pool.node), pool.held, pool.frees, pool.unit)
+    return LeavingCandidates(area.numbers(pool.node), pool.held, pool.frees, pool.unit, pool.gain)
 
 
 def slots_of_nodes(search: GatherSearch, area: GatherArea, pool: Pool) -> Longs:
@@ -279,6 +281,11 @@ def slots_brought(search: GatherSearch, area: GatherArea, pool: Pool) -> Longs:
     """int64[C]: the slots that the unit of each candidate brings if it alone leaves."""
     some = _leaving(area, pool)
     return brought(area.wanted, _room(search, area), some, np.ascontiguousarray(pool.usual))
+
+
+def slots_of_each(search: GatherSearch, area: GatherArea, pool: Pool) -> Longs:
+    """int64[C]: the slots that each candidate brings if it alone leaves."""
+    return slots_brought(search, area, replace(pool, unit=np.full(len(pool.rows), NONE, np.int64)))
 
 
 def _room(search: GatherSearch, area: GatherArea) -> Longs:

@@ -10,6 +10,7 @@ from pipeline.policy import Purpose
 from pipeline.propose import propose
 from tests.support.brute_force import attempt_of, crowded
 from tests.support.gathering import Outcome, cluster_file, running, waiting
+from tests.support.lending_clusters import LendingCluster
 from tests.support.small_clusters import named, played, podgroup, world
 
 
@@ -96,3 +97,22 @@ def test_another_order_of_return_counts_where_the_first_turns_out_to_cost_more_t
     found = propose(attempt_of(crowded(255, Purpose.PREEMPT, "koordinator"), Purpose.PREEMPT))
     assert isinstance(found, Plan)
     assert len(found.statement.evictions) == 3
+
+
+@pytest.mark.parametrize(
+    ("seed", "goes"), [(811190, ["v0-0"]), (920459, ["v1-0", "v2-0"]), (921269, ["v0-0", "v1-0", "v1-1", "v3-1"])]
+)
+def test_of_a_gang_that_breaks_tasks_stay_that_bring_few_slots(seed: int, goes: list[str]) -> None:
+    """Otherwise the first in order stays, and several go in its place."""
+    assert Outcome(LendingCluster(seed, "preempt").document()).evicted == goes
+
+
+@pytest.mark.parametrize(("seed", "goes"), [(811864, ["v0-1", "v1-0"]), (811282, ["v1-1"]), (921455, ["v1-2"])])
+def test_of_an_elastic_podgroup_that_task_is_surplus_which_brings_more_slots(seed: int, goes: list[str]) -> None:
+    assert Outcome(LendingCluster(seed, "preempt").document()).evicted == goes
+
+
+@pytest.mark.parametrize(("seed", "goes"), [(920595, ["v0-0", "v2-0"]), (922172, ["v0-0", "v2-1", "v2-2"])])
+def test_of_podgroups_as_important_the_one_goes_whose_checkpoint_is_newer(seed: int, goes: list[str]) -> None:
+    """It holds as much, or more, and loses less."""
+    assert Outcome(LendingCluster(seed, "preempt").document()).evicted == goes
