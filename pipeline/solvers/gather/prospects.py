@@ -48,11 +48,12 @@ def hopeful(search: GatherSearch, domains: Rows, limit: int) -> list[Prospect]:
     missing = np.maximum(need.minimum - slots[domains], 0)
     _note(search, domains, free, unsure & enough[domains], _LOWEST, level, unsure)
     for value in search.priorities:
-        if (level < _NEVER).all():
-            break
-        leaving = priority == value
+        known = bool((level < _NEVER).all())
+        leaving = priority >= value if known else priority == value
         search.add_held(rows[leaving], free, node[leaving])
         slots, enough = _slots(search, free)
+        if known:
+            break
         _note(search, domains, free, unsure & enough[domains], value, level, unsure)
     reachable = np.flatnonzero(level < _NEVER)
     order = np.lexsort((domains[reachable], slots[domains[reachable]], missing[reachable], level[reachable]))

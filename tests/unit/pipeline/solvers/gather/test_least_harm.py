@@ -41,3 +41,10 @@ def test_of_surplus_that_goes_the_least_work_is_lost() -> None:
 def test_of_the_same_work_the_fewest_tasks_go() -> None:
     small, large = running("small", ["n1", "n1"], 2, min_available=0), running("large", ["n2"], 4, min_available=0)
     assert evicted([small, large]) == ["large-0"]
+
+
+def test_of_blocks_that_cost_as_much_the_tightest_is_taken_by_all_that_could_leave() -> None:
+    """The first block has another node, whose more important work could leave too."""
+    one, other, high = running("one", ["n1"], 4), running("other", ["n3"], 4), running("high", ["n2"], 4, priority=3)
+    blocks = {"s1": {"b1": ["n1", "n2"], "b2": ["n3"]}}
+    assert Outcome(cluster_file(blocks, 4, [one, other, high, JOB])).evicted == ["other-0"]
