@@ -55,7 +55,8 @@ def _made_room(attempt: Attempt, host: Host) -> Plan | NoPlan:
     Layers are tried from the narrowest preferred one to the required one. In the first layer that can take the job, the
     domain that loses least is taken, and among equals the one with the fewest slots beyond the job. If none can, and a
     quota decided who may go, the layers are tried again with the quota counted off along other orders, unless queues
-    may lose too little in any order. If there is no room then either, other tasks may make up the minimum.
+    may lose too little in any order, or candidates are so few that every set has been tried. If there is no room then
+    either, other tasks may make up the minimum.
     """
     asked = to_make_room(attempt.snapshot, attempt.policy)
     need = in_multiples(host, asked, attempt.podgroups)

@@ -3,7 +3,7 @@
 A quota is used up along an order, also by podgroups that bring the gang no slot; and the last podgroup that a queue
 loses may take it further down than those before it. So where the usual order leaves too little, victims are chosen
 first, and the quota is asked about them. What it refuses returns before all others the next time, as in squeaky wheel
-optimization (Joslin and Clements 1999).
+optimization (Joslin and Clements 1999). Where candidates are few, every set is tried instead.
 """
 
 from collections.abc import Iterator
