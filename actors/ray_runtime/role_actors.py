@@ -99,6 +99,16 @@ class RoleActors:
             return None
         return found
 
+    def cycling_s(self, limit_s: float) -> float | None:
+        """For how long our dispatcher's cycle has run, in seconds; None if it does not answer within ``limit_s``."""
+        try:
+            found: float = ray.get(self.dispatcher.cycling_s.remote(), timeout=limit_s)
+        except RayActorError:
+            return 0.0  # it has died, and its cycle with it
+        except GetTimeoutError:
+            return None
+        return found
+
     def figures(self, limit_s: float = 2.0) -> dict[str, list[Any]]:
         """The figures of the roles that answer within ``limit_s`` seconds, by role."""
         asked = {actor.figures.remote(): name for name, actor in self.by_name.items()}
