@@ -194,7 +194,7 @@ class Began:
     now
         Seconds since the epoch.
     paused
-        The first podgroup (row) of each gang group that was not searched for, because it was too early; ascending.
+        The first podgroup (row) of each gang group that paused: it was too early to search for it; ascending.
     """
 
     now: float = 0.0

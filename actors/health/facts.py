@@ -29,6 +29,8 @@ class Facts:
         Where each role runs.
     others
         The other services of the fleet, by owner.
+    cycling_s
+        For how long the cycle that runs now has run, in seconds; 0 if none runs.
     """
 
     started: bool = False
@@ -37,6 +39,7 @@ class Facts:
     intake: Intake | None = None
     roles: Mapping[str, RolePlace] = field(default_factory=dict)
     others: Mapping[str, Presence] = field(default_factory=dict)
+    cycling_s: float = 0.0
 
     @property
     def state(self) -> State:
@@ -89,6 +92,6 @@ class Facts:
             "ready": self.ready, "state": self.state, "why": self.hindrance, "leader": leadership.leader,
             "epoch": leadership.epoch, "listed": intake.listed, "unlisted_s": round(intake.unlisted_s, 3),
             "lag": {where: left.model_dump() for where, left in self.lag.items()},
-            "silent": list(self.silent),
+            "silent": list(self.silent), "cycling_s": round(self.cycling_s, 3),
             "others": {owner: one.state for owner, one in self.others.items()},
         }  # fmt: skip

@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 LISTEN_S = 0.5
 #: Seconds between questions to the ingestor; seconds without a look after which the process counts as dead.
 _ASK_S, _STILL_S = 1.0, 60.0
+#: Seconds after which a cycle that still runs is logged: nothing else is decided before it ends.
+LONG_CYCLE_S = 60.0
 #: Seconds that the lease may be between two owners before it is logged that we lead no longer.
 _BETWEEN_S = 1.5
 
@@ -40,6 +42,10 @@ class WatchedRoles(Protocol):
 
     def intake(self) -> Intake | None:
         """What came in; None if the ingestor does not answer."""
+        ...
+
+    def cycling_s(self, limit_s: float) -> float | None:
+        """For how long a cycle has run, 0 if none runs; None if the dispatcher does not answer within ``limit_s``."""
         ...
 
     def places(self) -> Mapping[str, RolePlace]:
@@ -79,7 +85,7 @@ class Watch:
         self._looked_at, self._ask_at = elapsed_s(), 0.0
         self._leads: bool | None = None
         self._led_at = 0.0
-        self._told = ""
+        self._told, self._long_cycle = "", False
         self._roles: WatchedRoles | None = None
         self._facts = Facts()
         self._others: Mapping[str, Presence] = {}
@@ -112,6 +118,10 @@ class Watch:
         if at >= self._ask_at:
             self._ask_at = at + _ASK_S
             facts = replace(facts, intake=self._roles.intake(), roles=self._roles.places())
+            cycling_s = self._roles.cycling_s(LISTEN_S)
+            if cycling_s is not None:
+                facts = replace(facts, cycling_s=cycling_s)
+                self._say_long_cycle(cycling_s)
         self._facts = facts
         self._say_hindrance()
         self._set_figures()
@@ -171,6 +181,15 @@ class Watch:
                 log.warning("not ready: %s", self.facts.hindrance)
             else:
                 log.info("ready: %s", self.facts.state)
+
+    def _say_long_cycle(self, cycling_s: float) -> None:
+        """Log once of each cycle that it runs for long, and that it has ended."""
+        is_long = cycling_s > LONG_CYCLE_S
+        if is_long and not self._long_cycle:
+            log.warning("one cycle has run for %.0f s; nothing else is decided before it ends", cycling_s)
+        elif self._long_cycle and not is_long:
+            log.info("the long cycle has ended")
+        self._long_cycle = is_long
 
     def presence(self) -> Presence:
         """How the service is, for the others."""

@@ -197,8 +197,8 @@ class PlannedOn(Body):
     at
         When the cycle began, seconds since the epoch.
     paused
-        Podgroups that the cycle did not search for, because a search for them had failed shortly before; of podgroups
-        that start together the first. None if there were more than 256, or newer ones than the committer knew.
+        Podgroups that paused, because a search for them had failed shortly before; of podgroups that start together the
+        first. None if there were more than 256, or newer ones than the committer knew.
     """
 
     epoch: Number

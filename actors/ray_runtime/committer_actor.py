@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import ray
 from ray.exceptions import RayActorError, RayError
@@ -28,6 +28,10 @@ from actors.search.wakeup import WakeUp
 from actors.warming.warm import load
 
 log = logging.getLogger(__name__)
+
+#: Groups of calls that wait for the broker, or for the lock that is held meanwhile, with their threads. However many of
+#: them wait, the other threads still answer at once: which service leads, and what was logged.
+WAITING: Final = {"news": 1, "plans": 1, "reasons": 1}
 
 
 class CommitterActor(RoleProcess):
@@ -55,7 +59,6 @@ class CommitterActor(RoleProcess):
             elapsed_s=time.monotonic,
             limits=TimeLimits(settings.lease_ttl_s, settings.eviction_deadline_s),
         )
-        self._reporting = threading.Lock()
         self._reports = Reports(self.bus)
         self._reasons = ReasonsWriter(self.bus, self._directory, now_s=now_s, elapsed_s=time.monotonic)
         self._renew_s, self._silent_s = settings.lease_ttl_s / 3, 2 * settings.lease_ttl_s + REPEAT_S
@@ -64,6 +67,7 @@ class CommitterActor(RoleProcess):
         self._asked: Any = None
         self.begin("tend", self._tend)
 
+    @ray.method(concurrency_group="news")
     def hear(self, news: tuple[Told, Additions]) -> Ack:
         """Take a newer state with its names; if earlier news or names are missing, the answer says so instead.
 
@@ -79,6 +83,7 @@ class CommitterActor(RoleProcess):
         self._wake_up.wake()
         return Ack(named, known, self._committer.leadership, lost_behind)
 
+    @ray.method(concurrency_group="news")
     def unlisted(self) -> None:
         """Note that a list must come first. If that takes long, the lease is given back: a standby may know more."""
         with self._lock:
@@ -91,6 +96,7 @@ class CommitterActor(RoleProcess):
             self._turned.wait_for(lambda: self._committer.leadership.is_news(leads), limit_s)
         return self._committer.leadership
 
+    @ray.method(concurrency_group="plans")
     def commit(self, offers: Sequence[Offer]) -> list[CommitResult]:
         """See `Committer.commit`."""
         with self._lock:
@@ -102,14 +108,14 @@ class CommitterActor(RoleProcess):
         self._wake_up.wake()
         return answers
 
+    @ray.method(concurrency_group="reasons")
     def starving(self, report: PendingReport) -> None:
         """Write why podgroups starve, if this service leads and their names are known."""
-        with self._reporting:
-            if self._committer.leadership.leads:
-                self._reasons.take(report, self._lock)
-                self.telemetry.figures.oldest_since.set(self._reasons.oldest)
-            else:
-                self._reasons.forget()
+        if self._committer.leadership.leads:
+            self._reasons.take(report, self._lock)
+            self.telemetry.figures.oldest_since.set(self._reasons.oldest)
+        else:
+            self._reasons.forget()
 
     def stop(self) -> None:
         """Give the lease back and end."""

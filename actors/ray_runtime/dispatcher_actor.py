@@ -110,6 +110,10 @@ class DispatcherActor(RoleProcess):
         self._loop.await_end(REPEAT_S)
         return True
 
+    def cycling_s(self) -> float:
+        """For how long the cycle that runs now has run, in seconds; 0 if none runs."""
+        return self._loop.cycling_s
+
     def stop(self) -> None:
         """End after the current cycle."""
         self._wake_up.close()

@@ -18,7 +18,7 @@ from ray.exceptions import ActorDiedError, GetTimeoutError, RayActorError, RayEr
 from actors.broker.retry import ToldToStop
 from actors.contracts import Intake, Leadership
 from actors.ray_runtime.cluster import RayRefused
-from actors.ray_runtime.committer_actor import CommitterActor
+from actors.ray_runtime.committer_actor import WAITING, CommitterActor
 from actors.ray_runtime.dispatcher_actor import DispatcherActor
 from actors.ray_runtime.ingestor_actor import IngestorActor
 from actors.ray_runtime.limits import CALL_LIMIT_S, FETCH_LIMIT_S
@@ -44,7 +44,9 @@ class RoleActors:
         self.searchers: list[Any] = []
         self._add_searchers()
         control: dict[str, Any] = {"num_cpus": 0, "max_restarts": -1, "max_concurrency": 16}
-        self.committer: Any = ray.remote(CommitterActor).options(name="committer", **control).remote(wiring)
+        waiting: dict[str, Any] = {"concurrency_groups": WAITING}
+        committer: Any = ray.remote(**waiting)(CommitterActor)
+        self.committer: Any = committer.options(name="committer", **control).remote(wiring)
         self.dispatcher: Any = ray.remote(DispatcherActor).options(name="dispatcher", **control).remote(wiring)
         self.ingestor: Any = ray.remote(IngestorActor).options(name="ingestor", **control).remote(wiring)
         self._starts: dict[Any, str] = {actor.ready.remote(): name for name, actor in self.by_name.items()}
@@ -96,6 +98,16 @@ class RoleActors:
         try:
             found: Intake = ray.get(self.ingestor.intake.remote(), timeout=FETCH_LIMIT_S)
         except (RayActorError, GetTimeoutError):
+            return None
+        return found
+
+    def cycling_s(self, limit_s: float) -> float | None:
+        """For how long our dispatcher's cycle has run, in seconds; None if it does not answer within ``limit_s``."""
+        try:
+            found: float = ray.get(self.dispatcher.cycling_s.remote(), timeout=limit_s)
+        except RayActorError:
+            return 0.0  # it has died, and its cycle with it
+        except GetTimeoutError:
             return None
         return found
 

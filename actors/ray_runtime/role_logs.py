@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Mapping
 from queue import SimpleQueue
 from typing import Any
@@ -29,12 +30,15 @@ class RoleLogs:
         The log that gets the lines.
     roles
         Handles by the role's name.
+    silent_s
+        Seconds after which a role that was there once, and has not answered yet, does not answer: it may be frozen.
     """
 
-    def __init__(self, out: Written, roles: Mapping[str, Any]) -> None:
-        self._out, self._roles = out, dict(roles)
+    def __init__(self, out: Written, roles: Mapping[str, Any], silent_s: float = CALL_LIMIT_S) -> None:
+        self._out, self._roles, self._silent_s = out, dict(roles), silent_s
         self._heard = dict.fromkeys(self._roles, (0, 0))
         self._asked: dict[str, Any] = {}
+        self._asked_at: dict[str, float] = {}
         self._lost: set[str] = set()
         self._new = SimpleQueue[tuple[str, Any]]()
         self._hosts: dict[str, str] = {}
@@ -72,22 +76,24 @@ class RoleLogs:
             self._heard.setdefault(name, (0, 0))
         for name, actor in self._roles.items():
             if name not in self._asked:
-                self._asked[name] = actor.said.remote(*self._heard[name])
+                self._asked[name], self._asked_at[name] = actor.said.remote(*self._heard[name]), time.monotonic()
         waiting = {call: name for name, call in self._asked.items()}
         there, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=limit_s)
         answers = sorted((waiting[call], call) for call in there)
         lines = [line for name, call in answers for line in self._taken(name, call)]
         for line in sorted(lines, key=lambda line: line.at_s):
             self._out.write(line)
+        for name in self._asked:
+            waits_s = time.monotonic() - self._asked_at[name]
+            if waits_s > self._silent_s and self._heard[name][0]:  # otherwise it starts
+                self._lose(name, f"for {waits_s:.0f} s")
 
     def _taken(self, name: str, call: Any) -> list[Any]:
         del self._asked[name]
         try:
             process, number, lines = ray.get(call, timeout=_EVERY_S)
         except (RayError, GetTimeoutError) as lost:
-            if name not in self._lost and not self._stop.is_set():
-                log.warning("%s does not answer: %s", name, type(lost).__name__)
-            self._lost.add(name)
+            self._lose(name, type(lost).__name__)
             return []
         if name in self._lost:
             self._lost.discard(name)
@@ -96,6 +102,12 @@ class RoleLogs:
             self._hosts[name] = self._host(name)
         self._heard[name] = (process, number)
         return list(lines)
+
+    def _lose(self, name: str, why: str) -> None:
+        """Note that a role does not answer, and log it once."""
+        if name not in self._lost and not self._stop.is_set():
+            log.warning("%s does not answer: %s", name, why)
+        self._lost.add(name)
 
     def _host(self, name: str) -> str:
         """The machine of a role that has just answered; empty if it is gone again."""

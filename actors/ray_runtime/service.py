@@ -126,7 +126,7 @@ class Seen:
 
     def __init__(self, roles: RoleActors, logs: RoleLogs) -> None:
         self.leadership, self.intake, self.figures = roles.leadership, roles.intake, roles.figures
-        self.places = logs.places
+        self.cycling_s, self.places = roles.cycling_s, logs.places
 
 
 def _watch(roles: RoleActors, watch: Watch, logs: RoleLogs, stop: threading.Event) -> None:

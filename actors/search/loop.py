@@ -50,7 +50,7 @@ class CycleLoop:
         self._leads = leads
         self._dispatcher, self._wake_up, self._fetch, self._debounce_ms = dispatcher, wake_up, fetch, debounce_ms
         self._lock = threading.Condition()
-        self._cycling = False
+        self._cycling_from: float | None = None
         self._news: tuple[Any, TurnTold] | None = None
         self._heard = -1
 
@@ -70,9 +70,15 @@ class CycleLoop:
         If it is not taken soon (it gathers, or another service leads), that is not waited for.
         """
         with self._lock:
-            self._lock.wait_for(lambda: not self._cycling, limit_s)
+            self._lock.wait_for(lambda: self._cycling_from is None, limit_s)
             self._lock.wait_for(lambda: self._news is None, _TAKEN_S)
-            self._lock.wait_for(lambda: not self._cycling, limit_s)
+            self._lock.wait_for(lambda: self._cycling_from is None, limit_s)
+
+    @property
+    def cycling_s(self) -> float:
+        """For how long the cycle that runs now has run, in seconds; 0 if none runs."""
+        began = self._cycling_from
+        return 0.0 if began is None else time.monotonic() - began
 
     def run(self) -> None:
         """Run until the wake-up is closed. A cycle waits a while for the decisions of the one before."""
@@ -82,7 +88,7 @@ class CycleLoop:
         while self._wait(until) and self._await_lead():
             until = None
             with self._lock:
-                taken, self._news, self._cycling = self._news, None, True
+                taken, self._news, self._cycling_from = self._news, None, time.monotonic()
                 self._lock.notify_all()
             turn = TurnTold(closed=turn.closed)
             if taken is not None:
@@ -103,7 +109,7 @@ class CycleLoop:
     def _wait(self, until: float | None) -> bool:
         """Wait for news, or for a time; False once the wake-up is closed."""
         with self._lock:
-            self._cycling = False
+            self._cycling_from = None
             self._lock.notify_all()
         return self._wake_up.wait(until, self._debounce_ms)
 

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 import ray
 
@@ -14,12 +15,15 @@ from actors.broker.address import broker_for
 from actors.broker.bus import START
 from actors.configuration.profiles import load_profile
 from actors.configuration.settings import Settings
+from actors.contracts import PendingReport
 from actors.observability.span_store import gathered
+from actors.protocol.envelopes import decisions_in
 from actors.ray_runtime.cluster import ray_cluster
 from actors.ray_runtime.process import Wiring
 from actors.ray_runtime.role_actors import RoleActors
 from actors.search.pending_reasons import newest
 from pipeline.decision.explanation import Reason
+from pipeline.placement.conditions import Conditions
 from tests.chaos.real_ray import Raylets, Worker, raylets
 from tests.integration.services import SmallFleet
 
@@ -29,8 +33,8 @@ LIMIT_S = 90.0
 class Spread:
     """A head without processors, two raylets with one each, and the pipeline over them."""
 
-    def __init__(self, cluster: Raylets, pipeline: RoleActors, fleet: SmallFleet) -> None:
-        self.cluster, self.pipeline, self.fleet = cluster, pipeline, fleet
+    def __init__(self, cluster: Raylets, pipeline: RoleActors, fleet: SmallFleet, broker: int) -> None:
+        self.cluster, self.pipeline, self.fleet, self.broker = cluster, pipeline, fleet, broker
 
     def living(self, role: str) -> list[Worker]:
         return [one for one in self.cluster.workers() if one.role == role and one.alive]
@@ -48,7 +52,8 @@ def spread() -> Iterator[Spread]:
             try:
                 pipeline.await_ready(LIMIT_S)
                 pipeline.await_listed(LIMIT_S)
-                yield Spread(cluster, pipeline, fleet)
+                broker = address.connect("test").once(lambda link: link.info("server"))["process_id"]
+                yield Spread(cluster, pipeline, fleet, broker)
             finally:
                 pipeline.stop()
                 fleet.close()
@@ -107,6 +112,23 @@ def test_a_searcher_that_stalls_is_left_out(spread: Spread) -> None:
     spread.fleet.place("thawed", priority=5)
 
 
+def test_a_committer_that_waits_for_its_broker_still_says_which_service_leads(spread: Spread) -> None:
+    committer = spread.pipeline.committer
+    made = [one.body.judged_on for one in decisions_in(spread.fleet.recorder.decisions) if one.kind == "plan_committed"]
+    none_waits = PendingReport(made[-1].epoch, (), (), Conditions(*[np.zeros(0, np.int64)] * 10))
+    spread.cluster.freeze(spread.broker)
+    try:
+        waiting = [committer.starving.remote(none_waits) for _ in range(20)]
+        while ray.wait([committer.commit.remote([])], timeout=1.0)[0]:
+            pass  # until the committer's lock is held by a thread that waits for the broker
+        waiting += [committer.commit.remote([]) for _ in range(20)]
+        assert spread.pipeline.leadership(None, 0.0) is not None
+    finally:
+        spread.cluster.thaw()
+    ray.wait(waiting, num_returns=len(waiting), timeout=LIMIT_S)
+    spread.fleet.place("heard", priority=5)
+
+
 def test_when_a_raylet_dies_its_roles_go_on_elsewhere(spread: Spread) -> None:
     held = Counter(one.node for one in spread.cluster.workers() if one.node != spread.cluster.head)
     doomed, _ = max(held.items(), key=lambda item: (item[1], item[0]))
@@ -146,4 +168,4 @@ def test_a_raylet_that_dies_in_the_middle_of_a_search_costs_its_shares_one_retry
 def test_the_history_breaks_no_rule(spread: Spread) -> None:
     report = spread.fleet.report()
     assert report.broken == []
-    assert report.placed == 13
+    assert report.placed == 14

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import logging
+import os
+import signal
 import time
 from collections.abc import Iterator
 
@@ -26,6 +29,9 @@ class Role:
     def said(self, process: int, number: int) -> tuple[int, int, list[Line]]:
         return 1, len(self._lines), self._lines[number if process == 1 else 0 :]
 
+    def process(self) -> int:
+        return os.getpid()
+
     def host(self) -> str:
         return "here"
 
@@ -44,6 +50,13 @@ def awaited(out: io.StringIO, text: str) -> None:
     deadline = time.monotonic() + LIMIT_S
     while text not in out.getvalue():
         assert time.monotonic() < deadline, out.getvalue()
+        time.sleep(0.02)
+
+
+def said_so(caplog: pytest.LogCaptureFixture, message: str) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while message not in caplog.messages:
+        assert time.monotonic() < deadline, caplog.messages
         time.sleep(0.02)
 
 
@@ -69,10 +82,27 @@ def test_a_role_that_dies_is_named(caplog: pytest.LogCaptureFixture) -> None:
     try:
         awaited(out, "searcher-0 begins")
         ray.kill(role)
-        deadline = time.monotonic() + LIMIT_S
-        while not caplog.messages:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        said_so(caplog, "searcher-0 does not answer: ActorDiedError")
     finally:
         logs.close()
-    assert caplog.messages == ["searcher-0 does not answer: ActorDiedError"]
+    assert len(caplog.messages) == 1
+
+
+def test_a_role_that_has_not_ended_and_does_not_answer_is_named_and_so_is_its_return(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    out, role = io.StringIO(), Role.remote("dispatcher")
+    logs = RoleLogs(Written("run", "demo", "text", out), {"dispatcher": role}, silent_s=1.0)
+    try:
+        awaited(out, "dispatcher begins")
+        assert logs.places()["dispatcher"].answers
+        process = ray.get(role.process.remote())
+        os.kill(process, signal.SIGSTOP)
+        said_so(caplog, "dispatcher does not answer: for 1 s")
+        assert not logs.places()["dispatcher"].answers
+        os.kill(process, signal.SIGCONT)
+        said_so(caplog, "dispatcher answers again, process 1")
+        assert logs.places()["dispatcher"].answers
+    finally:
+        logs.close()

@@ -18,7 +18,7 @@ from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.price import Price, lost_work, price_of
-from pipeline.placement.kinds import PodgroupKind, podgroup_kind
+from pipeline.placement.kinds import PodgroupKind, kinds_in_turn, podgroup_kind
 from pipeline.placement.serving_order import in_serving_order, queue_depth, within_depth
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
@@ -229,7 +229,11 @@ def _waiting(host: Host, progress: Progress) -> Bools:
 
 
 def _admitted(progress: Progress, starving: list[GangGroup]) -> tuple[Progress, list[GangGroup]]:
-    """The gang groups that get a turn in this cycle, in order: they do not pause, and the setup limits their number."""
+    """The gang groups that get a turn in this cycle, in order: they do not pause, and the setup limits their number.
+
+    Those of their kind that come before them get one as well, though they pause: what is found for one of a kind is the
+    first's, and where nothing is found one search has answered them all.
+    """
     setup, searched = progress.setup, progress.searched
     awake = [one for one in starving if not setup.backoff.is_paused(one, progress.snapshot, progress.now)]
     fresh = [one for one in awake if one not in searched]
@@ -241,4 +245,27 @@ def _admitted(progress: Progress, starving: list[GangGroup]) -> tuple[Progress, 
         searched=turn,
         more=progress.more or any(one not in turn for one in fresh),
     )
-    return after, [one for one in awake if one in turn]
+    having = turn.intersection(awake)
+    paused = frozenset(starving).difference(awake)
+    having = having.union(_before_their_kind(progress.snapshot, starving, having, paused, setup.gang_groups))
+    return after, [one for one in starving if one in having]
+
+
+def _before_their_kind(
+    snapshot: Snapshot,
+    starving: list[GangGroup],
+    having: frozenset[GangGroup],
+    paused: frozenset[GangGroup],
+    limit: int,
+) -> list[GangGroup]:
+    """The first of those that pause before one of their kind that has a turn, at most ``limit`` (0: all)."""
+    if not having or not paused:
+        return []
+    behind, found = set[PodgroupKind | None](), list[GangGroup]()
+    for one, kind in reversed(list(kinds_in_turn(snapshot, starving))):
+        if one in having:
+            behind.add(kind)
+        elif one in paused and kind is not None and kind in behind:
+            found.append(one)
+    found.reverse()
+    return found[:limit] if limit else found

@@ -34,6 +34,7 @@ class Told:
         self.came: Intake | None = LISTED
         self.where: Mapping[str, RolePlace] = PLACES
         self.said: Mapping[str, Sequence[Any]] = {}
+        self.runs_s: float | None = 0.0
 
     def leadership(self, leads: bool | None, limit_s: float) -> Leadership | None:
         del leads, limit_s
@@ -41,6 +42,10 @@ class Told:
 
     def intake(self) -> Intake | None:
         return self.came
+
+    def cycling_s(self, limit_s: float) -> float | None:
+        del limit_s
+        return self.runs_s
 
     def places(self) -> Mapping[str, RolePlace]:
         return self.where
@@ -149,6 +154,29 @@ def test_ready_says_how_far_readers_are_behind(watch: Watch, roles: Told, clock:
     assert good
     assert said["lag"] == {"decisions/fleet": {"entries": 7, "seconds": 2.5}}
     assert (said["state"], said["leader"], said["epoch"], said["listed"]) == ("leads", "me", 3, True)
+
+
+def test_a_cycle_that_runs_for_more_than_a_minute_is_said_where_ready_is_asked_for_and_once_in_the_log(
+    watch: Watch, roles: Told, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    looked(watch, clock)
+    caplog.clear()
+    for runs_s in (0.4, 59.0, 61.0, None, 62.25):
+        roles.runs_s = runs_s
+        looked(watch, clock)
+    assert watch.ready()[1]["cycling_s"] == 62.25
+    assert watch.ready()[0]
+    roles.runs_s = None  # it is too busy to answer
+    looked(watch, clock)
+    assert watch.ready()[1]["cycling_s"] == 62.25
+    roles.runs_s = 0.0
+    looked(watch, clock)
+    assert watch.ready()[1]["cycling_s"] == 0.0
+    assert [one.getMessage() for one in caplog.records] == [
+        "one cycle has run for 61 s; nothing else is decided before it ends",
+        "the long cycle has ended",
+    ]
 
 
 def test_figures_of_all_roles_stand_on_one_page_with_their_fleet_and_role(

@@ -200,3 +200,22 @@ def test_news_that_no_loop_takes_is_not_waited_for() -> None:
     loop.hear("only", 1)
     loop.await_end(5.0)
     assert fetched == []
+
+
+def test_how_long_a_cycle_has_run_is_known_while_it_runs_and_only_then() -> None:
+    assembly = Assembly(rack_cluster())
+    assembly.hear()
+    snapshot, wake_up, during = assembly.ingest.snapshot, WakeUp(), list[float]()
+
+    class Watched(Cycles):
+        def cycle(self, news: SnapshotUpdate) -> Cycled:
+            during.append(loop.cycling_s)
+            return super().cycle(news)
+
+    loop = CycleLoop(Watched(wake_up), wake_up, lambda _: snapshot, 0)  # type: ignore[arg-type] # as above
+    assert loop.cycling_s == 0.0
+    loop.hear("state", snapshot.revision)
+    loop.run()
+    assert len(during) == 1
+    assert during[0] > 0.0
+    assert loop.cycling_s == 0.0
