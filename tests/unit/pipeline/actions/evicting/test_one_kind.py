@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.actions.evicting.one_kind import MOST_RANKED, of_one_kind, rigid_apart, rigid_of_one_rank
+from pipeline.actions.evicting.one_kind import (
+    MOST_RANKED,
+    by_kind,
+    of_one_kind,
+    rigid_apart,
+    rigid_of_few_kinds,
+    rigid_of_one_rank,
+)
 from pipeline.cluster.tables import SUCCEEDED
 from tests.support.alike import UNLIKE
 from tests.support.builders import Gang, Task, cluster, gang
@@ -68,3 +75,27 @@ def test_gangs_of_one_rank_that_need_a_domain_each_are_served_together_though_th
     assert apart(*[gang(2, gpu=4, required_level=0)] * 2, replace(ENDED, required_level=0)) == 2
     some = [gang(1, gpu=1, required_level=0)] * (MOST_RANKED + 1)
     assert (apart(*some[1:]), apart(*some)) == (MOST_RANKED, 0)
+
+
+def in_turns(*gangs):
+    return len(rigid_of_few_kinds(cluster(NODES, gangs), [(row,) for row in range(len(gangs))]))
+
+
+def test_many_podgroups_of_one_rank_are_served_kind_by_kind_if_there_are_some_of_each():
+    some = [gang(1, gpu=1 + at % 2) for at in range(MOST_RANKED + 1)]
+    assert (in_turns(*some), in_turns(*some[1:])) == (MOST_RANKED + 1, 0)
+    assert in_turns(*some, gang(1, gpu=1, priority=1), gang(1, gpu=1)) == MOST_RANKED + 1
+    assert in_turns(*some, gang(1, gpu=1, required_level=0)) == MOST_RANKED + 1
+    assert in_turns(*[gang(1, gpu=1)] * 20) == 0
+
+
+def test_podgroups_that_mostly_ask_for_different_things_are_not():
+    alone = [gang(1, gpu=1, cpu=at) for at in range(40)]
+    assert in_turns(*alone[:10], *alone[:9]) == 0
+    assert in_turns(*alone[:10], *alone[:10]) == 20
+
+
+def test_the_kind_that_asks_for_most_is_served_first():
+    gangs = [gang(1, gpu=1), gang(2, gpu=1), gang(1, gpu=1), gang(1, gpu=4), gang(1, gpu=4), gang(2, gpu=1)]
+    rows = [(row,) for row in range(len(gangs))]
+    assert by_kind(cluster(NODES, gangs), rows) == [[(3,), (4,)], [(1,), (5,)], [(0,), (2,)]]
