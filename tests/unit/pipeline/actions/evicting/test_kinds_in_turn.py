@@ -13,8 +13,8 @@ from tests.support.small_clusters import REST, podgroup, world
 GPU = "nvidia.com/gpu"
 
 
-def waiting(many: int, profile: str = "default", sizes: tuple[int, ...] = (1, 2), priority: int = 0) -> Case:
-    """Six full nodes of four devices, four of them with work that may go; podgroups that ask for these sizes in turns."""
+def waiting(many: int, profile: str = "default", sizes: tuple[int, ...] = (1, 2)) -> Case:
+    """Six full nodes of four devices, four with work that may go; podgroups that ask for these sizes in turns."""
     nodes = {f"n{at}": {GPU: 4} for at in range(6)}
     runs = [
         podgroup(f"low{node}{at}", [{GPU: 1}], node, phase="Running", priority=9 * (node in ("n4", "n5")))
@@ -22,7 +22,7 @@ def waiting(many: int, profile: str = "default", sizes: tuple[int, ...] = (1, 2)
         for at in range(4)
     ]
     asks = [(f"high{at:02}", sizes[at % len(sizes)]) for at in range(many)]
-    waits = [podgroup(name, [{GPU: size}], phase="Inqueue", priority=5 + priority) for name, size in asks]
+    waits = [podgroup(name, [{GPU: size}], phase="Inqueue", priority=5) for name, size in asks]
     queues = {"q": {"deserved": {GPU: 24, **(REST if profile == "kai" else {})}}}
     return open_case(world(nodes, queues, [*runs, *waits], profile=profile, actions=["preempt"]))
 
@@ -71,3 +71,10 @@ def test_podgroups_that_are_too_wide_for_the_solver_are_served_one_by_one() -> N
         done, searches = searched(case)
     assert served(case, done) == [f"high{at:02}" for at in range(10)]
     assert searches == 10
+
+
+def test_where_there_are_few_of_each_kind_it_is_asked_again_some_turns_later() -> None:
+    case, asked = waiting(4, "kai", sizes=(1, 2, 3, 4)), list[int]()
+    with patch("pipeline.actions.evicting.one_kind._rigid_of_rank", lambda *_: asked.append(1) or []):
+        done = cycle(case.snapshot, case.policy, case.now)
+    assert (len(done.plans), len(asked)) == (4, 1)
