@@ -35,8 +35,8 @@ from pipeline.solvers.registry import BY_PARTS, DEALING
 #: Only in fleets of at most this many nodes are gang groups of one rank served at once, and is that compared with one
 #: after the other: larger ones suffice for each.
 _RANKED_NODES = 256
-#: Where one of some podgroups gets no plan kind by kind, the first of these parts of them are tried. Where there are few
-#: of each kind, it is asked again this many turns later.
+#: Where one of some podgroups gets no plan kind by kind, the first of these parts of them are tried. Where there are
+#: few of each kind, it is asked again this many turns later.
 _PARTS, _LATER = 4, 32
 
 
