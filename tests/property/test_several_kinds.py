@@ -23,7 +23,7 @@ WAYS = [(profile, purpose) for profile in ("default", "kai") for purpose in (Pur
 
 
 def mixed(seed: int, profile: str, purpose: Purpose) -> dict[str, Any]:
-    """Full nodes of eight devices, and podgroups of two to four kinds that wait in any order; some have a small task."""
+    """Full nodes of eight devices, and podgroups of two to four kinds in any order; some have a small task."""
     rng, reclaims = random.Random(seed), purpose is Purpose.RECLAIM
     nodes = {f"n{at}": 8 for at in range(rng.randint(4, 30))}
     left, whole, podgroups = dict(nodes), 8 * len(nodes), list[dict[str, Any]]()
