@@ -22,11 +22,11 @@ class PodgroupKind(NamedTuple):
 
     Attributes
     ----------
-    minimum, waiting, shape
-        How many tasks it needs, how many wait, and the shape of those.
+    minimum, waiting
+        How many tasks it needs, and how many wait.
     every_may_preempt, every_preemptible
         Of its waiting tasks.
-    labels
+    shapes, labels
         Those of each waiting task, in order.
     """
 
@@ -35,7 +35,6 @@ class PodgroupKind(NamedTuple):
     namespace: int
     minimum: int
     waiting: int
-    shape: int
     required_level: int
     preferred_level: int
     gather: int
@@ -44,6 +43,7 @@ class PodgroupKind(NamedTuple):
     match_policy: int
     every_may_preempt: bool
     every_preemptible: bool
+    shapes: bytes
     labels: bytes
 
     @property
@@ -54,13 +54,14 @@ class PodgroupKind(NamedTuple):
     @property
     def rank(self) -> "PodgroupKind":
         """What it has in common with those that ask for something else, but rank as it does."""
-        return self._replace(minimum=0, waiting=0, shape=NONE, labels=b"")
+        return self._replace(minimum=0, waiting=0, shapes=b"", labels=b"")
 
 
 def podgroup_kind(snapshot: Snapshot, gang_group: GangGroup) -> PodgroupKind | None:
     """What decides where there is room for a podgroup; None if more than this decides.
 
-    That is for gang groups, roles, subgroups, tasks that differ, and podgroups that hold or are promised room already.
+    That is for gang groups, subgroups, podgroups that hold or are promised room already, and for those that can do
+    without some task, if their tasks differ or roles have minima: which ones they can do without is not said.
     """
     if len(gang_group) > 1:
         return None
@@ -89,14 +90,15 @@ def _look_up(snapshot: Snapshot, rows: Rows) -> None:
     size, shape = np.diff(start), tasks.shape[waiting]
     owner = np.arange(len(rows)).repeat(size)
     rights = [_all_of_each(column[waiting], owner, len(rows)) for column in (tasks.may_preempt, tasks.preemptible)]
-    has = (size > 0) & _all_of_each(shape == shape[start[owner]], owner, len(rows)) & _is_simple(snapshot, rows)
+    alike = _all_of_each(shape == shape[start[owner]], owner, len(rows)) & (snapshot.role_minimum[rows] == 0)
+    has = (size > 0) & (alike | (size == groups.min_available[rows])) & _is_simple(snapshot, rows)
     some, first, stop = rows[has], start[:-1][has], start[1:][has]
     columns = (
         groups.queue[some], groups.priority[some], groups.namespace[some], groups.min_available[some], size[has],
-        shape[first], groups.required_level[some], groups.preferred_level[some], groups.gather[some],
-        groups.may_preempt[some], groups.preemptible[some], groups.match_policy[some], *(one[has] for one in rights),
+        groups.required_level[some], groups.preferred_level[some], groups.gather[some], groups.may_preempt[some],
+        groups.preemptible[some], groups.match_policy[some], *(one[has] for one in rights),
     )  # fmt: skip
-    kinds = dict.fromkeys(rows.tolist()) | _kinds(some, columns, tasks.label_set[waiting], first, stop)
+    kinds = dict.fromkeys(rows.tolist()) | _kinds(some, columns, (shape, tasks.label_set[waiting]), first, stop)
     for row, kind in kinds.items():
         snapshot.answers_about((row,), podgroup_kind)[row] = kind
 
@@ -109,19 +111,24 @@ def _all_of_each(holds: Bools, owner: Rows, many: int) -> Bools:
 
 
 def _is_simple(snapshot: Snapshot, rows: Rows) -> Bools:
-    """bool[K]: podgroups that hold no room and are promised none, without minima of roles and without subgroups."""
+    """bool[K]: podgroups that hold no room and are promised none, without subgroups."""
     counts, start = snapshot.counts, snapshot.subgroup_start
     without_room = (counts.ready[rows] == 0) & (counts.waiting[rows] == 0)
-    return np.asarray(without_room & (snapshot.role_minimum[rows] == 0) & (start[rows + 1] == start[rows]))
+    return np.asarray(without_room & (start[rows + 1] == start[rows]))
 
 
-def _kinds(rows: Rows, columns: tuple[Any, ...], labels: Ids, first: Rows, stop: Rows) -> dict[int, PodgroupKind]:
-    """The kind of each podgroup by row: ``columns`` are its fields but for the labels, ``labels[first:stop]``."""
-    if len(rows) > 1 and all((one == one[0]).all() for one in (*columns, labels)):  # as they mostly are
-        kind = PodgroupKind._make((*(one[0].item() for one in columns), labels[first[0] : stop[0]].tobytes()))
-        return dict.fromkeys(rows.tolist(), kind)
+def _kinds(
+    rows: Rows, columns: tuple[Any, ...], of_tasks: tuple[Ids, ...], first: Rows, stop: Rows
+) -> dict[int, PodgroupKind]:
+    """The kind of each podgroup by row: ``columns`` are its fields, then come those of its tasks ``first:stop``."""
+
+    def kind(said: Iterable[Any], begin: int, end: int) -> PodgroupKind:
+        return PodgroupKind._make((*said, *(one[begin:end].tobytes() for one in of_tasks)))
+
+    if len(rows) > 1 and all((one == one[0]).all() for one in (*columns, *of_tasks)):  # as they mostly are
+        return dict.fromkeys(rows.tolist(), kind((one[0].item() for one in columns), first[0], stop[0]))
     spans = zip(rows.tolist(), first.tolist(), stop.tolist(), strict=True)
     return {
-        row: PodgroupKind._make((*said, labels[begin:end].tobytes()))
+        row: kind(said, begin, end)
         for (row, begin, end), said in zip(spans, zip(*(one.tolist() for one in columns), strict=True), strict=True)
     }

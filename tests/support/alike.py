@@ -11,5 +11,5 @@ UNLIKE = [
     gang(2, gpu=4, preemptible=False),
     Gang([Task(gpu=4), Task(gpu=4), Task(gpu=4)], 2),
     Gang([Task(gpu=4), Task(gpu=2)], 2),
-    Gang([Task(gpu=4, role=0), Task(gpu=4, role=0)], 2, roles=(2,)),
+    Gang([Task(gpu=4, role=0), Task(gpu=4), Task(gpu=4)], 2, roles=(1,)),
 ]

@@ -1,18 +1,28 @@
 """The next gang groups of a pass, served at once if they are alike and need all of their tasks.
 
+Where podgroups of several kinds take turns, they are served kind by kind if each of them gets a plan in that way.
+
 In small fleets a few of one rank, which ask for different things, are enough, if the policy takes the cheapest set. A
 few are also served one after the other there, and that counts if less is lost in sum.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from itertools import islice
+from itertools import islice, takewhile
 
 import numpy as np
 
 from pipeline.actions.evicting.dealing import can_be_dealt, dealt_plans
 from pipeline.actions.evicting.lawful_in_turn import leading_plans
-from pipeline.actions.evicting.one_kind import MOST_RANKED, as_one, rigid_apart, rigid_of_one_kind, rigid_of_one_rank
+from pipeline.actions.evicting.one_kind import (
+    MOST_RANKED,
+    as_one,
+    by_kind,
+    rigid_apart,
+    rigid_of_few_kinds,
+    rigid_of_one_kind,
+    rigid_of_one_rank,
+)
 from pipeline.actions.evicting.one_pass import Leading, Pass
 from pipeline.actions.evicting.other_orders import cheapest_in_sum
 from pipeline.actions.evicting.search_cache import SearchCache
@@ -25,6 +35,9 @@ from pipeline.solvers.registry import BY_PARTS, DEALING
 #: Only in fleets of at most this many nodes are gang groups of one rank served at once, and is that compared with one
 #: after the other: larger ones suffice for each.
 _RANKED_NODES = 256
+#: Where one of some podgroups gets no plan kind by kind, the first of these parts of them are tried. Where there are
+#: few of each kind, it is asked again this many turns later.
+_PARTS, _LATER = 4, 32
 
 
 def served_at_once(this: Pass, at: int, run: Callable[[Pass], Progress]) -> int:
@@ -38,7 +51,7 @@ def served_at_once(this: Pass, at: int, run: Callable[[Pass], Progress]) -> int:
     if this.is_last(at):
         return 0
     ranked = (_served(this, rigid_of_one_rank, at, run) or _in_other_orders(this, at)) if _tries_both(this) else 0
-    return ranked or _served(this, rigid_of_one_kind, at, run)
+    return ranked or _kind_by_kind(this, at) or _served(this, rigid_of_one_kind, at, run)
 
 
 def _tries_both(this: Pass) -> bool:
@@ -73,6 +86,43 @@ def _served(this: Pass, of_one: Leading, at: int, run: Callable[[Pass], Progress
     return len(served)
 
 
+def _kind_by_kind(this: Pass, at: int) -> int:
+    """Serve the next gang groups of one rank, all of one kind at once; how many.
+
+    Nothing is done unless each of them gets a plan, since a kind would take room before gang groups that come first.
+    """
+    if at < this.kinds_asked:
+        return 0
+    some = _leading(this, rigid_of_few_kinds, at)
+    while some:
+        found = _plans_by_kind(this, some, at)
+        if found is None:
+            return this.lost()
+        if found:
+            this.take(found)
+            return len(found)
+        this.together[rigid_of_few_kinds] = max(len(some) // _PARTS, 1)
+        some = _leading(this, rigid_of_few_kinds, at)
+    this.kinds_asked = at + _LATER
+    return 0
+
+
+def _plans_by_kind(this: Pass, some: list[GangGroup], at: int) -> list[Planned] | None:
+    """A plan for each of some gang groups, kind by kind; none if one gets none; None if a search was lost."""
+    tried, found = copy(this), list[Planned]()
+    tried.narrow(some, at, rigid_of_few_kinds)
+    for mine in by_kind(this.progress.snapshot, some):
+        plans = _room_for(tried, mine, 0)
+        if plans is None:
+            return None
+        if len(plans) < len(mine):
+            return []
+        served = [Planned(plan, one) for plan, one in zip(plans, mine, strict=True)]
+        tried.take(served)
+        found += served
+    return found
+
+
 def _most_at_once(this: Pass, some: Sequence[GangGroup], at: int) -> tuple[list[Plan], int | None] | None:
     """Plans for as many leading gang groups as have room together, and how many that is; None if a search was lost.
 
@@ -100,7 +150,10 @@ def _leading(this: Pass, of_one: Leading, at: int) -> list[GangGroup]:
     most = 0 if dealing is None or together == 1 else dealing.widest_dealt(policy)
     if len(snapshot.tasks_of(first)) > most or this.key(at) in this.known.unplaced:
         return []
-    some = of_one(snapshot, islice(this.following(at), together))
+    following: Iterable[GangGroup] = islice(this.following(at), together)
+    if of_one is rigid_of_few_kinds:
+        following = takewhile(lambda one: len(snapshot.tasks_of(one[0])) <= most, following)
+    some = of_one(snapshot, following)
     if this.known.unplaced:  # what has no room alone has none with others
         hopeless = (n for n in range(len(some)) if this.key(at + n) in this.known.unplaced)
         some = some[: next(hopeless, len(some))]

@@ -54,7 +54,7 @@ def dealt_plans(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
     if not np.array_equal(np.sort(every), made.nominated) or (made.nominated_node == NONE).any() or len(made.bound):
         return ()
     nodes = sealed(made.nominated_node[np.searchsorted(made.nominated, every)])
-    asked: Longs = snapshot.request_of(every[start[:-1]])
+    asked: Longs = snapshot.request_of(every)
     limits = line_limits(host, attempt.podgroups[0])
     gone, gone_start, within = victims_of_each(snapshot, made.evictions, nodes, start, asked, limits)
     cardless = sealed(np.full(len(every), NONE, np.int64))
@@ -129,11 +129,12 @@ def _prices(attempt: Attempt, host: Host, statements: Sequence[Statement], domai
     """The price of each statement, in units of what it places; of those that ask for the same at once."""
     snapshot, rank = attempt.snapshot, host.price_rank(attempt.purpose, attempt.podgroups[0])
     lost, gone = lost_work(snapshot, attempt.now), [made.evictions for made in statements]
-    result, kinds = list[Price](), dict[tuple[int, int], list[Price]]()
+    result, kinds = list[Price](), dict[bytes, list[Price]]()
     for at, made in enumerate(statements):
-        kind = int(snapshot.tasks.shape[made.nominated[0]]), len(made.nominated)
+        shapes = snapshot.tasks.shape[made.nominated]
+        kind = shapes.tobytes()
         if kind not in kinds:
-            requested = snapshot.shapes.request[kind[0]] * kind[1]
+            requested = snapshot.shapes.request[shapes].sum(axis=0)
             kinds[kind] = prices_of(snapshot, gone, requested, lost, rank, domain)
         result.append(kinds[kind][at])
     return result

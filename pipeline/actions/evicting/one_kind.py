@@ -23,6 +23,8 @@ from pipeline.records import replace
 MOST_GANGS, MOST_TASKS = 64, 512
 #: For at most this many gangs of one rank.
 MOST_RANKED = 8
+#: More of one rank are served kind by kind if there are at least this many of each kind.
+_OF_A_KIND = 2
 
 
 def of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
@@ -51,7 +53,7 @@ def rigid_of_one_rank(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[Gan
     differs. None if it does not, for they are of one kind then; and none if there are many.
     """
     found, kinds, tasks = list[GangGroup](), list[PodgroupKind](), 0
-    for one, kind in _rigid_of_rank(snapshot, some):
+    for one, kind in _rigid_of_rank(snapshot, islice(some, MOST_RANKED + 1)):
         tasks += kind.waiting
         if kind.has_levels or tasks > MOST_TASKS:
             break
@@ -60,12 +62,40 @@ def rigid_of_one_rank(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[Gan
     return found if len(set(kinds)) > 1 and len(found) <= MOST_RANKED else []
 
 
+def rigid_of_few_kinds(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
+    """The leading gang groups that are podgroups of one rank which need all of their tasks; all of those wait.
+
+    They have no topology of their own. None if there are no more than `MOST_RANKED`, if they are of one kind, or if
+    there are few of each kind.
+    """
+    found, kinds, tasks = list[GangGroup](), set[PodgroupKind](), 0
+    for one, kind in _rigid_of_rank(snapshot, some):
+        tasks += kind.waiting
+        if kind.has_levels or tasks > MOST_TASKS:
+            break
+        found.append(one)
+        kinds.add(kind)
+    return found if len(found) > MOST_RANKED and 1 < len(kinds) <= len(found) // _OF_A_KIND else []
+
+
+def by_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[list[GangGroup]]:
+    """Podgroups kind by kind: first those that ask for the largest part of the cluster; equal ones as they come."""
+    found, asks = dict[PodgroupKind | None, list[GangGroup]](), dict[PodgroupKind | None, float]()
+    for one, kind in kinds_in_turn(snapshot, some):
+        found.setdefault(kind, []).append(one)
+    for kind, (first, *_) in found.items():
+        request = snapshot.request_of(snapshot.tasks_of(first[0])).sum(axis=0)
+        asks[kind] = float((request / np.maximum(snapshot.capacity, 1)).max())
+    return [found[kind] for kind in sorted(found, key=lambda kind: -asks[kind])]
+
+
 def rigid_apart(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
     """The leading gang groups that are podgroups of one rank, need all of their tasks, and each need a domain.
 
     They ask for the same level; all of their tasks wait. None if there is only one, or if there are many.
     """
-    apart = takewhile(lambda each: each[1].required_level != NONE, _rigid_of_rank(snapshot, some))
+    ranked = _rigid_of_rank(snapshot, islice(some, MOST_RANKED + 1))
+    apart = takewhile(lambda each: each[1].required_level != NONE, ranked)
     found = [one for one, _ in apart]
     return found if 1 < len(found) <= MOST_RANKED else []
 
@@ -73,10 +103,10 @@ def rigid_apart(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup
 def _rigid_of_rank(snapshot: Snapshot, some: Iterable[GangGroup]) -> Iterator[tuple[GangGroup, PodgroupKind]]:
     """The leading gang groups that are podgroups of one rank which need all of their tasks; all of those wait.
 
-    With their kinds; at most one more than are served at once.
+    With their kinds.
     """
     rank = None
-    for one, kind in kinds_in_turn(snapshot, islice(some, MOST_RANKED + 1)):
+    for one, kind in kinds_in_turn(snapshot, some):
         if kind is None or rank not in (None, kind.rank):
             return
         if not kind.minimum == kind.waiting == len(snapshot.tasks_of(one[0])):

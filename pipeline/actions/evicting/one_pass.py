@@ -8,7 +8,13 @@ from typing import TypeAlias
 import numpy as np
 
 from pipeline.actions.claims import closed_to
-from pipeline.actions.evicting.one_kind import MOST_TASKS, rigid_apart, rigid_of_one_kind, rigid_of_one_rank
+from pipeline.actions.evicting.one_kind import (
+    MOST_TASKS,
+    rigid_apart,
+    rigid_of_few_kinds,
+    rigid_of_one_kind,
+    rigid_of_one_rank,
+)
 from pipeline.actions.progress import Planned, Progress
 from pipeline.actions.searching import Outcome
 from pipeline.actions.setup import unreported
@@ -74,6 +80,8 @@ class Pass:
         What was found on the state as it is.
     together
         How many podgroups are served at once at most, by what they have in common.
+    kinds_asked
+        At which position it is asked next whether there are few kinds.
     victims
         Gang groups, and the victims (int64[K]) that were found for all of their kind at once.
     """
@@ -90,8 +98,9 @@ class Pass:
         self._closed: list[Rows] = closed_to(host, progress.setup.closed, self.gang_groups)
         self.known = SinceLastPlan(host, _AHEAD)
         self.together: dict[Leading, int] = dict.fromkeys(
-            (rigid_of_one_rank, rigid_of_one_kind, rigid_apart), MOST_TASKS
+            (rigid_of_one_rank, rigid_of_one_kind, rigid_of_few_kinds, rigid_apart), MOST_TASKS
         )
+        self.kinds_asked = 0
         self.victims: dict[GangGroup, Rows] = {}
 
     def narrow(self, some: Sequence[GangGroup], at: int, of_one: Leading) -> None:

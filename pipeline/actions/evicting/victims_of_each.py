@@ -28,8 +28,8 @@ def victims_of_each(
         The victims of the whole plan.
     nodes, start: int64[K], int64[P + 1]
         The nodes of the podgroups' tasks, which are those at ``start[p]:start[p + 1]``.
-    asked: int64[P, R]
-        What a task of each podgroup asks for.
+    asked: int64[K, R]
+        What each task asks for.
     limits
         Of the podgroups' queue.
     """
@@ -106,26 +106,28 @@ def _takers(start: Longs, node: Rows, asked: Longs, left: Longs, victims: _Victi
     ----------
     start, node: int64[P + 1], int64[K]
         The nodes of each plan's tasks, as rows of ``left``.
-    asked, left: int64[P, R'], int64[M + A, R']
-        What a task of each plan asks for, and the room of the nodes and then below the limits, which is changed; of the
+    asked, left: int64[K, R'], int64[M + A, R']
+        What each task asks for, and the room of the nodes and then below the limits, which is changed; of the
         resources that are asked for.
     """
     limits, within = len(victims.here_start) - 1, len(start) - 1
     taker = np.full(len(victims.member_start) - 1, NONE, np.int64)
     taken, untaken = np.empty(len(taker), np.int64), 0
     for plan in range(len(start) - 1):
-        mine, asks, many = node[start[plan] : start[plan + 1]], asked[plan], 0
-        for there in mine:
+        asks, many = np.zeros(asked.shape[1], np.int64), 0
+        for task in range(start[plan], start[plan + 1]):
+            there = node[task]
             for victim in victims.here[victims.here_start[there] : victims.here_start[there + 1]]:
-                if _covers(left[there], asks, 1):
+                if _covers(left[there], asked[task], 1):
                     break
                 one = victims.unit[victim]
                 if taker[one] == NONE:
                     taken[many], taker[one] = one, plan
                     many += 1
                     _move(1, one, victims, left)
-            left[there] -= asks
-        left[limits:] -= asks * len(mine)
+            left[there] -= asked[task]
+            asks += asked[task]
+        left[limits:] -= asks
         while untaken < len(taker) and taker[untaken] != NONE:
             untaken += 1
         for one in range(untaken, len(taker)):
@@ -140,8 +142,8 @@ def _takers(start: Longs, node: Rows, asked: Longs, left: Longs, victims: _Victi
         for one in taken[:many]:  # one that went early may not be needed any more
             _move(-1, one, victims, left)
             enough = _within(left[limits:], asks)
-            for there in mine:
-                enough &= _covers(left[there], asks, 0)
+            for task in range(start[plan], start[plan + 1]):
+                enough &= _covers(left[node[task]], asked[task], 0)
             if enough:
                 taker[one] = NONE
             else:

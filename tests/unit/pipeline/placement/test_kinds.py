@@ -32,13 +32,24 @@ def test_podgroups_that_differ_in_anything_that_matters_are_not(other):
 @pytest.mark.parametrize(
     "other",
     [
-        Gang([Task(gpu=4), Task(gpu=2)], 2),
-        Gang([Task(gpu=4, role=0), Task(gpu=4, role=0)], 2, roles=(2,)),
+        Gang([Task(gpu=4), Task(gpu=2), Task(gpu=2)], 2),
+        Gang([Task(gpu=4, role=0), Task(gpu=4), Task(gpu=4)], 2, roles=(1,)),
         gang(2, [0, 0], gpu=1),
     ],
 )
-def test_what_has_parts_differs_in_itself_or_runs_already_is_of_no_kind(other):
+def test_what_can_do_without_tasks_that_differ_or_have_roles_and_what_runs_already_is_of_no_kind(other):
     assert kinds(other) == [None]
+
+
+def test_gangs_that_need_all_of_their_tasks_are_of_one_kind_if_each_task_asks_for_the_same_whatever_its_role():
+    some = [Task(gpu=4), Task(gpu=2)]
+    roles = [Task(gpu=4, role=0), Task(gpu=2, role=1)]
+    first, second, third, fourth = kinds(
+        Gang(some, 2), Gang(roles, 2, roles=(1, 1)), Gang(some[::-1], 2), Gang([*some, Task(gpu=2)], 3)
+    )
+    assert first is not None
+    assert first == second
+    assert first not in (third, fourth)
 
 
 def test_kinds_that_are_looked_up_together_are_those_of_each_alone():

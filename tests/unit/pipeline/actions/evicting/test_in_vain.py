@@ -52,7 +52,8 @@ def test_a_delay_is_told_to_each_by_its_own_age():
 
 
 def test_what_has_parts_is_searched_for_each_time():
-    waiting = [Gang([Task(gpu=4, role=0), Task(gpu=4, role=0)], 2, priority=9, roles=(2,)) for _ in range(3)]
+    tasks = [Task(gpu=4, role=0), Task(gpu=4), Task(gpu=4)]
+    waiting = [Gang(tasks, 2, priority=9, roles=(1,)) for _ in range(3)]
     _, asked = served(cluster([{"gpu": 4}], [gang(1, 0, gpu=4), *waiting]), replace(DEFAULT, actions=("preempt",)))
     assert asked == [(1,), (2,), (3,)]
 
