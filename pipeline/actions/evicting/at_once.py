@@ -91,19 +91,18 @@ def _kind_by_kind(this: Pass, at: int) -> int:
 
     Nothing is done unless each of them gets a plan, since a kind would take room before gang groups that come first.
     """
-    if at < this.kinds_asked:
-        return 0
-    some = _leading(this, rigid_of_few_kinds, at)
+    some = _leading(this, rigid_of_few_kinds, at) if at >= this.kinds_asked else []
     while some:
         found = _plans_by_kind(this, some, at)
-        if found is None:
-            return this.lost()
         if found:
             this.take(found)
             return len(found)
+        alone = None if found is None else this.alone(at)
+        if alone is None:
+            return this.lost()
         this.together[rigid_of_few_kinds] = max(len(some) // _PARTS, 1)
-        some = _leading(this, rigid_of_few_kinds, at)
-    this.kinds_asked = at + _LATER
+        some = _leading(this, rigid_of_few_kinds, at) if isinstance(alone, Plan) else []
+    this.kinds_asked = max(at + _LATER, this.kinds_asked)
     return 0
 
 
@@ -126,14 +125,17 @@ def _plans_by_kind(this: Pass, some: list[GangGroup], at: int) -> list[Planned] 
 def _most_at_once(this: Pass, some: Sequence[GangGroup], at: int) -> tuple[list[Plan], int | None] | None:
     """Plans for as many leading gang groups as have room together, and how many that is; None if a search was lost.
 
-    If there is no room for all of them, then for half of them, and so on. Where the cheapest set goes, as many as there
-    is room for are found by bisection; else the rest has a turn of its own. The number is None if all were served.
+    If there is no room for all of them, then for half of them, and so on, unless there is none for the first alone.
+    Where the cheapest set goes, as many as there is room for are found by bisection; else the rest has a turn of its
+    own. The number is None if all were served.
     """
     found, least, most, many = list[Plan](), 1, len(some) + 1, len(some)
     while most - least > 1:
         plans = _room_for(this, some[:many], at)
         if plans is None:
             return None
+        if not plans and many == len(some) and not isinstance(alone := this.alone(at), Plan):
+            return None if alone is None else ([], 1)
         found = max(found, plans, key=len)
         if found and not this.progress.policy.cheapest_set:
             least = many

@@ -168,6 +168,13 @@ class Pass:
         """Search where the setup says."""
         return self.progress.setup.search.one(attempt, self.host_of(attempt))
 
+    def alone(self, at: int) -> Outcome:
+        """The outcome for the gang group at a position, for which no room is made before; it is searched for once."""
+        if at not in self.known.found:
+            self.known.ahead.add(at)
+            self.known.found[at] = self.search(self.attempt(at))
+        return self.known.found[at]
+
     def in_sum(self, plans: Sequence[Plan], requested: Longs) -> Price:
         """The price of all victims of some plans on the state as it is, in units of ``requested`` (int64[R]).
 
