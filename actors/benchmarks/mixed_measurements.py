@@ -9,9 +9,12 @@ from functools import partial
 import numpy as np
 
 from actors.benchmarks.figures import RUNS, WARM_UP, Figure, NotAvailable, attempt_on, digits, generated_fleet
+from actors.benchmarks.peers import told_again
 from actors.configuration.profiles import load_profile
-from actors.fleets.generated import GangSpec, GeneratedFleet
-from actors.fleets.mixed import MIXED
+from actors.fleets.generated import NOW, GangSpec, GeneratedFleet
+from actors.fleets.mixed import MIXED, with_amounts
+from pipeline.cluster.updates.fold import fold
+from pipeline.cycle import cycle
 from pipeline.decision.attempt import Attempt
 from pipeline.decision.plan import NoPlan
 from pipeline.policy import Purpose
@@ -101,7 +104,35 @@ def _with(fleet: GeneratedFleet, names: Sequence[str]) -> GeneratedFleet:
     return fleet
 
 
+def _varied() -> Figure:
+    """Cycles of two profiles where tasks ask for thousands of different amounts, over those with a few of them.
+
+    Each is of a snapshot that was just folded. ``shapes_1k_ratio``, ``shapes_5k_ratio``: the larger one.
+    """
+    plain, also, least = generated_fleet(10_000, GangSpec()), dict[str, float | str](), RUNS
+    shapes = {"plain": plain, "shapes_1k": with_amounts(plain, 1_000), "shapes_5k": with_amounts(plain, 5_000)}
+    for profile in ("default", "kai"):
+        policy, spent = load_profile(profile), {name: list[float]() for name in shapes}
+        begin = time.perf_counter()
+        for run in range(WARM_UP + RUNS):
+            if run >= WARM_UP + _LEAST_RUNS and time.perf_counter() - begin > _LIMIT_S:
+                break
+            for name, fleet in shapes.items():
+                snapshot = fold(fleet.snapshot, told_again(fleet.snapshot))
+                before = time.perf_counter()
+                cycle(snapshot, policy, NOW)
+                spent[name].append((time.perf_counter() - before) * 1e3)
+        p50 = {name: float(np.median(times[WARM_UP:])) for name, times in spent.items()}
+        also |= {f"{profile}_plain_p50_ms": digits(p50["plain"])}
+        for name in ("shapes_1k", "shapes_5k"):
+            ratio = digits(p50[name] / p50["plain"])
+            also |= {f"{profile}_{name}_ratio": ratio, f"{name}_ratio": max(ratio, float(also.get(f"{name}_ratio", 0)))}
+        least = min(least, len(spent["plain"]) - WARM_UP)
+    return Figure(None, None, least, also)
+
+
 MIXED_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
     **{f"{name}_10k": partial(_mixed, name) for name in MIXED},
+    "varied_10k": _varied,
     **{f"combined_{profile}_1k": partial(_combined, profile) for profile in ("default", "kai", "koordinator")},
 }

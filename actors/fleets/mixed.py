@@ -15,7 +15,9 @@ from pipeline.cluster.tables import Roles, Shapes, Subgroups
 from pipeline.cluster.vocabulary import HOSTNAME, AntiAffinity, Constraint
 from pipeline.records import replace
 
-_DEVICES = RESOURCES.index("nvidia.com/gpu")
+_DEVICES, _MEMORY = RESOURCES.index("nvidia.com/gpu"), RESOURCES.index("memory")
+#: By at most this many KiB tasks ask for different amounts of memory.
+_LESS = 1_000
 #: Where the second and the third of the gang's shapes or roles begin, as parts of its tasks.
 _CUTS = (1 / 64, 1 / 8)
 #: In how many subgroups the gang is divided, each in one rack; and the part of other podgroups that have two.
@@ -37,6 +39,23 @@ def with_shapes(fleet: GeneratedFleet, *, gang: bool) -> GeneratedFleet:
     shape = np.array([many, many + 1, own])[_thirds(len(rows))]
     tasks = replace(snapshot.tasks, shape=with_rows(snapshot.tasks.shape, rows, shape))
     return _fleet(fleet, replace(snapshot, tasks=tasks, shapes=_with_more(snapshot.shapes, request, constraint=0)))
+
+
+def with_amounts(fleet: GeneratedFleet, many: int) -> GeneratedFleet:
+    """Podgroups that run ask for a little less memory, by different amounts, so that there are ``many`` shapes or less.
+
+    It changes next to nothing about what fits where.
+    """
+    snapshot, draw = fleet.snapshot, np.random.default_rng(1)
+    tasks, table, each = snapshot.tasks, snapshot.shapes, max(many // len(snapshot.shapes), 1)
+    variant = draw.integers(0, each, len(snapshot.podgroups))
+    variant[fleet.gang] = 0
+    kinds, shape = np.unique(tasks.shape * each + variant[tasks.podgroup], return_inverse=True)
+    request = table.request[kinds // each].copy()
+    request[:, _MEMORY] -= np.where(kinds % each > 0, draw.integers(0, _LESS, len(kinds)) << 10, 0)
+    columns = table.constraint[kinds // each], table.on_card[kinds // each]
+    shapes = Shapes(frozen(request, np.int64), frozen(columns[0], np.int32), frozen(columns[1], np.int64))
+    return _fleet(fleet, replace(snapshot, tasks=replace(tasks, shape=frozen(shape, np.int32)), shapes=shapes))
 
 
 def with_roles(fleet: GeneratedFleet, *, gang: bool) -> GeneratedFleet:

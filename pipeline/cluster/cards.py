@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Ids, Longs, Rows, any_true, distinct, is_among
 from pipeline.cluster.counted.totals import Room
 from pipeline.cluster.resources import slots
-from pipeline.cluster.tables import PENDING, Shapes, Tasks
+from pipeline.cluster.tables import PENDING, Nodes, Shapes, Tasks
 from pipeline.kernels import shared
 
 
@@ -32,6 +32,11 @@ def freed_on_cards(tasks: Tasks, shapes: Shapes, rows: Rows, first: int, free: L
 def fits_card(amount: int, free: Longs) -> Bools:
     """bool[...]: whether one of the cards ``free`` int64[..., D] has the ``amount``, which is not 0."""
     return np.asarray((free >= amount).any(axis=-1))
+
+
+def card_sizes(nodes: Nodes) -> Longs:
+    """The different sizes of cards, ascending: amounts between two of them fit the same empty cards."""
+    return distinct(nodes.cards.reshape(-1))
 
 
 def slots_on_cards(amount: int, free: Longs) -> Longs:

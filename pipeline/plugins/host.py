@@ -8,10 +8,10 @@ from functools import reduce
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, sealed
-from pipeline.cluster.cards import cards_for, fits_card
+from pipeline.cluster.arrays import NONE, UNLIMITED, Bools, Floats, Ids, Longs, Rows, paired, sealed
+from pipeline.cluster.cards import card_sizes, cards_for, fits_card
 from pipeline.cluster.counted.node_scores import ScoreTerms, scores, sum_of_scores
-from pipeline.cluster.orders import none_last, total_rank
+from pipeline.cluster.orders import none_last, total_rank, unique_inverse
 from pipeline.cluster.rules.match_policy import to_start
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.snapshot import Snapshot
@@ -249,6 +249,16 @@ class Host(VictimHost):
         if asked not in self._known_allowed:
             self._known_allowed[asked] = self._allowed(shapes)
         return self._known_allowed[asked].copy()
+
+    def accesses(self, shapes: Rows) -> tuple[Bools, Rows]:
+        """The same once for all shapes that may run on the same nodes: bool[A, N]; and the row of each, int64[S]."""
+        table, nodes = self.context.snapshot.shapes, self.context.snapshot.nodes
+        on_card = table.on_card[shapes]
+        card = np.where(on_card > 0, 1 + np.searchsorted(nodes.once(card_sizes), on_card), 0)
+        different, access = unique_inverse(paired(table.constraint[shapes], card))
+        some = np.empty(len(different), np.int64)
+        some[access] = shapes
+        return self.allowed(some), access
 
     @cached_property
     def _known_allowed(self) -> dict[tuple[int, ...], Bools]:

@@ -19,6 +19,7 @@ from pipeline.plugins.plugin import Preemptor
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
 from pipeline.solvers.scenarios.moves.places_in_turn import places_in_turn
+from pipeline.solvers.scenarios.moves.rough_kinds import MoverKinds, RoughKinds
 from pipeline.solvers.scenarios.returning import _gone, joined_by_gang
 from pipeline.solvers.scenarios.units import VictimUnits, _units_within
 from tests.support.brute_force import attempt_of, crowded
@@ -101,10 +102,14 @@ def test_of_each_turn_those_stay_that_fit_and_others_take_the_fullest_node_on_wh
     turn, here = np.sort(rng.integers(0, 4, 12)), np.full((2, 12), NONE)
     if stays_first:
         here = np.array([rng.integers(0, 6, 12), np.where(on_card[kind] > 0, rng.integers(0, 2, 12), NONE)])
-    given = turn, here, kind, request, on_card, allowed, spreads
-    expected = placed_in_words(*given, left.copy())
-    for function in (places_in_turn, places_in_turn.py_func):
-        assert list(zip(*function(*given, left.copy(), 1, 6).tolist(), strict=True)) == expected
+    expected = placed_in_words(turn, here, kind, request, on_card, allowed, spreads, left.copy())
+    kinds = MoverKinds(request, on_card, np.arange(len(request)), allowed)
+    least = MoverKinds(request.min(axis=0)[None], np.array([on_card.min()]), np.array([0]), allowed.any(axis=0)[None])
+    own = RoughKinds(kinds, np.arange(len(request)), np.ones(len(request), bool))
+    for rough in (own, RoughKinds(least, np.zeros(len(request), np.int64), np.zeros(1, bool))):
+        for function in (places_in_turn, places_in_turn.py_func):
+            found = function(turn, here, kind, kinds, rough, spreads, left.copy(), 1, 6)
+            assert list(zip(*found.tolist(), strict=True)) == expected
 
 
 def placed_in_words(

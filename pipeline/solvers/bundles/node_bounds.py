@@ -44,7 +44,7 @@ def _node_levels(site: Site, begin: int, end: int, terms: Terms, kinds: GroupKin
     result = np.full(end - begin, HOPELESS, np.int64)
     start, candidate, podgroup = site.start, terms.entries.candidate, terms.entries.podgroup
     shape, of, reached = terms.entries.shape, kinds.of, _reached(kinds, terms.rules.by_priority)
-    amount = terms.worth.request[:, site.scarce].copy()
+    amount = kinds.amount
     for n in range(begin, end):
         if not site.allowed[0, n]:
             continue
@@ -65,11 +65,11 @@ def _node_levels(site: Site, begin: int, end: int, terms: Terms, kinds: GroupKin
 
 
 @inlined
-def _spare(site: Site, node: int, terms: Terms) -> int:
+def _spare(site: Site, node: int, terms: Terms, kinds: GroupKinds) -> int:
     """How much more than a task asks for the node has of the scarcest resource once every candidate has left."""
     entries, there = terms.entries, site.future[node, site.scarce] - site.request[0, site.scarce]
     for entry in range(site.start[node], site.start[node + 1]):
-        there += terms.worth.request[entries.shape[entry], site.scarce] * entries.candidate[entry]
+        there += kinds.amount[entries.shape[entry]] * entries.candidate[entry]
     return int(there)
 
 
@@ -121,11 +121,11 @@ def _least_work(
         for at in range(many):
             if not low <= level[at] <= high:
                 continue
-            spare = _spare(site, begin + at, terms)
+            spare = _spare(site, begin + at, terms, kinds)
             for entry in range(site.start[begin + at], site.start[begin + at + 1]):
                 owner = podgroup[entry]
                 kind = np.int64(kinds.of[owner])
-                held = terms.worth.request[terms.entries.shape[entry], site.scarce] * terms.entries.candidate[entry]
+                held = kinds.amount[terms.entries.shape[entry]] * terms.entries.candidate[entry]
                 if held <= spare or not 1 + low % BREAKING <= kind <= 1 + high % BREAKING:
                     continue
                 if sums:

@@ -99,7 +99,7 @@ def _room_of(region: Ids, site: Site, first: int, last: int, terms: Terms, kinds
         for node in range(begin[r], end[r]):
             if site.allowed[:, node].any():
                 room.idle[r] += max(site.future[node, site.scarce], 0)
-        by_level = sums_by_level(tasks_of(site, begin[r], end[r], terms), terms, kinds, seats)
+        by_level = sums_by_level(tasks_of(site, begin[r], end[r], terms, kinds), terms, kinds, seats)
         room.free[:, r], room.rest[:, r] = by_level.free, by_level.rest
     return room
 

@@ -17,17 +17,22 @@ from pipeline.solvers.bundles.bundling.kinds import HOPELESS, GroupKinds
 from pipeline.solvers.bundles.bundling.records import BREAKING, Site, Terms
 from pipeline.solvers.bundles.bundling.sorting import sort_by
 
+#: Sizes of tasks are sorted by this many bits at a time.
+_DIGIT = 8
+
 
 class _DomainTasks(NamedTuple):
     """Columns of the tasks of one domain; slices, because a compiler need not ask whether positions are negative.
 
-    ``amount`` int64[shapes] is what a task of each shape holds of the scarce resource.
+    Of each shape ``amount`` and ``size`` (int64[shapes]) say what a task holds of the scarcest resource, see
+    ``GroupKinds``.
     """
 
     podgroup: Ids
     shape: Ids
     candidate: Bools
     amount: Longs
+    size: Rows
 
 
 class _Held(NamedTuple):
@@ -69,7 +74,7 @@ def levels_by_sums(
     missing = missing_of(site.request, site.wanted, site.allowed, site.scarce, site.future[first:last], first)
     if missing <= 0:
         return 0, 0, 0.0
-    here = tasks_of(site, first, last, terms)
+    here = tasks_of(site, first, last, terms, kinds)
     return _levels_needed(missing, sums_by_level(here, terms, kinds, seats), kinds.most, terms.rules.by_priority)
 
 
@@ -80,7 +85,7 @@ def work_by_sums(
     """The work of that price, at least, given its levels; see ``CostBounds``."""
     if missing <= 0:
         return 0.0
-    here = tasks_of(site, first, last, terms)
+    here = tasks_of(site, first, last, terms, kinds)
     if terms.rules.by_priority and high < BREAKING:
         some = _of_levels(high, high, True, here, kinds)
         return _filled_by_surplus(missing, some, _held(some, here, terms, seats), here, terms, kinds.most, seats)
@@ -89,12 +94,12 @@ def work_by_sums(
 
 
 @inlined
-def tasks_of(site: Site, first: int, last: int, terms: Terms) -> _DomainTasks:
+def tasks_of(site: Site, first: int, last: int, terms: Terms, kinds: GroupKinds) -> _DomainTasks:
     """The tasks of the nodes ``first:last``."""
     begin, end = site.start[first], site.start[last]
     return _DomainTasks(
         terms.entries.podgroup[begin:end], terms.entries.shape[begin:end], terms.entries.candidate[begin:end],
-        terms.worth.request[:, site.scarce].copy(),
+        kinds.amount, kinds.size,
     )  # fmt: skip
 
 
@@ -162,20 +167,35 @@ def _held(some: Rows, here: _DomainTasks, terms: Terms, seats: Ids) -> _Held:
 @inlined
 def _add_largest(some: Rows, here: _DomainTasks, spare: Counts, seats: Ids, free: Floats) -> None:
     """Add what the largest of the candidates at some positions hold, as many of each podgroup as it can spare."""
-    start, order, end = np.zeros(len(here.amount), np.int64), np.empty(len(some), np.int64), 0
-    for i in some:  # they are sorted by shape, and shapes by what a task holds
-        start[here.shape[i]] += 1
-    for shape in np.argsort(-here.amount):
-        end, start[shape] = end + start[shape], end
-    for i in some:
-        order[start[here.shape[i]]] = i
-        start[here.shape[i]] += 1
     taken = np.zeros(len(free), np.int64)
-    for i in order:
+    for i in _largest_first(some, here):
         m = seats[here.podgroup[i]]
         if taken[m] < spare[here.podgroup[i]]:
             free[m] += here.amount[here.shape[i]]
             taken[m] += 1
+
+
+@inlined
+def _largest_first(some: Rows, here: _DomainTasks) -> Rows:
+    """int64[K]: the same positions, those of the largest tasks first; few bits tell their sizes apart."""
+    shape, size, largest = here.shape, here.size, 0
+    order, other = some.copy(), np.empty(len(some), np.int64)
+    for i in some:
+        largest = max(largest, size[shape[i]])
+    for low in range(0, 64, _DIGIT):
+        if largest >> low == 0:
+            break
+        start = np.zeros((1 << _DIGIT) + 1, np.int64)
+        for i in order:
+            start[((size[shape[i]] >> low) & ((1 << _DIGIT) - 1)) + 1] += 1
+        for digit in range(1 << _DIGIT):
+            start[digit + 1] += start[digit]
+        for i in order:
+            digit = (size[shape[i]] >> low) & ((1 << _DIGIT) - 1)
+            other[start[digit]] = i
+            start[digit] += 1
+        order, other = other, order
+    return order
 
 
 @inlined

@@ -1,10 +1,11 @@
-"""Podgroups by what their candidates free, for bounds that sum over all tasks of a domain."""
+"""Podgroups by what their candidates free, and shapes by what tasks hold, for bounds that sum over a domain."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Codes, Floats, Longs, frozen, sealed
+from pipeline.cluster.arrays import NONE, Codes, Floats, Longs, Rows, frozen, sealed
+from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.resources import PODS
 from pipeline.cluster.rules.sparing import Quota
 from pipeline.solvers.bundles.bundling.records import Terms
@@ -14,7 +15,7 @@ HOPELESS = 1 << 40
 
 
 class GroupKinds(NamedTuple):
-    """Podgroups by what their candidates free, so that one table says all that a sum over tasks must know.
+    """Podgroups by what their candidates free, so that one table says all that a sum over tasks must know; and shapes.
 
     Attributes
     ----------
@@ -27,12 +28,18 @@ class GroupKinds(NamedTuple):
         Priority of each level where levels are priorities, else 0.
     most: float64[levels]
         What podgroups of each level may lose of the scarcest resource, by the quotas of their queues; infinite: all.
+    amount: int64[shapes]
+        What a task of each shape holds of the scarcest resource.
+    size: int64[shapes]
+        The place of that amount among the different ones, from 0 for the largest.
     """
 
     levels: int
     of: Codes
     priority: Longs
     most: Floats
+    amount: Longs
+    size: Rows
 
 
 def group_kinds(terms: Terms, priority: Longs, scarce: int) -> GroupKinds:
@@ -45,8 +52,10 @@ def group_kinds(terms: Terms, priority: Longs, scarce: int) -> GroupKinds:
         kind *= spare != 0
     elif rules.cluster_wide:
         kind *= (spare != 0) | groups.complete
+    most, amount = _most(terms.quota, groups.level, levels, scarce), terms.worth.request[:, scarce]
+    size = unique_inverse(-amount)[1]
     return GroupKinds(
-        levels, sealed(kind), priority, frozen(_most(terms.quota, groups.level, levels, scarce), np.float64)
+        levels, sealed(kind), priority, frozen(most, np.float64), frozen(amount, np.int64), frozen(size, np.int64)
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.cluster.arrays import Longs, frozen
-from pipeline.cluster.orders import dense_rank, unique_inverse
+from pipeline.cluster.orders import dense_rank
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.price import in_units, needed_by
 from pipeline.kernels import linked
@@ -21,7 +21,7 @@ def worth_of(snapshot: Snapshot, need: Need, columns: RoomColumns) -> Worth:
     covered, size = in_units(np.minimum(request, needed), needed), in_units(request, needed)
     unasked = np.where(needed == 0, request / np.maximum(snapshot.capacity, 1), 0.0).sum(axis=1)
     waste = dense_rank(size, unasked)
-    coverage = unique_inverse(-np.round(covered, 12))[1]
+    coverage = dense_rank(-np.round(covered, 12))
     most, of, more = (1 << RANK_BITS) - 1, columns.shape, columns.held.shape[1] - len(needed)
     return Worth(
         frozen(columns.held, np.int64),

@@ -18,6 +18,7 @@ from pipeline.placement.domains import with_required_level
 from pipeline.plugins.host import Host
 from pipeline.solvers.scenarios.moves.places_in_turn import places_in_turn
 from pipeline.solvers.scenarios.moves.restarting import may_restart
+from pipeline.solvers.scenarios.moves.rough_kinds import MoverKinds, RoughKinds, rough_kinds
 
 
 class Stays(Enum):
@@ -69,8 +70,8 @@ class Movers:
         The nodes and cards where they stay if they fit; NONE: nowhere.
     kind: int64[M]
         Tasks of one kind ask for the same and may use the same nodes.
-    request: int64[K, R], on_card: int64[K], allowed: bool[K, N]
-        Of each kind; ``on_card`` is what it asks of one card, 0 for none.
+    kinds, rough
+        These kinds, and the rough ones of them.
     spreads
         Whether a task gets the emptiest card of its node that fits; else the fullest.
     """
@@ -79,10 +80,9 @@ class Movers:
     rows: Rows
     turn: Longs
     here: Longs
-    kind: Longs
-    request: Longs
-    on_card: Longs
-    allowed: Bools
+    kind: Rows
+    kinds: MoverKinds
+    rough: RoughKinds
     spreads: bool
 
     def placed(self, some: Rows, left: Longs, start: int, stop: int) -> Longs:
@@ -90,9 +90,8 @@ class Movers:
 
         ``left`` is reduced.
         """
-        kinds = self.request, self.on_card, self.allowed
         who = self.turn[some], np.ascontiguousarray(self.here[:, some]), self.kind[some]
-        return places_in_turn(*who, *kinds, self.spreads, left, start, stop)
+        return places_in_turn(*who, self.kinds, self.rough, self.spreads, left, start, stop)
 
 
 def new_places(
@@ -195,19 +194,33 @@ def _movers(host: Host, moving: Moving, may: Rows, preemptor: tuple[Rows, Rows])
     if not moving.may_stay:
         here[:] = NONE
     repels = concerned(snapshot, shapes.constraint[tasks.shape[rows]], tasks.label_set[rows])
-    kinds, kind = unique_inverse(paired(tasks.shape[rows], np.where(repels, tasks.label_set[rows], NONE)))
-    shape, labels = unpaired(kinds)
-    allowed = host.allowed(shape)
-    some = np.flatnonzero(labels != NONE)
-    if len(some):
-        asks, places = preemptor
-        others, other = unique_inverse(paired(shapes.constraint[tasks.shape[asks]], tasks.label_set[asks]))
-        stated, carried = unpaired(others)
-        constraint = np.concatenate([shapes.constraint[shape[some]], stated]).astype(np.int32)
-        found = exclusions(snapshot, constraint, np.concatenate([labels[some], carried]).astype(np.int32), leaving)
-        allowed[some] &= ~(found.excluded[: len(some)] | _repelled_there(found, len(some), other, places))
-    request, on_card, turn = shapes.request[shape], shapes.on_card[shape], moving.turn[may]
-    return Movers(snapshot, rows, turn, here, kind, request, on_card, allowed, host.spreads_cards)
+    pairs, kind = unique_inverse(paired(tasks.shape[rows], np.where(repels, tasks.label_set[rows], NONE)))
+    shape, labels = unpaired(pairs)
+    allowed, access = host.accesses(shape)
+    if repels.any():
+        allowed, access = _not_repelled(snapshot, shape, labels, (allowed, access), leaving, preemptor)
+    kinds = MoverKinds(shapes.request[shape], shapes.on_card[shape], access, allowed)
+    rough = rough_kinds(shapes, shape, kinds)
+    return Movers(snapshot, rows, moving.turn[may], here, kind, kinds, rough, host.spreads_cards)
+
+
+def _not_repelled(
+    snapshot: Snapshot, shape: Rows, labels: Rows, accesses: tuple[Bools, Rows], leaving: Rows,
+    preemptor: tuple[Rows, Rows],
+) -> tuple[Bools, Rows]:  # fmt: skip
+    """``Host.accesses`` without nodes that anti-affinity denies tasks with these labels (int64[K], NONE: to none)."""
+    allowed, access = accesses
+    pairs, kind = unique_inverse(paired(access, labels))
+    row, label = unpaired(pairs)
+    allowed, constraint = allowed[row], np.empty(len(pairs), np.int32)
+    constraint[kind] = snapshot.shapes.constraint[shape]
+    some, (asks, places), tasks = np.flatnonzero(label != NONE), preemptor, snapshot.tasks
+    others, other = unique_inverse(paired(snapshot.shapes.constraint[tasks.shape[asks]], tasks.label_set[asks]))
+    stated, carried = unpaired(others)
+    stated, carried = np.concatenate([constraint[some], stated]), np.concatenate([label[some], carried])
+    found = exclusions(snapshot, stated.astype(np.int32), carried.astype(np.int32), leaving)
+    allowed[some] &= ~(found.excluded[: len(some)] | _repelled_there(found, len(some), other, places))
+    return allowed, kind
 
 
 def _repelled_there(found: Exclusions, kinds: int, other: Rows, places: Rows) -> Bools:

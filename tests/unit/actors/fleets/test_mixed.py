@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from actors.benchmarks.figures import attempt_on
-from actors.fleets.generated import GangSpec, GeneratedFleet, generate
-from actors.fleets.mixed import MIXED
+from actors.fleets.generated import RESOURCES, GangSpec, GeneratedFleet, generate
+from actors.fleets.mixed import MIXED, with_amounts
 from pipeline.cluster.arrays import NONE
 from pipeline.decision.plan import Plan
 from pipeline.propose import propose
@@ -42,6 +42,16 @@ def test_each_fleet_has_what_its_name_says(plain: GeneratedFleet) -> None:
     repelled = after["affinity"]
     assert (repelled.shapes.constraint[repelled.tasks.shape[waiting]] == 1).all()
     assert (repelled.tasks.label_set > 0).any()
+
+
+def test_podgroups_that_run_ask_for_other_amounts_of_memory_and_the_gang_does_not(plain: GeneratedFleet) -> None:
+    before, after = plain.snapshot, with_amounts(plain, 500).snapshot
+    asked, rows = after.shapes.request[after.tasks.shape], before.tasks.podgroup == plain.gang
+    less = before.shapes.request[before.tasks.shape] - asked
+    assert 200 < len(after.shapes) <= 500
+    assert (less >= 0).all()
+    assert not less[rows].any()
+    assert np.flatnonzero(less.any(axis=0)).tolist() == [RESOURCES.index("memory")]
 
 
 def test_what_only_the_fleet_has_leaves_the_gang_as_it_was(plain: GeneratedFleet) -> None:

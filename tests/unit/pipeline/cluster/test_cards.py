@@ -148,6 +148,22 @@ def test_a_card_that_is_too_small_makes_the_node_useless() -> None:
     assert first_cycle(document) == (set(), {})
 
 
+def test_shapes_that_fit_the_same_cards_have_the_same_nodes() -> None:
+    sizes = ("1Gi", "3Gi", "8Gi", "9Gi", "10Gi", None)
+    gang = waiting("c", "8Gi", len(sizes))
+    for one, size in zip(gang["tasks"], sizes, strict=True):
+        one["card_request"] = size
+        if size is None:
+            del one["card_request"]
+    case = open_case(carded(APART, gang))
+    host = host_of(Attempt(case.snapshot, case.policy, Purpose.PREEMPT, (2,), None, 0.0, "preempt"))
+    rows = [case.names.tasks.index(f"default/{one['name']}") for one in gang["tasks"]]
+    shapes = case.snapshot.tasks.shape[rows].astype(np.int64)
+    allowed, access = host.accesses(shapes)
+    assert (len(set(shapes.tolist())), len(allowed)) == (6, 3)
+    assert allowed[access].tolist() == host.allowed(shapes).tolist()
+
+
 @pytest.mark.parametrize("policy", ["default", "volcano", "by task"])
 def test_a_gang_with_a_required_rack_takes_the_cards_of_one(policy: str) -> None:
     document = carded(quarter_full(), waiting("c", "8Gi", 2, topology={"required": "rack"}), policy=policy)

@@ -80,6 +80,13 @@ def test_surplus_of_several_sizes_is_no_more_than_the_largest_tasks_hold():
     assert found.work[0] == pytest.approx(1.0, abs=1e-5)
 
 
+@pytest.mark.parametrize(("asked", "breaks"), [(300 + 299, False), (300 + 299 + 1, True)])
+def test_of_hundreds_of_sizes_as_well_surplus_is_the_largest(asked, breaks):
+    work = [Work(0, cpu=asked)] + [Work(1, cpu=cpu, node=0) for cpu in range(1, 301)]
+    found = bounded(placed([300 * 301 // 2], work, groups=[{"min_available": 1}, {"min_available": 298}]))
+    assert bool(found.head[0] > BREAKING) == breaks
+
+
 def test_a_reclaim_takes_no_more_from_a_queue_than_it_may_lose():
     """Either queue holds enough, but must keep half of it; so the one that it is less fair to take from loses too."""
     low = [gang(1, on=0, gpu=1, queue=queue) for queue in (0, 0, 0, 0, 1, 1, 1, 1)]
