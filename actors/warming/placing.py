@@ -27,6 +27,8 @@ from pipeline.solvers.bundles.solver import search_of
 _NODES, _TASKS = 16, 8
 #: Enough for a rack for each subgroup.
 _RACKED = 40
+#: So few that every set of candidates is tried where quotas permit too little.
+_FEWEST, _SMALL = 3, 2
 
 
 def refuse_regions() -> None:
@@ -59,6 +61,12 @@ def let_return(policy: Policy) -> None:
     every = np.arange(len(gone.entry))
     units = Units(every + 1, gone.entry, np.full(len(every), NONE, np.int64), every)
     free.reprieve(units, lambda _: gone, lambda _: False)
+
+
+def reclaim_among_few(policy: Policy) -> None:
+    """Reclaim for a small gang on a few nodes, of queues that can lose little."""
+    fleet = generate(_FEWEST, GangSpec(_SMALL), queues=2)
+    propose(Attempt(fleet.snapshot, policy, Purpose.RECLAIM, (fleet.gang,), None, NOW, Purpose.RECLAIM.value))
 
 
 def _ask_alone(search: BundleSearch, free: FreeRoom, gone: Rows) -> None:

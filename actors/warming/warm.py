@@ -27,7 +27,7 @@ from actors.observability.logs import unsaid
 from actors.processes.bound import end_with_parent
 from actors.warming.local_search import search_locally
 from actors.warming.machine_code import compile_one_by_one
-from actors.warming.placing import let_return, place_task_by_task, refuse_regions
+from actors.warming.placing import let_return, place_task_by_task, reclaim_among_few, refuse_regions
 from pipeline.actions.registry import actions_of
 from pipeline.cluster.arrays import NO_ROWS
 from pipeline.cluster.rules.minima_met import breaks_without
@@ -173,6 +173,7 @@ def _decided(policy: Policy, rehearsals: Sequence[tuple[Policy, bool]] | None = 
     place_task_by_task()
     refuse_regions()
     let_return(policy)
+    reclaim_among_few(policy)
     for queues, purpose in ((0, Purpose.PREEMPT), (2, Purpose.RECLAIM)):
         fleets = [generate(_NODES, gang, queues=queues) for gang in _GANGS]
         for fleet in (*fleets, with_subgroups(fleets[0], gang=True)):
