@@ -1,4 +1,4 @@
-"""Benchmarks of decisions in which more than resources matter, over the same decision without."""
+"""Benchmarks of decisions in which more than resources matter, over the same decision without; and of many kinds."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from functools import partial
 
 import numpy as np
 
-from actors.benchmarks.figures import RUNS, WARM_UP, Figure, NotAvailable, attempt_on, digits, generated_fleet
-from actors.benchmarks.peers import told_again
+from actors.benchmarks.figures import FEW, RUNS, WARM_UP, Figure, NotAvailable, attempt_on, digits, generated_fleet
+from actors.benchmarks.peers import decided, opened, told_again
 from actors.configuration.profiles import load_profile
 from actors.fleets.generated import NOW, GangSpec, GeneratedFleet
 from actors.fleets.mixed import MIXED, with_amounts
+from actors.fleets.starving import DEVICES, starving
 from pipeline.cluster.updates.fold import fold
 from pipeline.cycle import cycle
 from pipeline.decision.attempt import Attempt
@@ -24,6 +25,8 @@ from pipeline.records import replace
 #: Seconds after which a row with a few runs gets no further run.
 _LIMIT_S = 10.0
 _LEAST_RUNS = 5
+#: Nodes on which hundreds of podgroups starve, and of how many kinds.
+_NODES, _KINDS = 100, 20
 #: What a gang has together.
 _COMBINED = (
     ("subgroup_shapes",), ("subgroup_shapes", "cards"), ("subgroup_shapes", "affinity"), ("shapes", "cards"),
@@ -98,6 +101,27 @@ def _combined(profile: str) -> Figure:
     return Figure(None, None, least, also)
 
 
+def _waiting(profile: str) -> Figure:
+    """A cycle in which 800 podgroups of many kinds starve, and its events.
+
+    Beside it microseconds for each podgroup, of those of one kind and of those with a launcher as well, and how many
+    get a plan.
+    """
+    fleets = {
+        "one_kind": starving(_NODES, kinds=1),
+        "kinds": starving(_NODES, kinds=_KINDS),
+        "launcher": starving(_NODES, kinds=1, launcher=True),
+    }
+    spent, also = dict[str, list[float]](), dict[str, float | str]()
+    for name, fleet in fleets.items():
+        case = opened(fleet, {"profile": profile, "actions": [Purpose.RECLAIM.value]})
+        done, spent[name] = decided(case, time.perf_counter, FEW)
+        each = np.median(spent[name]) * 1e3 / (_NODES * DEVICES)
+        also |= {f"{name}_each_us": digits(each), f"{name}_plans": len(done.plans)}
+    mine = spent["kinds"]
+    return Figure(digits(np.median(mine)), digits(np.percentile(mine, 99)), len(mine), also)
+
+
 def _with(fleet: GeneratedFleet, names: Sequence[str]) -> GeneratedFleet:
     for name in names:
         fleet = MIXED[name](fleet, gang=True)
@@ -134,5 +158,6 @@ def _varied() -> Figure:
 MIXED_MEASUREMENTS: dict[str, Callable[[], Figure]] = {
     **{f"{name}_10k": partial(_mixed, name) for name in MIXED},
     "varied_10k": _varied,
+    **{f"waiting_{profile}_800": partial(_waiting, profile) for profile in ("default", "kai")},
     **{f"combined_{profile}_1k": partial(_combined, profile) for profile in ("default", "kai", "koordinator")},
 }

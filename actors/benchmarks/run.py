@@ -27,14 +27,12 @@ from actors.benchmarks.process_measurements import PROCESS_MEASUREMENTS
 from actors.benchmarks.state_measurements import STATE_MEASUREMENTS
 from actors.benchmarks.stream_measurements import STREAM_MEASUREMENTS
 from actors.benchmarks.takeover import takeover
-from actors.benchmarks.waiting_measurements import WAITING_MEASUREMENTS
 from actors.configuration.settings import SettingsRefused
 from actors.documents.results import say
 
 BENCHMARKS = {
     **DECISION_MEASUREMENTS,
     **MIXED_MEASUREMENTS,
-    **WAITING_MEASUREMENTS,
     **STATE_MEASUREMENTS,
     **STREAM_MEASUREMENTS,
     **PROCESS_MEASUREMENTS,

@@ -91,7 +91,9 @@ def _kind_by_kind(this: Pass, at: int) -> int:
 
     Nothing is done unless each of them gets a plan, since a kind would take room before gang groups that come first.
     """
-    some = _leading(this, rigid_of_few_kinds, at) if at >= this.kinds_asked else []
+    if at < this.kinds_asked:
+        return 0
+    some = _leading(this, rigid_of_few_kinds, at)
     while some:
         found = _plans_by_kind(this, some, at)
         if found:
@@ -102,7 +104,7 @@ def _kind_by_kind(this: Pass, at: int) -> int:
             return this.lost()
         this.together[rigid_of_few_kinds] = max(len(some) // _PARTS, 1)
         some = _leading(this, rigid_of_few_kinds, at) if isinstance(alone, Plan) else []
-    this.kinds_asked = max(at + _LATER, this.kinds_asked)
+    this.kinds_asked = at + _LATER
     return 0
 
 
