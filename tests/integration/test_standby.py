@@ -50,6 +50,10 @@ class Pair:
         leader, standby = sorted(among, key=lambda one: not one.leads)
         return leader, standby
 
+    def until_leads(self, service: ServiceProcess) -> None:
+        """Wait until a service has said that it leads. What a role has logged stands in the log some time later."""
+        self.fleet.until(lambda: bool(service.leads), "it says that it leads", LIMIT_S)
+
     def overtake(self) -> None:
         """Until what a frozen reader has read last is no longer there."""
         last, small = id_order(self.fleet.bus.bounds(EVENTS).last), 0
@@ -97,13 +101,13 @@ def test_a_frozen_leader_is_replaced_and_stands_by_once_it_thaws(story: Pair) ->
     leader, standby = story.settled(*story.services)
     leader.freeze()
     story.fleet.place("frozen", priority=2)
-    assert standby.leads
+    story.until_leads(standby)
     story.overtake()
     leader.thaw()
     story.fleet.until(lambda: leader.leads is False, "the former leader stands by")
     story.fleet.place("thawed", priority=4)
     assert leader.process.poll() is None
-    assert standby.leads
+    story.until_leads(standby)
 
 
 def joined(leader: ServiceProcess) -> tuple[str, str]:
@@ -136,9 +140,9 @@ def test_the_former_leader_takes_over_from_one_that_is_killed(story: Pair) -> No
     story.fleet.until(lambda: "leads" in ready(url_of(standby))["others"].values(), "the standby heard that it leads")
     leader.kill()
     story.fleet.place("killed", priority=6)
-    assert standby.leads
+    story.until_leads(standby)
     story.fleet.until(lambda: not ready(url_of(standby))["others"], "its health says that the others are gone")
-    assert "is gone; its last word was that it leads" in standby.said()
+    story.fleet.until(lambda: "is gone; its last word was that it leads" in standby.said(), "its log says so too")
 
 
 def test_the_standby_on_the_ray_that_was_killed_has_ended_with_one_sentence(story: Pair) -> None:
@@ -153,7 +157,7 @@ def test_one_that_is_told_to_stop_hands_over_at_once(story: Pair) -> None:
     standby = story.start()
     story.settled(leader, standby)
     assert leader.end() == 0
-    story.fleet.until(lambda: bool(standby.leads), "the standby leads", LIMIT_S)
+    story.until_leads(standby)
     story.fleet.place("handed-over", priority=7)
 
 
