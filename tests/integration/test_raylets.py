@@ -27,7 +27,7 @@ from pipeline.placement.conditions import Conditions
 from tests.chaos.real_ray import Raylets, Worker, raylets
 from tests.integration.services import SmallFleet
 
-LIMIT_S = 90.0
+LIMIT_S, LEASE_TTL_S = 90.0, 1.0
 
 
 class Spread:
@@ -39,11 +39,28 @@ class Spread:
     def living(self, role: str) -> list[Worker]:
         return [one for one in self.cluster.workers() if one.role == role and one.alive]
 
+    def freeze_broker_in_a_renewal(self) -> None:
+        """Freeze the broker; then the committer's lock is held by a thread that waits for it.
+
+        That thread may also wait without the lock, to write a report; then the broker thaws and freezes anew.
+        """
+        until = time.monotonic() + LIMIT_S
+        while time.monotonic() < until:
+            self.cluster.freeze(self.broker)
+            renewed = time.monotonic() + 2 * LEASE_TTL_S
+            while time.monotonic() < renewed:
+                if not ray.wait([self.pipeline.committer.commit.remote([])], timeout=1.0)[0]:
+                    return
+            self.cluster.thaw()
+        raise AssertionError("no renewal met the frozen broker")
+
 
 @pytest.fixture(scope="module")
 def spread() -> Iterator[Spread]:
     # Everything is dealt out, and every search has a share for everybody.
-    settings = Settings(fleet="raylets", searchers="auto", lease_ttl_s=1.0, in_place_cells=0, domains_per_attempt=1)
+    settings = Settings(
+        fleet="raylets", searchers="auto", lease_ttl_s=LEASE_TTL_S, in_place_cells=0, domains_per_attempt=1
+    )
     with raylets(processors=0) as cluster:
         cluster.add(2, processors=1)
         with broker_for(settings) as address, ray_cluster(cluster.address, "raylets"):
@@ -116,11 +133,9 @@ def test_a_committer_that_waits_for_its_broker_still_says_which_service_leads(sp
     committer = spread.pipeline.committer
     made = [one.body.judged_on for one in decisions_in(spread.fleet.recorder.decisions) if one.kind == "plan_committed"]
     none_waits = PendingReport(made[-1].epoch, (), (), Conditions(*[np.zeros(0, np.int64)] * 10))
-    spread.cluster.freeze(spread.broker)
     try:
+        spread.freeze_broker_in_a_renewal()
         waiting = [committer.starving.remote(none_waits) for _ in range(20)]
-        while ray.wait([committer.commit.remote([])], timeout=1.0)[0]:
-            pass  # until the committer's lock is held by a thread that waits for the broker
         waiting += [committer.commit.remote([]) for _ in range(20)]
         assert spread.pipeline.leadership(None, 0.0) is not None
     finally:
