@@ -41,7 +41,7 @@ _FLEET = "live"
 #: Nodes of eight devices in racks, ten tasks on each: eight of one device, two of none.
 RACK, DEVICES, TASKS = 64, 8, 10
 #: Gangs of 64 tasks of one device, each in one rack.
-GANGS, WIDTH = 45, 64
+GANGS, WIDTH = 35, 64
 #: The first gangs meet code and memory that nothing has touched yet; they do not count.
 _WARM_UP = 5
 #: Each restart is two events. Seconds between two rounds of restarts.

@@ -27,7 +27,7 @@ NODES, TASKS_A_GROUP = 10_000, 10
 MANY_NODES = 100_000
 EVENTS_AT_ONCE, EVENTS_AFTER = 100_000, 10_000
 _A_BATCH = replace(WIRE_LIMITS, messages=500)
-_RUNS = 5
+_RUNS = 3
 _JOINS = 51
 
 #: Kind, uid and body.

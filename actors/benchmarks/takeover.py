@@ -25,7 +25,7 @@ from actors.processes.service_process import ServiceProcess
 from actors.protocol.bodies import PlanCommitted
 from actors.protocol.envelopes import decisions_in
 
-RUNS = 5
+RUNS = 3
 _FLEET, _SEED = "takeover", 7
 #: Seconds between arrivals of gangs, so that one is always waiting. They come during a takeover only: gangs that pile
 #: up make cycles longer, and what would be measured is the backlog.
