@@ -81,7 +81,8 @@ def _is_fair(search: BundleSearch, chosen: int) -> bool:
 def _least(program: Program, search: BundleSearch, chosen: Price) -> Levels | None:
     """The least of all sets that policy may choose instead; None if that was not proved in time."""
     least, step = program.least(), search.rules.tolerance
-    if least is None or step == 0:
+    highest = search.snapshot.podgroups.priority[search.snapshot.tasks.podgroup[search.candidate]].max()
+    if least is None or step == 0 or chosen.highest_priority >= highest:
         return least
     same = Program(search, chosen.queue_rank, chosen.highest_priority).least()
     return least if same is not None and least.saves(same, step) else same
