@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Rows
+from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PENDING
+from pipeline.cluster.tables import MATCH_POLICY_NAMES, ONCE_SATISFIED, PENDING, UNSTATED
 from pipeline.decision.decided import carried_out
 from pipeline.decision.statement import Statement
 
@@ -28,18 +28,34 @@ def in_one_domain(snapshot: Snapshot, nodes: Rows, level: int) -> bool:
     return bool(((start <= nodes.min()) & (stop > nodes.max())).any())
 
 
-def broken_by(before: Snapshot, made: Statement) -> list[str]:
-    """What a statement breaks when it is carried out on ``before``, one sentence each."""
+def starting_freely(snapshot: Snapshot, otherwise: str) -> Bools:
+    """bool[G]: podgroups whose tasks start one by one, since they have run before and that is enough for them.
+
+    ``otherwise`` is the match policy of those that state none.
+    """
+    groups = snapshot.podgroups
+    is_enough = groups.match_policy == ONCE_SATISFIED
+    if otherwise == MATCH_POLICY_NAMES[ONCE_SATISFIED]:
+        is_enough = is_enough | (groups.match_policy == UNSTATED)
+    return np.asarray(is_enough & (~np.isnan(groups.started) | (snapshot.counts.ready > 0)))
+
+
+def broken_by(before: Snapshot, made: Statement, otherwise: str) -> list[str]:
+    """What a statement breaks when it is carried out on ``before``, one sentence each.
+
+    ``otherwise``: see `starting_freely`.
+    """
     after, told = carried_out(made, before, 0.0), []
     group = made.preemptor
     if len(made.evictions) and group == NONE:
         return ["a task is evicted for no podgroup"]
     if group == NONE:
         return []
-    groups, placed = before.podgroups, placed_nodes(after, group)
-    if len(made.evictions) and len(placed) < max(int(groups.min_available[group]), 1):
+    groups, placed, free = before.podgroups, placed_nodes(after, group), starting_freely(before, otherwise)
+    least = 1 if free[group] else max(int(groups.min_available[group]), 1)
+    if len(made.evictions) and len(placed) < least:
         told.append(f"{len(made.evictions)} evictions without a placement")
-    told += broken_gangs(after, np.array([group]))
+    told += broken_gangs(after, np.array([group]), free)
     owners = before.tasks.podgroup[made.evictions]
     same = groups.queue[owners] == groups.queue[group]
     if (groups.priority[owners][same] >= groups.priority[group]).any():
@@ -47,12 +63,15 @@ def broken_by(before: Snapshot, made: Statement) -> list[str]:
     return told + overfull(after)
 
 
-def broken_gangs(snapshot: Snapshot, podgroups: Rows) -> list[str]:
-    """A sentence for each podgroup that has only a part of its minimum, or is spread beyond its required level."""
+def broken_gangs(snapshot: Snapshot, podgroups: Rows, free: Bools) -> list[str]:
+    """A sentence for each podgroup that has only a part of its minimum, or is spread beyond its required level.
+
+    Those that are ``free`` (bool[G], see `starting_freely`) may have a part.
+    """
     told, groups = [], snapshot.podgroups
     for group in podgroups.tolist():
         placed, least = placed_nodes(snapshot, group), int(groups.min_available[group])
-        if 0 < len(placed) < least:
+        if 0 < len(placed) < least and not free[group]:
             told.append(f"podgroup {group}: partial, {len(placed)} of {least}")
         if not in_one_domain(snapshot, placed, int(groups.required_level[group])):
             told.append(f"podgroup {group}: outside one domain of its level")

@@ -16,7 +16,7 @@ from actors.replays.fewest import fewest
 from actors.replays.openb import PRIORITIES, PlacedCluster, WaitingGang, open_placed
 from actors.replays.recorded import RecordingRefused
 from actors.replays.report import ReplayReport
-from actors.replays.rules import broken_by, broken_gangs, needless, overfull, placed_nodes
+from actors.replays.rules import broken_by, broken_gangs, needless, overfull, placed_nodes, starting_freely
 from pipeline.cluster.arrays import NONE, frozen
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.events import Changes, Departures
@@ -101,9 +101,10 @@ def _accepted(placed: PlacedCluster, policy: Policy, plan: Plan, podgroup: int, 
         broken.append(f"an unchanged state refuses the plan: {verdict.reason}")
         return {}
     made = verdict.statement
-    broken += broken_by(before, made)
+    broken += broken_by(before, made, policy.match_policy)
     after = promises_kept(victims_gone(carried_out(made, before, _NOW), _NOW), policy, _NOW)
-    broken += [*broken_gangs(after, np.array([podgroup])), *overfull(after)]
+    free = starting_freely(before, policy.match_policy)
+    broken += [*broken_gangs(after, np.array([podgroup]), free), *overfull(after)]
     taken = [(task, podgroup) for task in made.evictions.tolist()]
     return measured(placed, after, [podgroup], taken) | {"could_have_stayed": needless(before, made)}
 
@@ -210,7 +211,8 @@ def _c(folder: Path, policy: Policy, priority: int | None) -> list[dict[str, Any
         refusals = Counter(second.refused)
         row |= {"failed_leaf": placed.names.domains[leaf], "gangs_hit": len(lost), "first_rounds": first.rounds}
     after = promises_kept(victims_gone(second.snapshot, _NOW), policy, _NOW)
-    broken = [*second.broken, *broken_gangs(after, np.array(placed.gangs)), *overfull(after)]
+    free = starting_freely(placed.snapshot, policy.match_policy)
+    broken = [*second.broken, *broken_gangs(after, np.array(placed.gangs), free), *overfull(after)]
     whole = sum(len(placed_nodes(after, group)) == _minimum(after, group) for group in placed.gangs)
     row |= {"decision": f"{whole} of {_MANY} gangs placed", "rounds": second.rounds, "refused": dict(refusals)}
     row |= measured(placed, after, placed.gangs, second.victims)
@@ -250,7 +252,7 @@ def _judged(wave: _Wave, policy: Policy, timed: Timed) -> tuple[_Wave, bool]:
         wave,
         snapshot=carried_out(made, wave.snapshot, _NOW),
         victims=(*wave.victims, *((task, made.preemptor) for task in made.evictions.tolist())),
-        broken=(*wave.broken, *broken_by(wave.snapshot, made)),
+        broken=(*wave.broken, *broken_by(wave.snapshot, made, policy.match_policy)),
     ), False
 
 

@@ -16,7 +16,7 @@ from actors.replays.fewest import fewest
 from actors.replays.lingjun import open_stream
 from actors.replays.openb import WaitingGang, open_placed
 from actors.replays.report import ReplayReport
-from actors.replays.rules import broken_by, broken_gangs, in_one_domain, needless, overfull
+from actors.replays.rules import broken_by, broken_gangs, in_one_domain, needless, overfull, starting_freely
 from actors.replays.s2 import S2
 from actors.replays.s3 import S3
 from actors.replays.streams.lives import evicted, unlived
@@ -26,6 +26,7 @@ from tests.support.recordings import small_recordings
 
 RECORDINGS = Path(__file__).parents[3] / "shared" / "data"
 POLICY = load_profile("default")
+TOGETHER, ONE_BY_ONE = (load_profile(name).match_policy for name in ("default", "koordinator"))
 
 
 @pytest.fixture(scope="module")
@@ -212,18 +213,29 @@ def test_a_decision_that_breaks_the_rules_is_noticed(small: Path) -> None:
     row = {name: at for at, name in enumerate(placed.names.tasks)}
     important = np.array([row["default/p139-0"]])
     apart = np.array([0, len(before.nodes) - 1])
-    nobody = broken_by(before, statement("preempt", evictions=important))
+    nobody = broken_by(before, statement("preempt", evictions=important), TOGETHER)
     assert nobody == ["a task is evicted for no podgroup"]
     made = statement("preempt", gang, evictions=important, nominated=waiting, nominated_node=apart)
-    told = " / ".join(broken_by(before, made))
+    told = " / ".join(broken_by(before, made, TOGETHER))
     assert "as important as the preemptor" in told
     assert "outside one domain" in told
     assert "promised too often" in told
     half = statement("preempt", gang, evictions=important, nominated=waiting[:1], nominated_node=apart[:1])
-    assert "1 evictions without a placement" in broken_by(before, half)
-    assert broken_gangs(carried_out(half, before, 0.0), np.array([gang]))
+    assert "1 evictions without a placement" in broken_by(before, half, TOGETHER)
+    assert broken_gangs(carried_out(half, before, 0.0), np.array([gang]), starting_freely(before, TOGETHER))
     assert overfull(carried_out(half, before, 0.0))
     assert not in_one_domain(before, apart, 2)
+
+
+def test_a_gang_that_has_run_may_be_partial_where_its_tasks_start_one_by_one(small: Path) -> None:
+    placed = open_placed(small, [WaitingGang("gang", 2, "asw", 1)])
+    waits, (gang,) = placed.snapshot, placed.gangs
+    ran = replace(waits, podgroups=replace(waits.podgroups, started=np.zeros(len(waits.podgroups))))
+    half = statement("allocate", gang, nominated=waits.tasks_of(gang)[:1], nominated_node=np.array([0]))
+    partial = f"podgroup {gang}: partial, 1 of 2"
+    assert partial in broken_by(waits, half, ONE_BY_ONE)
+    assert partial in broken_by(ran, half, TOGETHER)
+    assert partial not in broken_by(ran, half, ONE_BY_ONE)
 
 
 def test_a_victim_that_could_have_stayed_is_counted(small: Path) -> None:

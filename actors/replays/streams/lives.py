@@ -15,7 +15,7 @@ import numpy as np
 
 from actors.fleets.prompt import victims_gone
 from actors.replays.deciding import promises_kept
-from actors.replays.rules import broken_by, broken_gangs, in_one_domain, overfull, placed_nodes
+from actors.replays.rules import broken_by, broken_gangs, in_one_domain, overfull, placed_nodes, starting_freely
 from actors.replays.streams.jobs import GPU, Stream, arrived
 from pipeline.cluster.arrays import NONE, Bools, Floats, Longs, Rows, frozen, with_rows
 from pipeline.cluster.snapshot import Snapshot
@@ -178,7 +178,7 @@ def _cycled(snapshot: Snapshot, stream: Stream, policy: Policy, lives: Lives, no
     before = snapshot
     for made in done.statements:
         if len(made.evictions):
-            lives.broken += [f"at {now:g} s: {sentence}" for sentence in broken_by(before, made)]
+            lives.broken += [f"at {now:g} s: {sentence}" for sentence in broken_by(before, made, policy.match_policy)]
             evicted(before, made, stream, lives, now)
         before = carried_out(made, before, now)
     lives.refused_at[[row for one in done.unplaced for row in one.gang_group]] = now
@@ -187,7 +187,7 @@ def _cycled(snapshot: Snapshot, stream: Stream, policy: Policy, lives: Lives, no
     if any(len(made.evictions) for made in done.statements):
         lives.evicting_ms.append(spent)
     touched = np.unique([made.preemptor for made in done.statements if made.preemptor != NONE]).astype(np.int64)
-    found = [*broken_gangs(after, touched), *overfull(after)]
+    found = [*broken_gangs(after, touched, starting_freely(snapshot, policy.match_policy)), *overfull(after)]
     lives.broken += [f"at {now:g} s: {sentence}" for sentence in found]
     return after
 
