@@ -102,6 +102,8 @@ def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
         searches.append(_search_of(freed, made_anew(host, freed.snapshot), need, preemptor))
     if not searches[-1].allowed.any(axis=1).all():
         return NoPlan(explained(attempt, need.minimum, Reason.CONSTRAINTS))
+    if not _may_free_quota(searches[-1]):
+        return NoPlan(explained(attempt, need.minimum, Reason.QUOTA))
     best, tried = _first_of([_ignoring_quota(one) for one in searches], attempt)
     if tried and (searches[0].short > 0).any() and (best is None or not _within_quota(searches[0], best)):
         searches = [with_elsewhere(one) for one in searches]
@@ -115,6 +117,17 @@ def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
         return _plan(attempt, host, need, best, outdone, tuple(tried))
     reason = closest((entry.reason for entry in tried), Reason.BOUND)
     return NoPlan(replace(explained(attempt, need.minimum, reason), tried=tuple(tried)))
+
+
+def _may_free_quota(search: GatherSearch) -> bool:
+    """Whether the candidates free the quota that the gang lacks if all of them leave, below any of its ancestors."""
+    if (search.short <= 0).all():
+        return True
+    snapshot = search.snapshot
+    common = in_common(snapshot.queues.parent, int(snapshot.podgroups.queue[search.need.podgroups[0]]))
+    rows = np.flatnonzero(search.candidate)
+    rows = rows[(common > 0)[snapshot.queue_of(rows)]]
+    return bool((snapshot.request_of(rows).sum(axis=0) >= search.short).all())
 
 
 def _otherwise(searches: Sequence[GatherSearch], tried: Sequence[DomainTried]) -> Iterator[Sequence[GatherSearch]]:

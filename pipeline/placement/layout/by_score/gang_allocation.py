@@ -11,6 +11,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows, is_among
 from pipeline.cluster.orders import unique_inverse
+from pipeline.cluster.resources import fits
 from pipeline.cluster.rules.match_policy import keep_up, start_after
 from pipeline.cluster.rules.minimum import leaves_with, starts_with
 from pipeline.cluster.rules.reaching import Growing
@@ -78,7 +79,7 @@ def _packed(host: Host, need: Need, action: str) -> Statement | None:
     """Place a minimum that is placed by score in no domain."""
     snapshot, podgroups = host.to_start, need.podgroups
     fewest = _fewest(snapshot, podgroups)
-    if not host.binding or not _in_reach(snapshot, need, fewest) or not order_matters(snapshot, need):
+    if not host.binding or not _in_reach(host, need, fewest) or not order_matters(snapshot, need):
         return None
     found = packed_minimum(host, need, _tiers(host, podgroups), fewest)
     if found is None:
@@ -91,7 +92,7 @@ def _placed(host: Host, need: Need, action: str, surplus_limit: int | None) -> S
     """Place one way to make up the minimum, and then the surplus."""
     snapshot, podgroups = host.to_start, need.podgroups
     least = _fewest(snapshot, podgroups) if host.binding else 0
-    if not _in_reach(snapshot, need, least):
+    if not _in_reach(host, need, max(least, 1)):
         return None
     order = np.lexsort((host.task_ranks(need.tasks), ~_for_roles(snapshot, need)))
     tightest = _tightest(host, podgroups)
@@ -115,12 +116,18 @@ def _fewest(snapshot: Snapshot, podgroups: tuple[int, ...]) -> int:
     return int(np.maximum(snapshot.podgroups.min_available[rows] - have, 0).sum())
 
 
-def _in_reach(snapshot: Snapshot, need: Need, least: int) -> bool:
-    """Whether all nodes together have what the ``least`` smallest tasks ask for; mostly that settles a full fleet."""
-    asked = need.request[need.shape]
+def _in_reach(host: Host, need: Need, least: int) -> bool:
+    """Whether all nodes together, and the queue, have what the ``least`` smallest tasks ask for.
+
+    Mostly that settles a full fleet.
+    """
+    snapshot, asked = host.to_start, need.request[need.shape]
     if len(need.request) > 1:
         asked = np.sort(asked, axis=0)
-    return bool((asked[:least].sum(axis=0) <= snapshot.room.free).all())
+    wanted, queue = asked[:least].sum(axis=0), snapshot.podgroups.queue[list(need.podgroups)]
+    if (wanted > snapshot.room.free).any():
+        return False
+    return bool((queue != queue[0]).any()) or bool(fits(wanted, host.headroom[queue[0]]))
 
 
 def _tightest(host: Host, podgroups: tuple[int, ...]) -> bool:

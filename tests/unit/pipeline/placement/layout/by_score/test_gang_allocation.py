@@ -48,6 +48,21 @@ def test_no_node_is_looked_at_where_all_together_have_too_little_even_for_the_sm
         put(cluster([{"gpu": 1}] * 3, [Gang(sizes, minimum=2)]))
 
 
+@pytest.mark.parametrize("minimum", [0, 2])
+def test_no_node_is_looked_at_where_the_queue_takes_too_little_even_for_the_smallest_tasks(monkeypatch, minimum):
+    sizes = [Task(gpu=size) for size in (5, 3, 4)]
+    state = cluster([{"gpu": 8}] * 3, [Gang(sizes, minimum=minimum)])
+
+    def never(*_):
+        raise AssertionError("a node was looked at")
+
+    monkeypatch.setattr(gang_allocation, "ScoredPlacement", never)
+    enough = 7 if minimum else 3
+    assert put(with_quota(state, capability={0: {"gpu": enough - 1}})) is None
+    with pytest.raises(AssertionError):
+        put(with_quota(state, capability={0: {"gpu": enough}}))
+
+
 def test_tasks_beyond_the_minimum_are_placed_where_there_is_room():
     assert put(cluster([{"gpu": 2}], [gang(3, gpu=1, minimum=1)])) == ({0: 0, 1: 0}, {})
 

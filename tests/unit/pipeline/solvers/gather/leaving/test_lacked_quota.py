@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from pipeline.solvers.gather import preemption
 from tests.support.gathering import Outcome, cluster_file, running, waiting
 from tests.support.small_clusters import Document, named, played, podgroup, world
 
@@ -50,3 +53,14 @@ def test_two_tasks_of_a_gang_go_that_free_the_quota_and_not_a_more_important_one
     other = [running("x1", ["n1"], 1, queue="other"), running("x2", ["n2"], 2, queue="other")]
     found = full(4, [low, mid, *other, waiting("hp", [1])])
     assert (found.evicted, len(found.nominated)) == (["low-1", "low-2"], 1)
+
+
+@pytest.mark.parametrize(("priority", "searched"), [(1, True), (1000, False)])
+def test_no_domain_is_searched_where_all_that_may_go_free_less_quota_than_is_lacked(
+    monkeypatch: pytest.MonkeyPatch, priority: int, searched: bool
+) -> None:
+    asked, search = list[object](), preemption.hopeful
+    monkeypatch.setattr(preemption, "hopeful", lambda *given: asked.append(given) or search(*given))
+    low, other = running("low", ["n1"], 4, priority=priority), running("x", ["n2"], 4, queue="other")
+    found = full(4, [low, other, waiting("hp", [4])])
+    assert (found.evicted == ["low-0"], bool(asked)) == (searched, searched)
