@@ -1,8 +1,9 @@
 """Other victims, where those in the policy's order are too few within the quotas, or are refused together."""
 
 from pipeline.cluster.arrays import NO_ROWS, NONE
+from pipeline.solvers.bundles.bundling.permitted_alone import permitted_alone
 from pipeline.solvers.bundles.covering.cheaper import ANY, searched
-from pipeline.solvers.bundles.covering.chosen import Selection, all_chosen, price_in_domain
+from pipeline.solvers.bundles.covering.chosen import Chosen, Selection, all_chosen, price_in_domain
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles, least_leading
 from pipeline.solvers.bundles.covering.every_set import selected_of
 from pipeline.solvers.bundles.covering.free_room import FreeRoom
@@ -35,8 +36,19 @@ def out_of_order(here: DomainBundles, among: int) -> Selection | None:
 
 
 def _could_suffice(here: DomainBundles) -> bool:
-    """Whether there would be room if all bundles left, so that quotas or the law stand in the way."""
+    """Whether there would be room if all bundles left, and if all did that quotas permit alone: see ``_may_alone``."""
     search, domain, everything = here.search, here.domain, here.ordered
-    if least_leading(search, everything) == NONE:
+    if least_leading(search, everything) == NONE or not _may_alone(here):
         return False
     return FreeRoom(search, domain, everything.entry).places(all_chosen(search, domain, everything))
+
+
+def _may_alone(here: DomainBundles) -> bool:
+    """Whether there may be room once all have left that quotas permit alone, for they grant no set anything else."""
+    search, (first, last) = here.search, here.nodes
+    if not search.counts_quotas:
+        return True
+    begin, end = int(search.site.start[first]), int(search.site.start[last])
+    entry, broken = permitted_alone(begin, end, search.terms, search.seats())
+    free = FreeRoom(search, here.domain, entry)
+    return free.places(Chosen(search, here.domain, entry, broken)) if free.exact else free.enough
