@@ -1,4 +1,4 @@
-"""The next gang groups of a pass, served at once if they are alike and need all of their tasks.
+"""The next gang groups of a pass, served at once if they are alike and all of their tasks wait.
 
 Where podgroups of several kinds take turns, they are served kind by kind if each of them gets a plan in that way.
 
@@ -19,17 +19,20 @@ from pipeline.actions.evicting.one_kind import (
     as_one,
     by_kind,
     rigid_apart,
-    rigid_of_few_kinds,
-    rigid_of_one_kind,
     rigid_of_one_rank,
+    waiting_of_few_kinds,
+    waiting_of_one_kind,
 )
 from pipeline.actions.evicting.one_pass import Leading, Pass
 from pipeline.actions.evicting.other_orders import cheapest_in_sum
 from pipeline.actions.evicting.search_cache import SearchCache
 from pipeline.actions.progress import Planned, Progress
+from pipeline.cluster.arrays import mask_of
 from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.decision.plan import NoPlan, Plan
 from pipeline.decision.price import Price
+from pipeline.placement.kinds import kinds_in_turn, podgroup_kind
+from pipeline.placement.serving_order import in_serving_order
 from pipeline.solvers.registry import BY_PARTS, DEALING
 
 #: Only in fleets of at most this many nodes are gang groups of one rank served at once, and is that compared with one
@@ -51,7 +54,7 @@ def served_at_once(this: Pass, at: int, run: Callable[[Pass], Progress]) -> int:
     if this.is_last(at):
         return 0
     ranked = (_served(this, rigid_of_one_rank, at, run) or _in_other_orders(this, at)) if _tries_both(this) else 0
-    return ranked or _kind_by_kind(this, at) or _served(this, rigid_of_one_kind, at, run)
+    return ranked or _kind_by_kind(this, at) or _served(this, waiting_of_one_kind, at, run)
 
 
 def _tries_both(this: Pass) -> bool:
@@ -61,7 +64,7 @@ def _tries_both(this: Pass) -> bool:
 
 def _may_cost_less_in_turn(found: Sequence[Plan], of_one: Leading) -> bool:
     """Whether plans found at once are few and evict; of podgroups alike gangs only: a single task breaks little."""
-    if not 1 < len(found) <= MOST_RANKED or (of_one is rigid_of_one_kind and len(found[0].statement.placed) == 1):
+    if not 1 < len(found) <= MOST_RANKED or (of_one is waiting_of_one_kind and len(found[0].statement.placed) == 1):
         return False
     return any(len(plan.statement.evictions) for plan in found)
 
@@ -74,6 +77,8 @@ def _served(this: Pass, of_one: Leading, at: int, run: Callable[[Pass], Progress
         return this.lost()
     found, limit = most
     served = [Planned(plan, one) for plan, one in zip(found, some, strict=False)]
+    if _comes_again_first(this, served):
+        found, served, limit = [], [], 1
     if _tries_both(this) and _may_cost_less_in_turn(found, of_one):
         cheaper = _cheaper(this, of_one, served, some, at, run)
         if cheaper is None:
@@ -82,8 +87,23 @@ def _served(this: Pass, of_one: Leading, at: int, run: Callable[[Pass], Progress
     if limit is not None:
         this.together[of_one] = limit
     if served:
-        this.take(served)
+        this.take_together(served, at)
     return len(served)
+
+
+def _comes_again_first(this: Pass, found: Sequence[Planned]) -> bool:
+    """Whether the first gang group asks for more, and has another turn before others that get plans with it."""
+    if not found[1:] or (first := found[0]).gang_group is None:
+        return False
+    rows = list(first.gang_group)
+    if len(first.plan.statement.placed) == this.progress.snapshot.counts.pending[rows].sum():
+        return False
+    tried = copy(this)
+    tried.take(found[:1])
+    if not tried.host.starving[rows].all():
+        return False
+    every = mask_of([row for one in found for row in one.gang_group or ()], len(tried.host.starving))
+    return list(in_serving_order(tried.host, every, evicting=True))[-1] != first.gang_group
 
 
 def _kind_by_kind(this: Pass, at: int) -> int:
@@ -93,17 +113,19 @@ def _kind_by_kind(this: Pass, at: int) -> int:
     """
     if at < this.kinds_asked:
         return 0
-    some = _leading(this, rigid_of_few_kinds, at)
+    some = _leading(this, waiting_of_few_kinds, at)
     while some:
         found = _plans_by_kind(this, some, at)
+        if found and _comes_again_first(this, sorted(found, key=lambda one: one.gang_group != some[0])):
+            break
         if found:
-            this.take(found)
+            this.take_together(found, at)
             return len(found)
         alone = None if found is None else this.alone(at)
         if alone is None:
             return this.lost()
-        this.together[rigid_of_few_kinds] = max(len(some) // _PARTS, 1)
-        some = _leading(this, rigid_of_few_kinds, at) if isinstance(alone, Plan) else []
+        this.together[waiting_of_few_kinds] = max(len(some) // _PARTS, 1)
+        some = _leading(this, waiting_of_few_kinds, at) if isinstance(alone, Plan) else []
     this.kinds_asked = at + _LATER
     return 0
 
@@ -111,7 +133,7 @@ def _kind_by_kind(this: Pass, at: int) -> int:
 def _plans_by_kind(this: Pass, some: list[GangGroup], at: int) -> list[Planned] | None:
     """A plan for each of some gang groups, kind by kind; none if one gets none; None if a search was lost."""
     tried, found = copy(this), list[Planned]()
-    tried.narrow(some, at, rigid_of_few_kinds)
+    tried.narrow(some, at, waiting_of_few_kinds)
     for mine in by_kind(this.progress.snapshot, some):
         plans = _room_for(tried, mine, 0)
         if plans is None:
@@ -149,14 +171,16 @@ def _most_at_once(this: Pass, some: Sequence[GangGroup], at: int) -> tuple[list[
 
 def _leading(this: Pass, of_one: Leading, at: int) -> list[GangGroup]:
     """The next gang groups that can be served at once: at most as many as had room together last time."""
-    snapshot, policy, first = this.progress.snapshot, this.progress.policy, this.gang_groups[at][0]
+    snapshot, policy, first = this.progress.snapshot, this.progress.policy, this.gang_groups[at]
     dealing, together = DEALING.get(policy.solver(this.action)), this.together[of_one]
     most = 0 if dealing is None or together == 1 else dealing.widest_dealt(policy)
-    if len(snapshot.tasks_of(first)) > most or this.key(at) in this.known.unplaced:
+    kind = podgroup_kind(snapshot, first)
+    if kind is None or kind.minimum > most or this.key(at) in this.known.unplaced:
         return []
     following: Iterable[GangGroup] = islice(this.following(at), together)
-    if of_one is rigid_of_few_kinds:
-        following = takewhile(lambda one: len(snapshot.tasks_of(one[0])) <= most, following)
+    if of_one is waiting_of_few_kinds:
+        known = takewhile(lambda each: each[1] is None or each[1].minimum <= most, kinds_in_turn(snapshot, following))
+        following = (one for one, _ in known)
     some = of_one(snapshot, following)
     if this.known.unplaced:  # what has no room alone has none with others
         hopeless = (n for n in range(len(some)) if this.key(at + n) in this.known.unplaced)
@@ -185,7 +209,7 @@ def _cheaper(
     These if they cost less. No plans if another gang group gets one in that way; None if a search was lost.
     """
     tried, before = copy(this), len(this.progress.planned)
-    tried.narrow(some[: len(found)] if of_one is rigid_of_one_kind else some, at, of_one)
+    tried.narrow(some[: len(found)] if of_one is waiting_of_one_kind else some, at, of_one)
     done = run(tried)
     others, leading = list(done.planned[before:]), some[: len(found)]
     if done.lost or not {one.gang_group for one in others} <= set(leading):

@@ -1,4 +1,4 @@
-"""Room for podgroups of one kind or rank, which need all their tasks, is sought at once and dealt out: a plan for each.
+"""Room for the minima of podgroups of one kind or rank is sought at once and dealt out: a plan for each.
 
 The search is that for one gang of all of them, so that together they do not break more than one after the other. Each
 plan takes what its nodes and the limits of its queue still lack when its turn comes; so it can be carried out if those
@@ -24,6 +24,7 @@ from pipeline.decision.headroom import line_limits, queues_take, queues_take_las
 from pipeline.decision.plan import Plan, assumptions_of
 from pipeline.decision.price import Price, lost_work, prices_of
 from pipeline.decision.statement import Statement
+from pipeline.placement.need import need_of
 from pipeline.plugins.host import Host
 from pipeline.policy import Purpose
 from pipeline.records import replace
@@ -45,12 +46,12 @@ def dealt_plans(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
     Parameters
     ----------
     attempt
-        For podgroups that need all of their tasks, which wait and can be dealt with.
+        For podgroups all of whose tasks wait; they can be dealt with.
     host
         The plugins on the attempt's snapshot.
     """
     snapshot, made = attempt.snapshot, whole.statement
-    every, start = snapshot.waiting_of(np.array(attempt.podgroups))
+    every, start = _asking(snapshot, attempt.podgroups)
     if not np.array_equal(np.sort(every), made.nominated) or (made.nominated_node == NONE).any() or len(made.bound):
         return ()
     nodes = sealed(made.nominated_node[np.searchsorted(made.nominated, every)])
@@ -74,6 +75,15 @@ def dealt_plans(attempt: Attempt, host: Host, whole: Plan) -> tuple[Plan, ...]:
     statements = statements[: within if limits.counted else len(statements)]
     statements = statements[: _lawful(attempt, host, statements, rooms=not limits.counted)]
     return _plans(attempt, host, whole, statements) if statements else ()
+
+
+def _asking(snapshot: Snapshot, podgroups: Sequence[int]) -> tuple[Rows, Longs]:
+    """The tasks of the minima of some podgroups, int64[K], ascending for each, and where those of each begin."""
+    tasks = need_of(snapshot, podgroups, surplus=False).tasks
+    owner = snapshot.tasks.podgroup[tasks]  # each has some, one podgroup after the other
+    start = np.concatenate([[0], 1 + np.flatnonzero(owner[1:] != owner[:-1]), [len(tasks)]])
+    turn = np.arange(len(start) - 1).repeat(np.diff(start))
+    return sealed(tasks[np.lexsort((tasks, turn))]), start
 
 
 def _lawful(attempt: Attempt, host: Host, statements: Sequence[Statement], *, rooms: bool) -> int:

@@ -10,7 +10,7 @@ from itertools import islice, takewhile
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE
+from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.rules.gang_groups import GangGroup
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.decision.attempt import Attempt
@@ -19,7 +19,7 @@ from pipeline.decision.plan import NoPlan
 from pipeline.placement.kinds import PodgroupKind, kinds_in_turn
 from pipeline.records import replace
 
-#: For at most this many gangs at once; and for at most this many tasks of podgroups that need every task.
+#: For at most this many gangs at once; and for at most this many tasks of the minima of podgroups that start at once.
 MOST_GANGS, MOST_TASKS = 64, 512
 #: For at most this many gangs of one rank.
 MOST_RANKED = 8
@@ -36,14 +36,22 @@ def of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup
     return found if kind is not None and kind.minimum > 1 else []  # a single task breaks little
 
 
-def rigid_of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
-    """The leading gang groups that are podgroups of one kind which need all of their tasks; all of those wait."""
+def waiting_of_one_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
+    """The leading gang groups that are podgroups of one kind, all of whose tasks wait; they ask for their minimum."""
     found, kind = _leading(snapshot, islice(some, MOST_TASKS))
-    if kind is None or kind.minimum != kind.waiting:
+    if kind is None or not 1 <= kind.minimum <= kind.waiting:
         return []
     rows, start = np.array(found)[:, 0], snapshot.by_podgroup[0]
-    others = np.flatnonzero(start[rows + 1] - start[rows] != kind.waiting)
-    return found[: min(max(1, MOST_TASKS // kind.waiting), *others[:1].tolist(), len(found))]
+    unlike = start[rows + 1] - start[rows] != kind.waiting
+    if kind.minimum < kind.waiting:
+        unlike |= _has_roles(snapshot, rows)
+    others = np.flatnonzero(unlike)
+    return found[: min(max(1, MOST_TASKS // kind.minimum), *others[:1].tolist(), len(found))]
+
+
+def _has_roles(snapshot: Snapshot, rows: Rows) -> Bools:
+    """bool[K]: podgroups (int64[K]) with roles: other tasks may make up the minimum of one that can spare some."""
+    return np.asarray(snapshot.role_start[rows + 1] > snapshot.role_start[rows])
 
 
 def rigid_of_one_rank(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
@@ -53,8 +61,8 @@ def rigid_of_one_rank(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[Gan
     differs. None if it does not, for they are of one kind then; and none if there are many.
     """
     found, kinds, tasks = list[GangGroup](), list[PodgroupKind](), 0
-    for one, kind in _rigid_of_rank(snapshot, islice(some, MOST_RANKED + 1)):
-        tasks += kind.waiting
+    for one, kind in _of_rank(snapshot, islice(some, MOST_RANKED + 1), rigid=True):
+        tasks += kind.minimum
         if kind.has_levels or tasks > MOST_TASKS:
             break
         found.append(one)
@@ -62,15 +70,15 @@ def rigid_of_one_rank(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[Gan
     return found if len(set(kinds)) > 1 and len(found) <= MOST_RANKED else []
 
 
-def rigid_of_few_kinds(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
-    """The leading gang groups that are podgroups of one rank which need all of their tasks; all of those wait.
+def waiting_of_few_kinds(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup]:
+    """The leading gang groups that are podgroups of one rank, all of whose tasks wait; they ask for their minimum.
 
     They have no topology of their own. None if there are no more than `MOST_RANKED`, if they are of one kind, or if
     there are few of each kind.
     """
     found, kinds, tasks = list[GangGroup](), set[PodgroupKind](), 0
-    for one, kind in _rigid_of_rank(snapshot, some):
-        tasks += kind.waiting
+    for one, kind in _of_rank(snapshot, some, rigid=False):
+        tasks += kind.minimum
         if kind.has_levels or tasks > MOST_TASKS:
             break
         found.append(one)
@@ -84,7 +92,8 @@ def by_kind(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[list[GangGrou
     for one, kind in kinds_in_turn(snapshot, some):
         found.setdefault(kind, []).append(one)
     for kind, (first, *_) in found.items():
-        request = snapshot.request_of(snapshot.tasks_of(first[0])).sum(axis=0)
+        asking = snapshot.tasks_of(first[0])[: None if kind is None else kind.minimum]
+        request = snapshot.request_of(asking).sum(axis=0)
         asks[kind] = float((request / np.maximum(snapshot.capacity, 1)).max())
     return [found[kind] for kind in sorted(found, key=lambda kind: -asks[kind])]
 
@@ -94,22 +103,24 @@ def rigid_apart(snapshot: Snapshot, some: Iterable[GangGroup]) -> list[GangGroup
 
     They ask for the same level; all of their tasks wait. None if there is only one, or if there are many.
     """
-    ranked = _rigid_of_rank(snapshot, islice(some, MOST_RANKED + 1))
+    ranked = _of_rank(snapshot, islice(some, MOST_RANKED + 1), rigid=True)
     apart = takewhile(lambda each: each[1].required_level != NONE, ranked)
     found = [one for one, _ in apart]
     return found if 1 < len(found) <= MOST_RANKED else []
 
 
-def _rigid_of_rank(snapshot: Snapshot, some: Iterable[GangGroup]) -> Iterator[tuple[GangGroup, PodgroupKind]]:
-    """The leading gang groups that are podgroups of one rank which need all of their tasks; all of those wait.
+def _of_rank(snapshot: Snapshot, some: Iterable[GangGroup], *, rigid: bool) -> Iterator[tuple[GangGroup, PodgroupKind]]:
+    """The leading gang groups that are podgroups of one rank, all of whose tasks wait, with their kinds.
 
-    With their kinds.
+    ``rigid``: and which need all of their tasks.
     """
     rank = None
     for one, kind in kinds_in_turn(snapshot, some):
         if kind is None or rank not in (None, kind.rank):
             return
-        if not kind.minimum == kind.waiting == len(snapshot.tasks_of(one[0])):
+        if not 1 <= kind.minimum <= kind.waiting == len(snapshot.tasks_of(one[0])):
+            return
+        if kind.minimum < kind.waiting and (rigid or _has_roles(snapshot, np.array(one)).any()):
             return
         rank = kind.rank
         yield one, kind

@@ -1,8 +1,9 @@
 """One pass of an action over the starving gang groups: who has a turn, on which state, and what is known of that."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import dropwhile, takewhile
+from itertools import accumulate, takewhile
 from typing import TypeAlias
 
 import numpy as np
@@ -11,9 +12,9 @@ from pipeline.actions.claims import closed_to
 from pipeline.actions.evicting.one_kind import (
     MOST_TASKS,
     rigid_apart,
-    rigid_of_few_kinds,
-    rigid_of_one_kind,
     rigid_of_one_rank,
+    waiting_of_few_kinds,
+    waiting_of_one_kind,
 )
 from pipeline.actions.progress import Planned, Progress
 from pipeline.actions.searching import Outcome
@@ -98,7 +99,7 @@ class Pass:
         self._closed: list[Rows] = closed_to(host, progress.setup.closed, self.gang_groups)
         self.known = SinceLastPlan(host, _AHEAD)
         self.together: dict[Leading, int] = dict.fromkeys(
-            (rigid_of_one_rank, rigid_of_one_kind, rigid_of_few_kinds, rigid_apart), MOST_TASKS
+            (rigid_of_one_rank, waiting_of_one_kind, waiting_of_few_kinds, rigid_apart), MOST_TASKS
         )
         self.kinds_asked = 0
         self.victims: dict[GangGroup, Rows] = {}
@@ -112,7 +113,7 @@ class Pass:
         self.gang_groups, self._closed = list(some), self._closed[at : at + len(some)]
         self.known = SinceLastPlan(self.known.host, self.known.window)
         self.together = {**self.together, rigid_of_one_rank: 1, of_one: 1}
-        self.victims = dict.fromkeys(some, NO_ROWS) if of_one is rigid_of_one_kind else {}
+        self.victims = dict.fromkeys(some, NO_ROWS) if of_one is waiting_of_one_kind else {}
 
     @property
     def host(self) -> Host:
@@ -194,6 +195,15 @@ class Pass:
         """Carry out plans; what was found and worked out before does not hold any more."""
         self.progress, self.known = self.progress.with_plans(found), SinceLastPlan()
 
+    def take_together(self, found: Sequence[Planned], at: int) -> None:
+        """Carry out plans for the gang groups from a position on; those that ask for more have turns, in order."""
+        pending = self.progress.snapshot.counts.pending
+        more = [one for plan, one in found if one and len(plan.statement.placed) < pending[list(one)].sum()]
+        self.take(found)
+        if more:
+            starving = self.host.starving
+            self._insert([one for one in more if starving[list(one)].all()], at + len(found) - 1)
+
     def take_in_turn(self, plan: Plan, at: int) -> None:
         """Carry out the plan of a gang group; one that asks for more has another turn, before those behind it.
 
@@ -205,7 +215,7 @@ class Pass:
         may_ask = len(placed) < len(made.nominated) or fresh < sum(snapshot.counts.pending[rows].tolist())
         self.take([Planned(plan, gang_group)])
         if may_ask and self.progress.snapshot.counts.pending[rows].any() and self.host.starving[rows].all():
-            self._insert(gang_group, at)
+            self._insert([gang_group], at)
 
     def give_turns_to_losers(self, at: int, plan: Plan) -> None:
         """Give gang groups from which the plan at a position took a promise a turn, before those behind them.
@@ -221,20 +231,22 @@ class Pass:
             gang_group = gang_group_of(snapshot, podgroup)
             full = 0 < limit <= len(self.progress.searched)
             if not full and gang_group not in left and (self.host.starving & self.host.valid)[list(gang_group)].all():
-                self._insert(gang_group, at)
+                self._insert([gang_group], at)
                 left.add(gang_group)
                 searched = self.progress.searched | {gang_group}
                 self.progress = replace(self.progress, searched=searched)
 
-    def _insert(self, gang_group: GangGroup, at: int) -> None:
-        """Put a gang group behind a position, before those that come after it in the policy's order."""
-        rows = [*gang_group, *(row for one in self.gang_groups[at:] for row in one)]
-        wanted = mask_of(rows, len(self.progress.snapshot.podgroups))
-        in_turn = in_serving_order(self.host, wanted, evicting=True)
-        after = set(dropwhile(lambda one: one != gang_group, in_turn))
-        last = len(self.gang_groups)
-        place = next((n for n in range(at + 1, last) if self.gang_groups[n] in after), last)
-        self.gang_groups.insert(place, gang_group)
+    def _insert(self, some: Sequence[GangGroup], at: int) -> None:
+        """Put gang groups behind a position, each before the first that comes after it in the policy's order."""
+        left = self.gang_groups[at + 1 :]
+        wanted = mask_of([row for one in (*some, *left) for row in one], len(self.progress.snapshot.podgroups))
+        turn = {one: place for place, one in enumerate(in_serving_order(self.host, wanted, evicting=True))}
+        latest = list(accumulate((turn.get(one, NONE) for one in left), max))
+        before: dict[int, list[GangGroup]] = {}
+        for one in sorted(some, key=turn.__getitem__):
+            before.setdefault(bisect_right(latest, turn[one]), []).append(one)
+        merged = [one for place, each in enumerate(left) for one in (*before.get(place, ()), each)]
+        self.gang_groups[at + 1 :] = [*merged, *before.get(len(left), ())]
         self._closed = closed_to(self.host, self.progress.setup.closed, self.gang_groups)
 
 

@@ -40,6 +40,11 @@ def lone(many, **what):
     return [gang(1, priority=9, **what) for _ in range(many)]
 
 
+def with_a_role(tasks, minimum):
+    """A podgroup that can do without some task of a role: gangs of its kind share victims, and have turns."""
+    return Gang([Task(gpu=1, role=0)] * tasks, minimum, priority=9, roles=(0,))
+
+
 def test_tasks_alike_are_served_by_one_search_and_each_gets_a_plan_of_its_own():
     done, asked = served(cluster([{"gpu": 4}] * 2, [gang(1, n, gpu=1) for n in (0, 0, 0, 0, 1, 1)] + lone(5, gpu=1)))
     assert asked == [5]
@@ -97,7 +102,7 @@ def test_every_plan_is_accepted_on_what_those_before_it_left():
     "others",
     [
         [gang(1, gpu=1, priority=9, required_level=0) for _ in range(2)],
-        [Gang([Task(gpu=1), Task(gpu=1)], 1, priority=9) for _ in range(2)],
+        [with_a_role(2, 1) for _ in range(2)],
         [gang(1, gpu=1, priority=9), gang(1, gpu=1, priority=8)],
         [gang(1, gpu=1, priority=9), gang(1, gpu=2, priority=8)],
     ],
@@ -139,7 +144,7 @@ def test_each_plan_has_the_price_of_its_own_victims():
     assert len(np.unique(np.concatenate([plan.statement.evictions for plan in done.plans]))) == 2
 
 
-@pytest.mark.parametrize("waiting", [lone(3, gpu=1), [gang(3, gpu=1, minimum=2, priority=9) for _ in range(2)]])
+@pytest.mark.parametrize("waiting", [lone(3, gpu=1), [with_a_role(3, 2) for _ in range(2)]])
 @pytest.mark.parametrize("lost", ["together", "among"])
 def test_a_lost_searcher_ends_the_pass_and_its_gangs_wait_for_the_next_cycle(waiting, lost):
     class Lost(InPlace):

@@ -75,6 +75,6 @@ def test_podgroups_that_are_too_wide_for_the_solver_are_served_one_by_one() -> N
 
 def test_where_there_are_few_of_each_kind_it_is_asked_again_some_turns_later() -> None:
     case, asked = waiting(4, "kai", sizes=(1, 2, 3, 4)), list[int]()
-    with patch("pipeline.actions.evicting.one_kind._rigid_of_rank", lambda *_: asked.append(1) or []):
+    with patch("pipeline.actions.evicting.one_kind._of_rank", lambda *_, **__: asked.append(1) or []):
         done = cycle(case.snapshot, case.policy, case.now)
     assert (len(done.plans), len(asked)) == (4, 1)

@@ -9,8 +9,9 @@ from pipeline.actions.evicting.one_kind import (
     by_kind,
     of_one_kind,
     rigid_apart,
-    rigid_of_few_kinds,
     rigid_of_one_rank,
+    waiting_of_few_kinds,
+    waiting_of_one_kind,
 )
 from pipeline.cluster.tables import SUCCEEDED
 from tests.support.alike import UNLIKE
@@ -78,8 +79,21 @@ def test_gangs_of_one_rank_that_need_a_domain_each_are_served_together_though_th
     assert (apart(*some[1:]), apart(*some)) == (MOST_RANKED, 0)
 
 
+@pytest.mark.parametrize("lead", [waiting_of_one_kind, waiting_of_few_kinds])
+def test_podgroups_that_can_do_without_some_tasks_are_served_at_once_too_unless_they_have_roles(lead):
+    def many(*gangs):
+        return len(lead(cluster(NODES, gangs), [(row,) for row in range(len(gangs))]))
+
+    spare = [Gang([Task(gpu=1)] * (3 + (at % 2 and lead is waiting_of_few_kinds)), 2) for at in range(MOST_RANKED + 2)]
+    role = Gang([Task(gpu=1, role=0)] * 3, 2, roles=(0,))
+    assert many(*spare) == len(spare)
+    assert many(*spare[:-1], role, *spare) == len(spare) - 1
+    assert many(*[replace(one, minimum=0) for one in spare]) == 0
+    assert many(*[replace(one, minimum=9) for one in spare]) == 0
+
+
 def in_turns(*gangs):
-    return len(rigid_of_few_kinds(cluster(NODES, gangs), [(row,) for row in range(len(gangs))]))
+    return len(waiting_of_few_kinds(cluster(NODES, gangs), [(row,) for row in range(len(gangs))]))
 
 
 def test_many_podgroups_of_one_rank_are_served_kind_by_kind_if_there_are_some_of_each():

@@ -1,0 +1,96 @@
+"""Podgroups that can do without some tasks, served at once: each plan holds, and the rest is asked for in order.
+
+More seeds by
+
+    python -m tests.property.test_elastic_at_once 0 2000
+"""
+
+import random
+import sys
+from typing import Any
+
+import pytest
+
+from actors.cli.simulate import open_case
+from pipeline.cycle import Cycle
+from pipeline.policy import Purpose
+from tests.support.dealt_in_turn import defect_in, served
+from tests.support.depth import sampled
+from tests.support.seeds import compare
+from tests.support.small_clusters import REST, podgroup, world
+
+GPU, NOW = "nvidia.com/gpu", 1_000_000.0
+WAYS = [(profile, purpose) for profile in ("default", "kai") for purpose in (Purpose.PREEMPT, Purpose.RECLAIM)]
+
+
+def elastic(seed: int, profile: str, purpose: Purpose) -> dict[str, Any]:
+    """Full nodes of eight devices, and podgroups of up to three kinds in any order; most can do without some tasks."""
+    rng, reclaims = random.Random(seed), purpose is Purpose.RECLAIM
+    nodes = {f"n{at}": 8 for at in range(rng.randint(4, 20))}
+    left, whole, podgroups = dict(nodes), 8 * len(nodes), list[dict[str, Any]]()
+    while any(left.values()):
+        size, places = rng.choice([1, 1, 2, 4]), list[str | None]()
+        for _ in range(rng.randint(1, 4)):
+            if fitting := [name for name in left if left[name] >= size]:
+                places.append(rng.choice(fitting))
+                left[str(places[-1])] -= size
+        if places:
+            minimum = rng.randint(1, len(places)) if rng.random() < 0.3 else len(places)
+            said = {"priority": rng.randint(0, 2), "started": NOW - 3600 * rng.expovariate(1 / 4)}
+            queue, name = rng.choice("acd") if reclaims else "a", f"low{len(podgroups)}"
+            said |= {"queue": queue, "phase": "Running", "min_available": minimum}
+            podgroups.append(podgroup(name, [{GPU: size}] * len(places), places, **said))
+    kinds = [(rng.choice([1, 1, 2]), many := rng.randint(1, 5), rng.randint(1, many)) for _ in range(rng.randint(1, 3))]
+    for at in range(rng.randint(2 * len(kinds), 10 * len(kinds))):
+        size, many, minimum = rng.choice(kinds)
+        said = {"queue": "b" if reclaims else "a", "priority": 9, "phase": "Inqueue", "min_available": minimum}
+        podgroups.append(podgroup(f"high{at:02}", [{GPU: size}] * many, **said))
+    shares = {"a": whole // 8, "c": whole // 8, "d": whole // 8, "b": whole // 2} if reclaims else {"a": whole}
+    rest = REST if profile == "kai" else {}
+    queues = {name: {"deserved": {GPU: share, **rest}} for name, share in shares.items()}
+    has = {name: {GPU: many} for name, many in nodes.items()}
+    return world(has, queues, podgroups, now=NOW, profile=profile, actions=[purpose.value])
+
+
+def later_turns(done: Cycle) -> list[int]:
+    """Whose turns got a plan after their first one, in order."""
+    every = [plan.statement.preemptor for plan in done.plans]
+    return [one for at, one in enumerate(every) if one in every[:at]]
+
+
+def defect_of(seed: int) -> str | None:
+    """What is wrong with what is decided for one cluster, and not one after the other; None if nothing is.
+
+    Where the same podgroups have as many turns, those after the first ones are in the same order.
+    """
+    for profile, purpose in WAYS:
+        case = open_case(elastic(seed, profile, purpose))
+        together, alone = served(case)
+        found = defect_in(case, together)
+        if found and defect_in(case, alone) is None:
+            return f"{profile} {purpose.value}: {found}"
+        some, others = later_turns(together), later_turns(alone)
+        if sorted(some) == sorted(others) and some != others:
+            return f"{profile} {purpose.value}: {some}, one after the other {others}"
+    return None
+
+
+@pytest.mark.parametrize("seed", range(sampled(60)))
+def test_each_plan_holds_after_those_before_it_and_the_rest_is_asked_for_in_order(seed: int) -> None:
+    assert defect_of(seed) is None
+
+
+@pytest.mark.parametrize(("profile", "purpose"), WAYS)
+def test_no_more_podgroups_break_in_sum_than_one_after_the_other(profile: str, purpose: Purpose) -> None:
+    """And as many get a plan."""
+    broken, served_ = [0, 0], [0, 0]
+    for seed in range(40):
+        for way, done in enumerate(served(open_case(elastic(seed, profile, purpose)))):
+            broken[way] += sum(plan.price.gangs_broken for plan in done.plans)
+            served_[way] += len({plan.statement.preemptor for plan in done.plans})
+    assert 0 < broken[0] < broken[1]
+    assert served_[0] >= served_[1]
+
+
+if __name__ == "__main__":
+    sys.exit(compare(defect_of, int(sys.argv[1]), int(sys.argv[2])))
