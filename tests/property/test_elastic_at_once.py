@@ -8,11 +8,13 @@ More seeds by
 import random
 import sys
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from actors.cli.simulate import open_case
-from pipeline.cycle import Cycle
+from pipeline.cycle import Cycle, cycle
+from pipeline.decision.decided import carried_out
 from pipeline.policy import Purpose
 from tests.support.dealt_in_turn import defect_in, served
 from tests.support.depth import sampled
@@ -78,6 +80,21 @@ def defect_of(seed: int) -> str | None:
 @pytest.mark.parametrize("seed", range(sampled(60)))
 def test_each_plan_holds_after_those_before_it_and_the_rest_is_asked_for_in_order(seed: int) -> None:
     assert defect_of(seed) is None
+
+
+@pytest.mark.parametrize("seed", range(sampled(60)))
+def test_what_one_is_told_that_finds_no_room_to_grow_holds_for_others_of_its_kind(seed: int) -> None:
+    """Also in the next cycle, in which all that grow have what they were promised."""
+    for profile, purpose in WAYS:
+        case = open_case(elastic(seed, profile, purpose))
+        after = case.snapshot
+        for plan in cycle(case.snapshot, case.policy, case.now).plans:
+            after = carried_out(plan.statement, after, case.now)
+        for state in (case.snapshot, after):
+            done = cycle(state, case.policy, case.now)
+            with patch("pipeline.actions.evicting.one_pass.growing_kind", lambda *_: None):
+                alone = cycle(state, case.policy, case.now)
+            assert repr((done.plans, done.unplaced)) == repr((alone.plans, alone.unplaced))
 
 
 @pytest.mark.parametrize(("profile", "purpose"), WAYS)

@@ -126,6 +126,33 @@ def _of_rank(snapshot: Snapshot, some: Iterable[GangGroup], *, rigid: bool) -> I
         yield one, kind
 
 
+def growing_kind(snapshot: Snapshot, gang_group: GangGroup) -> PodgroupKind | None:
+    """What decides where there is room for one more task of a podgroup whose minimum is promised; None if more does.
+
+    That is for gang groups, for podgroups with roles, subgroups or a topology of their own, for those that run already,
+    and if the tasks that wait differ.
+    """
+    row, groups, counts, tasks = gang_group[0], snapshot.podgroups, snapshot.counts, snapshot.tasks
+    if len(gang_group) > 1 or counts.ready[row] > 0 or not 0 < groups.min_available[row] <= counts.waiting[row]:
+        return None
+    rows, waiting = np.array([row]), snapshot.pending(row)
+    if _has_roles(snapshot, rows).any() or snapshot.subgroup_start[row + 1] > snapshot.subgroup_start[row]:
+        return None
+    shape, labels = tasks.shape[waiting], tasks.label_set[waiting]
+    if len(waiting) == 0 or (shape != shape[0]).any():
+        return None
+    columns = (
+        groups.queue, groups.priority, groups.namespace, groups.required_level, groups.preferred_level, groups.gather,
+        groups.may_preempt, groups.preemptible, groups.match_policy,
+    )  # fmt: skip
+    queue, priority, namespace, *others = (column[row].item() for column in columns)
+    rights = bool(tasks.may_preempt[waiting].all()), bool(tasks.preemptible[waiting].all())
+    kind = PodgroupKind._make(
+        (queue, priority, namespace, NONE, len(waiting), *others, *rights, shape.tobytes(), labels.tobytes())
+    )
+    return None if kind.has_levels else kind
+
+
 def of_another(found: NoPlan, snapshot: Snapshot, podgroup: int) -> NoPlan:
     """The reason why there is no room for a podgroup, from the reason for another one of its kind."""
     of_this = partial(_of_another, snapshot=snapshot, podgroup=podgroup)

@@ -11,6 +11,7 @@ import numpy as np
 from pipeline.actions.claims import closed_to
 from pipeline.actions.evicting.one_kind import (
     MOST_TASKS,
+    growing_kind,
     rigid_apart,
     rigid_of_one_rank,
     waiting_of_few_kinds,
@@ -143,7 +144,8 @@ class Pass:
         """What gang groups have in common that are answered alike; None for one that is of no kind, or the only one."""
         if len(self.gang_groups) == 1:
             return None
-        kind = podgroup_kind(self.progress.snapshot, self.gang_groups[at])
+        snapshot, gang_group = self.progress.snapshot, self.gang_groups[at]
+        kind = podgroup_kind(snapshot, gang_group) or growing_kind(snapshot, gang_group)
         return None if kind is None else (kind, self._closed[at].tobytes())
 
     def attempt(self, at: int) -> Attempt:

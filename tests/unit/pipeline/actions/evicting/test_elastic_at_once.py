@@ -77,3 +77,14 @@ def test_where_not_all_get_their_minimum_those_that_come_first_do(profile: str) 
     done, _ = decided(case)
     assert turns(case, done)[:6] == [(at, 2) for at in range(6)]
     assert defect_in(case, done) is None
+
+
+@pytest.mark.parametrize(("asks", "searches"), [([(2, 4)] * 4, [4, 1]), ([(2, 4)] * 2 + [(2, 5)] * 2, [2, 2, 1, 1])])
+def test_where_one_finds_no_room_to_grow_others_of_its_kind_are_told_the_same(
+    asks: list[tuple[int, int]], searches: list[int]
+) -> None:
+    case = waiting(*asks, nodes=2)
+    done, asked = decided(case)
+    assert (turns(case, done), asked) == ([(at, 2) for at in range(4)], searches)
+    with patch("pipeline.actions.evicting.one_pass.growing_kind", lambda *_: None):
+        assert decided(case)[1] == [*(many for many in searches if many > 1), 1, 1, 1, 1]
