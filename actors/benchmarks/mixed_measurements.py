@@ -25,8 +25,8 @@ from pipeline.records import replace
 #: Seconds after which a row with a few runs gets no further run.
 _LIMIT_S = 10.0
 _LEAST_RUNS = 5
-#: Nodes on which hundreds of podgroups starve, and of how many kinds.
-_NODES, _KINDS = 100, 20
+#: Nodes on which hundreds of podgroups starve, of how many kinds, and how many tasks elastic ones can do without.
+_NODES, _KINDS, _SPARE = 100, 20, 3
 #: What a gang has together.
 _COMBINED = (
     ("subgroup_shapes",), ("subgroup_shapes", "cards"), ("subgroup_shapes", "affinity"), ("shapes", "cards"),
@@ -104,13 +104,15 @@ def _combined(profile: str) -> Figure:
 def _waiting(profile: str) -> Figure:
     """A cycle in which 800 podgroups of many kinds starve, and its events.
 
-    Beside it microseconds for each podgroup, of those of one kind and of those with a launcher as well, and how many
-    get a plan.
+    Beside it microseconds for each podgroup, of those of one kind, with a launcher, that can do without most of their
+    tasks, and of many kinds that are refused, and how many get a plan.
     """
     fleets = {
         "one_kind": starving(_NODES, kinds=1),
         "kinds": starving(_NODES, kinds=_KINDS),
         "launcher": starving(_NODES, kinds=1, launcher=True),
+        "elastic": starving(_NODES, kinds=1, spare=_SPARE),
+        "refused": starving(_NODES, kinds=_KINDS, refused=True),
     }
     spent, also = dict[str, list[float]](), dict[str, float | str]()
     for name, fleet in fleets.items():
