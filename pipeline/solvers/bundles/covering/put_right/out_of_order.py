@@ -1,7 +1,7 @@
 """Other victims, where those in the policy's order are too few within the quotas, or are refused together."""
 
 from pipeline.cluster.arrays import NO_ROWS, NONE
-from pipeline.solvers.bundles.bundling.permitted_alone import permitted_alone
+from pipeline.solvers.bundles.bundling.permitted_alone import may_free_enough, permitted_alone
 from pipeline.solvers.bundles.covering.cheaper import ANY, searched
 from pipeline.solvers.bundles.covering.chosen import Chosen, Selection, all_chosen, price_in_domain
 from pipeline.solvers.bundles.covering.domain_bundles import DomainBundles, least_leading
@@ -44,11 +44,13 @@ def _could_suffice(here: DomainBundles) -> bool:
 
 
 def _may_alone(here: DomainBundles) -> bool:
-    """Whether there may be room once all have left that quotas permit alone, for they grant no set anything else."""
+    """Whether there may be room once some of those have left that quotas permit alone, for they grant nothing else."""
     search, (first, last) = here.search, here.nodes
     if not search.counts_quotas:
         return True
     begin, end = int(search.site.start[first]), int(search.site.start[last])
     entry, broken = permitted_alone(begin, end, search.terms, search.seats())
+    if not may_free_enough(entry, here.nodes, search.site, search.terms):
+        return False
     free = FreeRoom(search, here.domain, entry)
     return free.places(Chosen(search, here.domain, entry, broken)) if free.exact else free.enough

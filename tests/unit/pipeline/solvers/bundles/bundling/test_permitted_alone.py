@@ -6,7 +6,7 @@ from pipeline.cluster.arrays import NONE
 from pipeline.placement.need import need_of
 from pipeline.policy import Purpose
 from pipeline.propose import host_of
-from pipeline.solvers.bundles.bundling.permitted_alone import permitted_alone
+from pipeline.solvers.bundles.bundling.permitted_alone import may_free_enough, permitted_alone
 from pipeline.solvers.bundles.solver import search_of
 from tests.support.asking import attempt
 from tests.support.builders import Gang, Task, cluster, gang
@@ -57,3 +57,20 @@ def test_of_surplus_each_task_counts_alone():
 
 def test_of_a_podgroup_below_its_minimum_each_task_goes_alone():
     assert may_go(of(4, 1, 2, 2, missing=1), 1) == ([0], False)
+
+
+@pytest.mark.parametrize(("asks", "spare", "expected"), [(4, 3, False), (4, 4, True), (3, 3, True), (8, 7, False)])
+@pytest.mark.parametrize("of", ["gpu", "memory"])
+def test_no_more_is_freed_than_the_scarcest_of_what_queues_can_lose(asks, spare, expected, of):
+    """Each task holds two units of memory; one unit more may be lost than those hold that may go."""
+    low = [Gang([Task(at % 2, gpu=1, memory=2)], 1, queue=0) for at in range(2 * DEVICES)]
+    state = cluster([{"gpu": DEVICES, "memory": 99}] * 2, [*low, gang(asks, gpu=1, queue=1)], queues=2)
+    kept = {"gpu": 2 * DEVICES - spare} if of == "gpu" else {"memory": 4 * DEVICES - 2 * spare - 1}
+    state = with_quota(state, deserved={0: kept, 1: {"gpu": 2 * DEVICES}})
+    one = attempt(state, 2 * DEVICES, Purpose.RECLAIM)
+    search = search_of(one, host_of(one), need_of(state, one.podgroups, surplus=False))
+    some, _ = permitted_alone(0, 2 * DEVICES, search.terms, search.seats())
+    assert len(some) == 2 * DEVICES
+    assert may_free_enough(some, (0, 2), search.site, search.terms) == expected
+    with uncompiled():
+        assert may_free_enough(some, (0, 2), search.site, search.terms) == expected
