@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Rows
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import MATCH_POLICY_NAMES, ONCE_SATISFIED, PENDING, UNSTATED
+from pipeline.cluster.tables import MATCH_POLICY_NAMES, ONCE_SATISFIED, PENDING, PHASE_RUNNING, UNSTATED
 from pipeline.decision.decided import carried_out
 from pipeline.decision.statement import Statement
 
@@ -37,7 +37,8 @@ def starting_freely(snapshot: Snapshot, otherwise: str) -> Bools:
     is_enough = groups.match_policy == ONCE_SATISFIED
     if otherwise == MATCH_POLICY_NAMES[ONCE_SATISFIED]:
         is_enough = is_enough | (groups.match_policy == UNSTATED)
-    return np.asarray(is_enough & (~np.isnan(groups.started) | (snapshot.counts.ready > 0)))
+    ran = ~np.isnan(groups.started) | (groups.phase == PHASE_RUNNING) | (snapshot.counts.ready > 0)
+    return np.asarray(is_enough & ran)
 
 
 def broken_by(before: Snapshot, made: Statement, otherwise: str) -> list[str]:

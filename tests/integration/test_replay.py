@@ -20,6 +20,7 @@ from actors.replays.rules import broken_by, broken_gangs, in_one_domain, needles
 from actors.replays.s2 import S2
 from actors.replays.s3 import S3
 from actors.replays.streams.lives import evicted, unlived
+from pipeline.cluster.tables import PHASE_RUNNING
 from pipeline.decision.decided import carried_out
 from pipeline.decision.statement import statement
 from tests.support.recordings import small_recordings
@@ -236,6 +237,8 @@ def test_a_gang_that_has_run_may_be_partial_where_its_tasks_start_one_by_one(sma
     assert partial in broken_by(waits, half, ONE_BY_ONE)
     assert partial in broken_by(ran, half, TOGETHER)
     assert partial not in broken_by(ran, half, ONE_BY_ONE)
+    again = replace(waits, podgroups=replace(waits.podgroups, phase=np.full_like(waits.podgroups.phase, PHASE_RUNNING)))
+    assert partial not in broken_by(again, half, ONE_BY_ONE)
 
 
 def test_a_victim_that_could_have_stayed_is_counted(small: Path) -> None:
