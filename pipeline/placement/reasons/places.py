@@ -13,7 +13,7 @@ from pipeline.cluster.resources import fits, slots
 from pipeline.cluster.rules.anti_affinity import concerns, exclusions, states_terms
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.topology import ROOT
-from pipeline.cluster.vocabulary import HARD_EFFECTS
+from pipeline.cluster.vocabulary import HARD_EFFECTS, Vocabulary
 from pipeline.decision.explanation import Reason
 from pipeline.decision.obstacle import Cause, Obstacle
 from pipeline.placement.layout.packing import place_classes
@@ -180,7 +180,9 @@ def _closed_nodes(asked: Question, allowed: Bools, room: Longs) -> Iterator[tupl
 def _relaxed(asked: Question) -> dict[Cause, Bools]:
     """bool[S, N] by cause: nodes that would admit the shapes without cordons, taints or selectors."""
     snapshot, nodes, words = asked.snapshot, asked.snapshot.nodes, asked.snapshot.vocabulary
-    anywhere = tuple(replace(one, node_selector=(), node_affinity=()) for one in words.constraints)
+    anywhere = list(words.constraints)
+    for row in distinct(snapshot.shapes.constraint[asked.need.shapes]).tolist():  # there may be thousands of others
+        anywhere[row] = replace(anywhere[row], node_selector=(), node_affinity=())
     present = nodes.allocatable.any(axis=1)  # as in `_any_node`
     states = {
         Cause.CORDONED: replace(nodes, schedulable=frozen(present, np.bool_)),
@@ -189,7 +191,7 @@ def _relaxed(asked: Question) -> dict[Cause, Bools]:
     }
     result = {}
     for cause, table in states.items():
-        vocabulary = replace(words, constraints=anywhere) if cause is Cause.UNSELECTED else words
+        vocabulary = replace(words, constraints=tuple(anywhere)) if cause is Cause.UNSELECTED else words
         result[cause] = asked.host.on(replace(snapshot, nodes=table, vocabulary=vocabulary)).allowed(asked.need.shapes)
     return result
 
@@ -260,9 +262,7 @@ def _placed(
     """Whether the minimum has places in some domain, in a room of int64[N, R]; what is ``loose`` does not bind it."""
     snapshot, need = asked.snapshot, asked.need
     if Cause.REPELLED in loose and states_terms(snapshot):
-        words = snapshot.vocabulary
-        free = tuple(replace(one, anti_affinity=()) for one in words.constraints)
-        snapshot = replace(snapshot, vocabulary=replace(words, constraints=free))
+        snapshot = replace(snapshot, vocabulary=snapshot.vocabulary.once(_without_terms))
     if Cause.CARDS in loose and snapshot.shapes.on_card.any():
         nothing = frozen(np.zeros(len(snapshot.shapes)), np.int64)
         snapshot = replace(snapshot, shapes=replace(snapshot.shapes, on_card=nothing))
@@ -276,3 +276,8 @@ def _placed(
         if packings.on(first, last).places(room[first:last].copy(), leaving) is not None:
             return True
     return False
+
+
+def _without_terms(words: Vocabulary) -> Vocabulary:
+    """The vocabulary with constraints that repel nothing."""
+    return replace(words, constraints=tuple(replace(one, anti_affinity=()) for one in words.constraints))

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from actors.cli.simulated_words import in_words
+from pipeline.cluster.vocabulary import Constraint
 from pipeline.decision.explanation import Reason
 from pipeline.decision.obstacle import Cause
+from pipeline.placement.reasons import places
 from tests.support.simulating import simulate
 from tests.support.stuck import RACKS, cluster, full, node, runs, task, want
 
@@ -73,3 +75,20 @@ def test_a_task_that_may_not_preempt_is_named_once_where_room_is_made_task_by_ta
     (only,) = why["podgroups"]["default/want"]["attempts"]
     assert only["reason"] == Reason.NEVER.value
     assert {"cause": Cause.NEVER.value, "task": "default/want-0"} in only["obstacles"]
+
+
+def test_why_a_task_waits_is_found_without_a_look_at_the_selectors_of_thousands_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tasks, made = [task(f"low-{at}", 0, "n0", node_selector={"x": f"{at}"}) for at in range(40)], list[Constraint]()
+
+    def spied(record: Any, **values: Any) -> Any:
+        made.extend([record] if isinstance(record, Constraint) else [])
+        return plain(record, **values)
+
+    plain = places.replace
+    monkeypatch.setattr(places, "replace", spied)
+    low = runs("low", "n0", tasks=tasks, min_available=0)
+    obstacles = attempts(cluster(low, want(1, tasks=[task("want-0", 1, node_selector={"x": "y"})])), "default")
+    assert {one["cause"] for one in obstacles["preempt"]["obstacles"]} >= {Cause.NODES.value, Cause.UNSELECTED.value}
+    assert 0 < len(made) <= len(obstacles)
