@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,7 +59,7 @@ def test_a_search_that_is_skipped_would_have_found_nothing(case: tuple[Snapshot,
 
 
 def signature(priority: int, *counts: tuple[int, int]) -> signatures.Signature:
-    return signatures.Signature(("law",), priority, tuple((shape, 0, many) for shape, many in counts))
+    return signatures.Signature(("law",), 0, priority, tuple((shape, 0, many) for shape, many in counts))
 
 
 def test_more_of_the_same_kinds_is_no_easier_and_other_kinds_cannot_be_compared() -> None:
@@ -79,3 +80,44 @@ def test_only_the_smallest_failed_searches_are_kept() -> None:
     for one in (signature(1, (0, 3)), signature(1, (0, 2)), signature(1, (0, 4))):
         kept.add(one, signatures.Reason.UNPLACEABLE)
     assert [one for one, _ in kept.found] == [signature(1, (0, 2))]
+
+
+signs = st.builds(
+    signatures.Signature,
+    st.just(("law",)) | st.just(("other",)),
+    st.integers(0, 1),
+    st.integers(0, 2),
+    st.dictionaries(st.integers(0, 3), st.integers(1, 3), max_size=3).map(
+        lambda many: tuple((shape, 0, count) for shape, count in sorted(many.items()))
+    ),
+)
+
+
+@given(st.lists(st.tuples(signs, st.sampled_from(signatures.Reason)), max_size=12))
+def test_what_is_kept_is_what_a_look_at_all_of_them_would_keep(
+    added: list[tuple[signatures.Signature, signatures.Reason]],
+) -> None:
+    kept, plain = signatures.Failed(), list[tuple[signatures.Signature, signatures.Reason]]()
+    for one, why in added:
+        said = next((reason for other, reason in plain if one.no_easier(other)), None)
+        assert kept.reason(one) == said
+        kept.add(one, why)
+        if said is None:
+            plain = [other for other in plain if not other[0].no_easier(one)] + [(one, why)]
+        assert kept.found == plain
+
+
+def test_what_asks_for_other_kinds_of_tasks_is_compared_with_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, plain = signatures.Failed(), signatures.Signature.no_easier
+    compared = list[signatures.Signature]()
+
+    def spied(one: signatures.Signature, other: signatures.Signature) -> bool:
+        compared.append(other)
+        return plain(one, other)
+
+    monkeypatch.setattr(signatures.Signature, "no_easier", spied)
+    for shape in range(100):
+        kept.add(signature(1, (shape, 2)), signatures.Reason.UNPLACEABLE)
+    assert compared == []
+    assert kept.reason(signature(1, (99, 2))) is signatures.Reason.UNPLACEABLE
+    assert len(compared) == 1

@@ -6,6 +6,7 @@ law.
 """
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,11 @@ from pipeline.decision.explanation import Reason
 from pipeline.placement.need import Need
 from pipeline.policy import Purpose
 
+#: Queue, shape and labels.
+_Kind: TypeAlias = tuple[int, int, int]
+#: Shape and labels of what asks for no task.
+_NO_KIND = NONE, NONE
+
 
 @dataclass(frozen=True)
 class Signature:
@@ -25,7 +31,9 @@ class Signature:
     Attributes
     ----------
     law
-        What the search is about: action, queue, levels, whether its tasks may be evicted, domains, shielded tasks.
+        What the search is about: action, levels, whether its tasks may be evicted, domains, shielded tasks.
+    queue
+        The queue of the podgroup.
     priority
         The priority in preempt, where it limits which tasks may be taken; else 0.
     counts
@@ -33,35 +41,68 @@ class Signature:
     """
 
     law: tuple[object, ...]
+    queue: int
     priority: int
     counts: tuple[tuple[int, int, int], ...]
 
+    @property
+    def kinds(self) -> list[_Kind]:
+        """The kinds of tasks that are asked for, in their queue; `_NO_KIND` if there are none."""
+        shapes = [(shape, labels) for shape, labels, _ in self.counts] or [_NO_KIND]
+        return [(self.queue, *one) for one in shapes]
+
     def no_easier(self, other: "Signature") -> bool:
         """Whether it asks for no less than ``other``, and may take from no podgroups besides those of ``other``."""
+        if self.queue != other.queue or self.priority > other.priority or self.law != other.law:
+            return False
         have = {(shape, labels): many for shape, labels, many in self.counts}
-        return (
-            self.law == other.law
-            and self.priority <= other.priority
-            and all(have.get((shape, labels), 0) >= many for shape, labels, many in other.counts)
-        )
+        return all(have.get((shape, labels), 0) >= many for shape, labels, many in other.counts)
 
 
 @dataclass(slots=True)
 class Failed:
-    """The smallest searches of one snapshot that found nothing; see `failed`."""
+    """The smallest searches of one snapshot that found nothing; see `failed`.
 
-    found: list[tuple[Signature, Reason]] = field(default_factory=list)
+    Only those for a kind of task that a podgroup asks for are compared with it: there may be thousands of others.
+    """
+
+    _found: dict[int, tuple[Signature, Reason]] = field(default_factory=dict)
+    _of_kind: dict[_Kind, set[int]] = field(default_factory=dict)
+    _added: int = 0
+
+    @property
+    def found(self) -> list[tuple[Signature, Reason]]:
+        """In the order in which they were added."""
+        return list(self._found.values())
+
+    @property
+    def any(self) -> bool:
+        """Whether there is one."""
+        return bool(self._found)
 
     def reason(self, signature: Signature | None) -> Reason | None:
         """Why a search that is no harder found nothing; None if no such search failed."""
         if signature is None:
             return None
-        return next((why for one, why in self.found if signature.no_easier(one)), None)
+        near = self._with(*signature.kinds, (signature.queue, *_NO_KIND))
+        return next((why for one, why in map(self._found.__getitem__, near) if signature.no_easier(one)), None)
 
     def add(self, signature: Signature | None, why: Reason) -> None:
         """Remember a search without a plan."""
-        if signature is not None and self.reason(signature) is None:
-            self.found = [one for one in self.found if not one[0].no_easier(signature)] + [(signature, why)]
+        if signature is None or self.reason(signature) is not None:
+            return
+        near = self._with(signature.kinds[0]) if signature.counts else list(self._found)
+        for at in [one for one in near if self._found[one][0].no_easier(signature)]:
+            for kind in self._found.pop(at)[0].kinds:
+                self._of_kind[kind].discard(at)
+        self._found[self._added] = signature, why
+        for kind in signature.kinds:
+            self._of_kind.setdefault(kind, set()).add(self._added)
+        self._added += 1
+
+    def _with(self, *kinds: _Kind) -> list[int]:
+        """The numbers of those that ask for one of these kinds, in order."""
+        return sorted(set[int]().union(*(self._of_kind.get(kind, ()) for kind in kinds)))
 
 
 def failed(_snapshot: Snapshot) -> Failed:
@@ -82,8 +123,10 @@ def signature_of(attempt: Attempt, need: Need) -> Signature | None:
     domains, among = (NONE if rows is None else rows.tobytes() for rows in (attempt.domains, attempt.among))
     law = (
         attempt.policy, attempt.now, attempt.action, attempt.purpose, attempt.within_podgroup, domains,
-        attempt.starting.tobytes(), among, int(groups.queue[podgroup]), int(groups.namespace[podgroup]),
+        attempt.starting.tobytes(), among, int(groups.namespace[podgroup]),
         int(groups.required_level[podgroup]), int(groups.preferred_level[podgroup]), bool(groups.preemptible[podgroup]),
     )  # fmt: skip
     priority = int(groups.priority[podgroup]) if attempt.purpose is Purpose.PREEMPT else 0
-    return Signature(law, priority, tuple(zip(*(one.tolist() for one in each), strict=True)))
+    return Signature(
+        law, int(groups.queue[podgroup]), priority, tuple(zip(*(one.tolist() for one in each), strict=True))
+    )

@@ -130,7 +130,7 @@ def _for_need(attempt: Attempt, host: Host, need: Need, *, withdraws: bool) -> P
     if refused is not None:
         return NoPlan(explained(attempt, need.minimum, refused))
     known = attempt.snapshot.once(failed)
-    reason = known.reason(signature_of(attempt, need)) if known.found else None
+    reason = known.reason(signature_of(attempt, need)) if known.any else None
     if reason is None:
         found = _searched(attempt, host, need, law, withdraws=withdraws)
         if not isinstance(found, Reason):
