@@ -87,7 +87,7 @@ class Size(NamedTuple):
             sum(count * _ROW[kind] for kind, count in rows.items())
             + sum(rows[kind] * columns for kind, columns in _PER_RESOURCE.items()) * len(self.resources) * _WORD
             + self.nodes * (len(self.label_keys) * _CODE + self.cards * _CARD)
-            + self.budgets * len(self.namespaces) * self.label_sets
+            + self.budgets * self.label_sets
             + self.text
         )
 

@@ -21,10 +21,10 @@ from actors.columns.podgroup_columns import PodgroupColumns
 from actors.columns.queue_columns import queue_columns, recent_evictions
 from actors.columns.task_columns import PriorityClass, Surroundings
 from actors.documents.collector import collector_paused
-from pipeline.cluster.arrays import frozen
+from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Budgets
 from pipeline.cluster.updates.gang_history import history_of_list
 
 
@@ -115,11 +115,16 @@ def budgets(
     label_sets: Sequence[tuple[tuple[str, str], ...]],
 ) -> Budgets:
     """Disruption budgets as columns over namespaces and sets of labels."""
-    covers = np.zeros((len(documents), len(namespaces), len(label_sets)), bool)
+    row_of = {name: row for row, name in enumerate(namespaces)}
+    known = {wanted for document in documents for wanted in document.match_labels.items()}
+    having: dict[tuple[str, str], set[int]] = {wanted: set() for wanted in known}
+    for at, labels in enumerate(label_sets if known else ()):
+        for label in known.intersection(labels):
+            having[label].add(at)
+    covers = np.zeros((len(documents), len(label_sets)), bool)
     for row, document in enumerate(documents):
-        wanted = set(document.match_labels.items())
-        if document.namespace in namespaces:
-            matching = [wanted.issubset(labels) for labels in label_sets]
-            covers[row, namespaces.index(document.namespace)] = matching
+        wanted = sorted((having[label] for label in document.match_labels.items()), key=len)
+        covers[row, sorted(wanted[0].intersection(*wanted[1:])) if wanted else slice(None)] = True
     allowed = [document.disruptions_allowed for document in documents]
-    return Budgets(frozen(allowed, np.int32), frozen(covers, np.bool_))
+    of = [row_of.get(document.namespace, NONE) for document in documents]
+    return Budgets(frozen(allowed, np.int32), frozen(of, np.int32), frozen(covers, np.bool_))

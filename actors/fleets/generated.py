@@ -11,6 +11,7 @@ import numpy as np
 
 from actors.fleets.generated_columns import table
 from pipeline.cluster.arrays import NONE, Floats, Longs, Rows, frozen
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.counted.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.orders import dense_rank
 from pipeline.cluster.snapshot import Snapshot
@@ -19,7 +20,6 @@ from pipeline.cluster.tables import (
     PHASE_INQUEUE,
     PHASE_RUNNING,
     RUNNING,
-    Budgets,
     Nodes,
     Podgroups,
     Queues,
@@ -136,7 +136,7 @@ def generate(
         roles=roles,
         subgroups=Subgroups(*(frozen([], np.int32) for _ in range(6))),
         tasks=_tasks(gang.tasks, group, shape, role, node, priority, created),
-        budgets=Budgets(frozen([], np.int32), frozen(np.zeros((0, 1, 1)), np.bool_)),
+        budgets=Budgets(frozen([], np.int32), frozen([], np.int32), frozen(np.zeros((0, 1)), np.bool_)),
         recent=NO_EVICTIONS,
     )  # fmt: skip
     return GeneratedFleet(snapshot, groups)

@@ -144,7 +144,7 @@ def with_anti_affinity(fleet: GeneratedFleet, *, gang: bool) -> GeneratedFleet:
         shape=with_rows(tasks.shape, rows, tasks.shape[rows] + many),
         label_set=with_rows(tasks.label_set, rows, 1),
     )
-    budgets = replace(snapshot.budgets, covers=frozen(np.zeros((0, 1, 2)), np.bool_))
+    budgets = replace(snapshot.budgets, covers=frozen(np.zeros((0, 2)), np.bool_))
     return _fleet(fleet, replace(snapshot, vocabulary=vocabulary, shapes=shapes, tasks=tasks, budgets=budgets))
 
 

@@ -11,11 +11,12 @@ from typing import Any, Self
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Longs, Rows, distinct, offsets, sealed
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.counted.recent_evictions import RecentEvictions
 from pipeline.cluster.counted.relaid_totals import on_nodes, on_queues
 from pipeline.cluster.counted.task_index import Occupancy, TaskIndex, carried_index, index_of, renumbered
 from pipeline.cluster.counted.totals import Counted, Totals, carried_totals, totals_of
-from pipeline.cluster.tables import Budgets, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
+from pipeline.cluster.tables import Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Vocabulary
 from pipeline.keeping import begun_like, begun_with, cached_property, made_of

@@ -13,15 +13,16 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.counted.recent_evictions import RecentEvictions
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Budgets, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
+from pipeline.cluster.tables import Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Vocabulary
 from pipeline.errors import StateRefused
 
 #: Grows with every change of the columns: a checkpoint of another schema is not read.
-SCHEMA = "clearway-snapshot-7"
+SCHEMA = "clearway-snapshot-8"
 _MAGIC = b"CLEARWAY"
 _ALIGNMENT = 64
 _TABLES: dict[str, type[Any]] = {

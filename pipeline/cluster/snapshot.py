@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows, sealed
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.carried import CarriedTables
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex, joined_runs
@@ -86,6 +87,11 @@ class Snapshot(CarriedTables, Keeping):
     def budgets_on(self, rows: Rows) -> Bools:
         """bool[P, V]: which disruption budgets cover which of some tasks."""
         return self.budgets.covering(self.podgroups.namespace[self.tasks.podgroup[rows]], self.tasks.label_set[rows])
+
+    def how_many_on(self, rows: Rows, budgets: Budgets | None = None) -> Longs:
+        """int64[P]: how many of some tasks each disruption budget covers, the snapshot's or others."""
+        of = self.budgets if budgets is None else budgets
+        return of.how_many(self.podgroups.namespace[self.tasks.podgroup[rows]], self.tasks.label_set[rows])
 
     def queue_of(self, rows: Rows) -> Ids:
         """int32[K]: the queue of each of some tasks."""

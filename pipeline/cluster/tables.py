@@ -9,7 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Floats, Ids, Longs, Rows, with_rows
+from pipeline.cluster.arrays import (
+    NONE,
+    Bools,
+    Bytes,
+    Counts,
+    Floats,
+    Ids,
+    Longs,
+    Rows,
+    with_rows,
+)
 from pipeline.keeping import Keeping, begun_with, cached_property
 from pipeline.records import replace
 
@@ -336,26 +346,3 @@ class Queues(Keeping):
 
     def __len__(self) -> int:
         return len(self.state)
-
-
-@dataclass(frozen=True)
-class Budgets:
-    """Disruption budgets.
-
-    Attributes
-    ----------
-    allowed: int32[P]
-    covers: bool[P, G', A]
-        Whether the budget covers a task of label set A in namespace G' (rows of ``Vocabulary.namespaces`` and
-        ``label_sets``).
-    """
-
-    allowed: Counts
-    covers: Bools
-
-    def __len__(self) -> int:
-        return len(self.allowed)
-
-    def covering(self, namespaces: Ids, label_sets: Ids) -> Bools:
-        """Which budgets cover which tasks: bool[P, C] for tasks given by namespace and label set rows."""
-        return np.asarray(self.covers[:, namespaces, label_sets])

@@ -255,6 +255,7 @@ def overdrawing(snapshot: Snapshot, rows: Rows) -> Bools:
     """bool[V]: which of the tasks, evicted in this order, exceed a disruption budget that covers them."""
     if len(snapshot.budgets) == 0:
         return np.zeros(len(rows), bool)
-    covering = snapshot.budgets_on(rows)
-    used = np.cumsum(covering, axis=1)
-    return np.asarray((covering & (used > snapshot.budgets.allowed[:, None])).any(axis=0))
+    covering, allowed = snapshot.budgets_on(rows), snapshot.budgets.allowed
+    some = np.flatnonzero(np.count_nonzero(covering, axis=1) > allowed)
+    used = np.cumsum(covering[some], axis=1)
+    return np.asarray((covering[some] & (used > allowed[some, None])).any(axis=0))

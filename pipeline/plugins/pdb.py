@@ -8,15 +8,15 @@ ended.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Longs, Rows, frozen
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows
+from pipeline.cluster.budgets import Budgets, BudgetsOfLabels, span
 from pipeline.cluster.rules.quota import run_end
 from pipeline.cluster.rules.sparing import TaskQuota, task_quota
-from pipeline.cluster.tables import TERMINATING, Budgets
+from pipeline.cluster.tables import TERMINATING
 from pipeline.kernels import kernel
 from pipeline.plugins.extension_points import CountsBudgets, CountsTasks, FiltersBundles, FiltersTasks, ValidatesVictims
 from pipeline.plugins.plugin import Context, Plugin, Preemptor, Protects
 from pipeline.policy import PluginSetting
-from pipeline.records import replace
 
 
 class DisruptionBudgets(Plugin, FiltersBundles, CountsBudgets, FiltersTasks, CountsTasks, ValidatesVictims):
@@ -44,12 +44,13 @@ class DisruptionBudgets(Plugin, FiltersBundles, CountsBudgets, FiltersTasks, Cou
     def bundle_quota_filter(self, preemptor: Preemptor, rows: Rows, unit: Rows | None = None) -> Bools:
         """bool[C]: of the ordered candidates, those within every budget that covers them."""
         unit = np.full(len(rows), NONE, np.int64) if unit is None else unit
-        covered = np.ascontiguousarray(self._base.budgets_on(rows))  # of several budgets it is transposed
-        return _within(covered, unit, self._left)
+        groups, tasks = self._base.podgroups, self._base.tasks
+        namespace, labels = groups.namespace[tasks.podgroup[rows]], tasks.label_set[rows]
+        return _within(self._base.budgets.by_label_set, namespace, labels, unit, self._left)
 
     def budgets_left(self) -> Budgets:
         """The budgets, with what they still allow."""
-        return replace(self._base.budgets, allowed=frozen(self._left, np.int32))
+        return self._base.budgets.letting(self._left)
 
     def task_quota_filter(self, preemptor: Preemptor, rows: Rows) -> Bools | None:
         """Task-centric path: as ``bundle_quota_filter``; no opinion where there are no budgets."""
@@ -57,23 +58,25 @@ class DisruptionBudgets(Plugin, FiltersBundles, CountsBudgets, FiltersTasks, Cou
 
     def task_quota(self, preemptor: Preemptor) -> TaskQuota:
         """The same in columns."""
-        return task_quota(budgets=(self._left, self._base.budgets.covers))
+        return task_quota(budgets=(self._left, self._base.budgets.namespace, self._base.budgets.covers))
 
     def validate_set(self, preemptor: Preemptor, rows: Rows) -> bool:
         """Whether the victims together exceed no budget."""
         if len(self._base.budgets) == 0:
             return True
-        return bool((self._base.budgets_on(rows).sum(axis=1) <= self._left).all())
+        return bool((self._base.how_many_on(rows) <= self._left).all())
 
 
 @kernel
-def _within(covered: Bools, unit: Rows, allowed: Longs) -> Bools:
+def _within(of: BudgetsOfLabels, namespace: Ids, label_set: Ids, unit: Rows, allowed: Longs) -> Bools:
     """bool[C]: candidates in order; each unit may go while the budgets that cover it allow that.
 
     Parameters
     ----------
-    covered: bool[P, C]
-        Which budgets cover which candidates.
+    of
+        The budgets that match each label set.
+    namespace, label_set: int32[C]
+        Those of the candidates.
     unit: int64[C]
         Neighbours of one number go together; NONE: alone.
     allowed: int64[P]
@@ -82,14 +85,17 @@ def _within(covered: Bools, unit: Rows, allowed: Longs) -> Bools:
     result, left, used, first = np.ones(len(unit), np.bool_), allowed.copy(), np.zeros(len(allowed), np.int64), 0
     while first < len(unit):
         stop, fits = run_end(unit, first), True
-        for p in range(len(left)):
-            used[p] = 0
-            for at in range(first, stop):
-                used[p] += covered[p, at]
-            fits &= used[p] == 0 or used[p] <= left[p]
-        if fits:
-            left -= used
-        else:
+        for at in range(first, stop):
+            begin, end = span(of, namespace[at], label_set[at])
+            for budget in of.budget[begin:end]:
+                used[budget] += 1
+                fits &= used[budget] <= left[budget]
+        for at in range(first, stop):
+            begin, end = span(of, namespace[at], label_set[at])
+            for budget in of.budget[begin:end]:
+                left[budget] -= used[budget] if fits else 0
+                used[budget] = 0
+        if not fits:
             result[first:stop] = False
         first = stop
     return result

@@ -10,9 +10,10 @@ from typing import TypeAlias
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, any_true, in_a_row, mask_of, sealed
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.rules.quota import agreed
 from pipeline.cluster.rules.sparing import Quota, TaskQuota, may_all_go, no_quota, task_quota
-from pipeline.cluster.tables import BOUND, RUNNING, Budgets
+from pipeline.cluster.tables import BOUND, RUNNING
 from pipeline.keeping import cached_property
 from pipeline.kernels import in_halves, writing
 from pipeline.plugins.asked import AskedPlugins
@@ -264,7 +265,7 @@ class VictimHost(AskedPlugins):
         queues, budgets = ([one for one in known if one.queues.counted], [one for one in known if len(one.allowed)])
         if len(known) < len(opined) or len(queues) > 1 or len(budgets) > 1:
             return None
-        counted = (budgets[0].allowed, budgets[0].covers) if budgets else None
+        counted = (budgets[0].allowed, budgets[0].namespace, budgets[0].covers) if budgets else None
         spares = any(one.spares for one in known)
         if not queues:
             return task_quota(spares=spares, budgets=counted)

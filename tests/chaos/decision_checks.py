@@ -86,11 +86,11 @@ def _protected(one: Decided) -> Iterator[str]:
 def _budgets(before: Snapshot, made: Statement) -> Iterator[str]:
     tasks = before.tasks
     for budget, allowed in enumerate(before.budgets.allowed.tolist()):
-        covers = before.budgets.covers[budget]
+        covers, namespace = before.budgets.covers[budget], before.budgets.namespace[budget]
         covered = [
             row
             for row in {*made.evictions.tolist(), *np.flatnonzero(tasks.status == TERMINATING).tolist()}
-            if covers[before.podgroups.namespace[tasks.podgroup[row]], tasks.label_set[row]]
+            if before.podgroups.namespace[tasks.podgroup[row]] == namespace and covers[tasks.label_set[row]]
         ]
         goes = [row for row in covered if row in made.evictions]
         if goes and len(covered) > allowed:

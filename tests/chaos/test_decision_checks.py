@@ -10,8 +10,9 @@ import pytest
 
 from actors.configuration.profiles import load_profile
 from pipeline.cluster.arrays import frozen
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import TERMINATING, Budgets
+from pipeline.cluster.tables import TERMINATING
 from pipeline.cycle import cycle
 from tests.chaos.decision_checks import Decided, objections
 from tests.support.assembly import Assembly, gang, rack_cluster
@@ -63,8 +64,8 @@ def test_a_budget_that_allows_less_is_found(preempted: Decided) -> None:
 
 def budgeted(before: Snapshot, allowed: int) -> Snapshot:
     words = before.vocabulary
-    covers = np.ones((1, len(words.namespaces), len(words.label_sets)), bool)
-    return replace(before, budgets=Budgets(frozen([allowed], np.int32), frozen(covers, bool)))
+    covers = np.ones((1, len(words.label_sets)), bool)
+    return replace(before, budgets=Budgets(frozen([allowed], np.int32), frozen([0], np.int32), frozen(covers, bool)))
 
 
 def test_a_podgroup_in_its_minimum_runtime_is_found(preempted: Decided) -> None:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.cluster.arrays import NONE, Longs, frozen
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Budgets
 from pipeline.cycle import cycle
 from pipeline.decision.plan import Plan
 from pipeline.decision.verdict import Accepted
@@ -165,12 +165,12 @@ def test_a_budget_is_not_used_up_on_what_makes_no_room() -> None:
 
 def budgeted(state: Snapshot, labels: Longs, allowed: tuple[int, int]) -> Snapshot:
     """The state with two budgets, for podgroups with label 1 and those with label 2."""
-    covers = np.array([[[False, True, False]], [[False, False, True]]])
+    covers = np.array([[False, True, False], [False, False, True]])
     return replace(
         state,
         vocabulary=replace(state.vocabulary, label_sets=((), (("app", "x"),), (("app", "y"),))),
         tasks=replace(state.tasks, label_set=frozen(labels[state.tasks.podgroup], np.int32)),
-        budgets=Budgets(frozen(allowed, np.int32), frozen(covers, np.bool_)),
+        budgets=Budgets(frozen(allowed, np.int32), frozen([0, 0], np.int32), frozen(covers, np.bool_)),
     )
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from pipeline.cluster.arrays import frozen, with_rows
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Budgets
 
 _CPU = 0
 
@@ -61,7 +61,7 @@ def with_budget(snapshot: Snapshot, rows: list[int], allowed: int) -> Snapshot:
     """The snapshot with one disruption budget that covers some tasks, by a label set of their own."""
     number = len(snapshot.vocabulary.label_sets)
     vocabulary = replace(snapshot.vocabulary, label_sets=(*snapshot.vocabulary.label_sets, (("app", "x"),)))
-    covers = np.zeros((1, 1, number + 1), bool)
-    covers[0, 0, number] = True
-    budgets = Budgets(frozen([allowed], np.int32), frozen(covers, bool))
+    covers = np.zeros((1, number + 1), bool)
+    covers[0, number] = True
+    budgets = Budgets(frozen([allowed], np.int32), frozen([0], np.int32), frozen(covers, bool))
     return replace(with_tasks(snapshot, rows, label_set=number), vocabulary=vocabulary, budgets=budgets)

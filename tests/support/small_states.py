@@ -6,9 +6,10 @@ import numpy as np
 
 from actors.fleets.generated_columns import table
 from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.counted.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import PHASE_INQUEUE, Budgets, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
+from pipeline.cluster.tables import PHASE_INQUEUE, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.updates.events import CURRENT, Decided, Departures, NodeNews, TaskNews
 from pipeline.cluster.vocabulary import Constraint, Vocabulary
@@ -39,7 +40,7 @@ def small_state(nodes: int = 4, groups: int = 3, tasks: int = 4, minimum: int = 
         roles=Roles(frozen(np.arange(groups), np.int32), column(0, np.int32, groups)),
         subgroups=Subgroups(*(column(0, np.int32, 0) for _ in range(6))),
         tasks=tasks_table(np.repeat(np.arange(groups), tasks), np.repeat(np.arange(groups), tasks)),
-        budgets=Budgets(column(0, np.int32, 0), column(np.zeros((0, 1, 1)), bool, 0)),
+        budgets=Budgets(column(0, np.int32, 0), column(0, np.int32, 0), column(np.zeros((0, 1)), bool, 0)),
         recent=NO_EVICTIONS,
     )  # fmt: skip
 

@@ -84,7 +84,7 @@ class TaskQuota(NamedTuple):
         Whether podgroups keep as many ready tasks as their minimum, and roles and subgroups as many as theirs.
     queues
         What queues can spare; ``strict`` says how it is counted (see ``may_go``).
-    allowed: int64[P], covers: bool[P, G', A]
+    allowed: int64[P], namespace: int32[P], covers: bool[P, A]
         How many tasks each disruption budget lets go, and which it covers (`Budgets`).
     """
 
@@ -92,6 +92,7 @@ class TaskQuota(NamedTuple):
     queues: Quota
     strict: bool
     allowed: Longs
+    namespace: Ids
     covers: Bools
 
 
@@ -121,11 +122,12 @@ def task_quota(
     spares: bool = False,
     queues: Quota | None = None,
     strict: bool = False,
-    budgets: tuple[Longs, Bools] | None = None,
+    budgets: tuple[Longs, Ids, Bools] | None = None,
 ) -> TaskQuota:
-    """A quota on single tasks of some kinds: that of podgroups, of queues, or of budgets (``allowed``, ``covers``)."""
-    allowed, covers = budgets or (np.zeros(0, np.int64), np.zeros((0, 0, 0), np.bool_))
-    return TaskQuota(spares, queues or no_quota(), strict, frozen(allowed, np.int64), frozen(covers, np.bool_))
+    """A quota on single tasks of some kinds: that of podgroups, of queues, or of budgets: its last columns."""
+    allowed, namespace, covers = budgets or (np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros((0, 0), np.bool_))
+    columns = frozen(allowed, np.int64), frozen(namespace, np.int32), frozen(covers, np.bool_)
+    return TaskQuota(spares, queues or no_quota(), strict, *columns)
 
 
 @linked

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Floats, Ids, Longs, Rows, frozen
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import GONE, Budgets, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
+from pipeline.cluster.tables import GONE, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.topology import Topology
 from pipeline.cluster.vocabulary import Vocabulary
 

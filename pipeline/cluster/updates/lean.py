@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Budgets, Podgroups, Roles, Shapes, Subgroups, Tasks
+from pipeline.cluster.tables import Podgroups, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.updates.events import Changes, NewRows, News, NodesRelaid
 from pipeline.cluster.vocabulary import Vocabulary
 from pipeline.records import replace
@@ -123,7 +124,8 @@ def _with(known: Vocabulary, words: tuple[Words, ...]) -> Vocabulary:
 
 
 def _equal(new: Budgets, known: Budgets) -> bool:
-    return new is known or (np.array_equal(new.allowed, known.allowed) and np.array_equal(new.covers, known.covers))
+    columns = [field.name for field in fields(Budgets)]
+    return new is known or all(np.array_equal(getattr(new, one), getattr(known, one)) for one in columns)
 
 
 # -- many columns as a few ---------------------------------------------------------------------------------------------

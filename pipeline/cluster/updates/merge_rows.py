@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, frozen, mask_of
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.orders import dense_rank
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Budgets, Podgroups, Shapes, Subgroups, Tasks
+from pipeline.cluster.tables import Podgroups, Shapes, Subgroups, Tasks
 from pipeline.cluster.updates.append import LASTING
 from pipeline.cluster.updates.copy_on_write import WritableTable, picked
 from pipeline.cluster.updates.events import NewRows
@@ -207,12 +208,14 @@ def _alike(base: Snapshot, part: Snapshot, joined: CompiledPart, group: int) -> 
 
 
 def _budgets(base: Snapshot, part: Snapshot, vocabulary: Vocabulary, namespaces: Ids, label_sets: Ids) -> Budgets:
-    """The budgets over the new vocabulary. A namespace and a label set that no task combines may be left at False."""
-    covers = np.zeros((len(part.budgets), len(vocabulary.namespaces), len(vocabulary.label_sets)), bool)
+    """The budgets over the new vocabulary. For a label set that no task has it may be left at False."""
+    covers = np.zeros((len(part.budgets), len(vocabulary.label_sets)), bool)
+    namespace = translated(part.budgets.namespace, namespaces)
     if len(base.budgets) == len(covers):
-        covers[:, : base.budgets.covers.shape[1], : base.budgets.covers.shape[2]] = base.budgets.covers
-    covers[:, namespaces[:, None], label_sets] = part.budgets.covers
-    return Budgets(part.budgets.allowed, frozen(covers, bool))
+        covers[:, : base.budgets.covers.shape[1]] = base.budgets.covers
+        namespace = np.where(namespace == NONE, base.budgets.namespace, namespace)
+    covers[:, label_sets] = part.budgets.covers
+    return Budgets(part.budgets.allowed, frozen(namespace, np.int32), frozen(covers, bool))
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

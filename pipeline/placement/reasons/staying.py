@@ -228,10 +228,9 @@ def _budgets(asked: Question, plugin: str, refused: Rows) -> Iterator[Obstacle]:
     """The budgets that cover what is refused, how many candidates each covers, and how many of them may go."""
     snapshot = asked.snapshot
     ending = np.flatnonzero(snapshot.tasks.status == TERMINATING)
-    used = snapshot.budgets_on(ending).sum(axis=1)
-    many = snapshot.budgets_on(asked.candidates).sum(axis=1)
+    used, many = snapshot.how_many_on(ending), snapshot.how_many_on(asked.candidates)
     left = np.maximum(snapshot.budgets.allowed - used, 0)
-    for budget in np.flatnonzero(snapshot.budgets_on(refused).any(axis=1))[:_NAMED].tolist():
+    for budget in np.flatnonzero(snapshot.how_many_on(refused))[:_NAMED].tolist():
         yield Obstacle(Cause.BUDGET, plugin, budget=budget, wanted=int(many[budget]), found=int(left[budget]))
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows, frozen
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.orders import total_rank
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.sparing import Quota, no_quota
-from pipeline.cluster.tables import Budgets
 from pipeline.decision.attempt import Attempt, Survey
 from pipeline.decision.explanation import Explanation, Reason, closest
 from pipeline.decision.headroom import line_limits

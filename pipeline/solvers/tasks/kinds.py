@@ -168,6 +168,7 @@ def task_kind(
         strict=counted.strict,
         entitled=counted.queues.entitled,
         asking=counted.queues.asking,
+        namespace=counted.namespace,
         covers=counted.covers,
         limited=limits is not None,
         ranks=losing is not None,

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, frozen
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, frozen, paired, unpaired
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, quota_of
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Budgets
 from pipeline.placement.room.room_columns import RoomColumns, wider
 
 #: More budgets than this are not counted as resources: each is a column of every node.
@@ -21,7 +21,7 @@ MOST_BUDGETS = 32
 #: What queues are said to hold of a resource that is added, so that no quota counts it.
 _PLENTY = 1 << 50
 #: No budgets.
-NO_BUDGETS = Budgets(frozen([], np.int32), frozen(np.zeros((0, 1, 1)), np.bool_))
+NO_BUDGETS = Budgets(frozen([], np.int32), frozen([], np.int32), frozen(np.zeros((0, 1)), np.bool_))
 
 
 class Covered(NamedTuple):
@@ -46,26 +46,18 @@ def binding(snapshot: Snapshot, budgets: Budgets, candidate: Bools) -> Budgets:
     """Those of the budgets that cannot let all candidates (bool[T]) go that they cover."""
     if len(budgets) == 0:
         return NO_BUDGETS
-    pair = _pairs(snapshot, np.flatnonzero(candidate))
-    by_pair = budgets.covers.reshape(len(budgets), -1).astype(np.int64)
-    some = np.flatnonzero(by_pair @ np.bincount(pair, minlength=by_pair.shape[1]) > budgets.allowed)
-    return Budgets(frozen(budgets.allowed[some], np.int32), frozen(budgets.covers[some], np.bool_))
+    return budgets.only(np.flatnonzero(snapshot.how_many_on(np.flatnonzero(candidate), budgets) > budgets.allowed))
 
 
 def covered_by(snapshot: Snapshot, budgets: Budgets) -> Covered:
     """What the budgets count."""
-    by_kind, kind_of = unique_inverse(budgets.covers.reshape(len(budgets), -1).T.astype(np.int64))
-    kind = kind_of[_pairs(snapshot, snapshot.occupancy.task)]
+    tasks, rows = snapshot.tasks, snapshot.occupancy.task
+    pairs, pair = unique_inverse(paired(snapshot.podgroups.namespace[tasks.podgroup[rows]], tasks.label_set[rows]))
+    by_kind, kind_of = unique_inverse(budgets.covering(*unpaired(pairs)).T.astype(np.int64))
+    kind = kind_of[pair]
     groups, kinds = len(snapshot.podgroups), len(by_kind)
     many = np.bincount(snapshot.placed.podgroup * np.int64(kinds) + kind, minlength=groups * kinds)
     return Covered(by_kind, kind, many.reshape(groups, kinds) @ by_kind)
-
-
-def _pairs(snapshot: Snapshot, rows: Rows) -> Rows:
-    """int64[V]: namespace and label set of some tasks as one number."""
-    tasks, namespace = snapshot.tasks, snapshot.podgroups.namespace
-    labels = np.int64(snapshot.budgets.covers.shape[-1])
-    return np.asarray(namespace[tasks.podgroup[rows]] * labels + tasks.label_set[rows])
 
 
 def with_budgets(columns: RoomColumns, covered: Covered) -> RoomColumns:

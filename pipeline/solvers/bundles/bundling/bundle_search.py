@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Floats, Ids, Longs, Rows, frozen, sealed
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.counted.counting import runs
 from pipeline.cluster.rules.priorities import priority_ranks
 from pipeline.cluster.rules.sparing import Quota
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import Budgets, Podgroups
+from pipeline.cluster.tables import Podgroups
 from pipeline.decision.headroom import LineLimits
 from pipeline.decision.price import in_units, needed_by
 from pipeline.keeping import Keeping, cached_property

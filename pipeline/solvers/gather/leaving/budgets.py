@@ -9,10 +9,11 @@ from itertools import product
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, frozen
 from pipeline.cluster.orders import unique_inverse
 from pipeline.records import replace
 from pipeline.solvers.gather.leaving.pool import Pool, in_pieces
+from pipeline.solvers.gather.leaving.reprieve import Exceeded
 from pipeline.solvers.gather.leaving.search import (
     GatherArea,
     GatherSearch,
@@ -34,8 +35,9 @@ def permitted_by_budgets(search: GatherSearch, area: GatherArea, pool: Pool) -> 
     sets: dict[bytes, Bools] = {}
     apart = np.full(len(pool.rows), NONE, np.int64)
     units = (pool.unit, apart) if (pool.unit != NONE).any() else (apart,)
+    exceeded = _by_candidate(covered, beyond)
     for order, unit in product(_orders(search, area, pool, covered), units):
-        some = leaving(search, area, replace(pool, unit=unit), order, (covered, beyond))
+        some = leaving(search, area, replace(pool, unit=unit), order, exceeded)
         if ((covered & some).sum(axis=1) <= covered.sum(axis=1) - beyond).all() and _lawful(search, pool, some):
             sets[some.tobytes()] = some
     return list(sets.values())
@@ -45,12 +47,19 @@ def _exceeded(search: GatherSearch, pool: Pool) -> tuple[Bools, Longs]:
     """Of budgets that do not let all go: what each covers (bool[P, C]), and how many are too many (int64[P])."""
     groups, tasks = search.snapshot.podgroups, search.snapshot.tasks
     where = groups.namespace[tasks.podgroup[pool.rows]], tasks.label_set[pool.rows]
-    several = search.host.budgets_left()
-    covered = [np.zeros((0, len(pool.rows)), bool), *(budgets.covering(*where) for budgets in several)]
-    allowed = [np.zeros(0, np.int64), *(budgets.allowed.astype(np.int64) for budgets in several)]
-    covers = np.concatenate(covered)
-    beyond = covers.sum(axis=1) - np.concatenate(allowed)
-    return np.ascontiguousarray(covers[beyond > 0]), beyond[beyond > 0]
+    covered, beyond = [np.zeros((0, len(pool.rows)), bool)], [np.zeros(0, np.int64)]
+    for budgets in search.host.budgets_left():
+        more = budgets.how_many(*where) - budgets.allowed
+        beyond.append(more[more > 0])
+        covered.append(budgets.only(np.flatnonzero(more > 0)).covering(*where))
+    return np.ascontiguousarray(np.concatenate(covered)), np.concatenate(beyond)
+
+
+def _by_candidate(covered: Bools, beyond: Longs) -> Exceeded:
+    """The same by candidate: each is covered by few of them."""
+    candidate, budget = np.nonzero(covered.T)
+    start = np.searchsorted(candidate, np.arange(covered.shape[1] + 1))
+    return Exceeded(frozen(start, np.int64), frozen(budget, np.int64), frozen(beyond, np.int64))
 
 
 def _lawful(search: GatherSearch, pool: Pool, some: Bools) -> bool:

@@ -46,6 +46,22 @@ class Wanted(NamedTuple):
     places: AskedPlaces
 
 
+class Exceeded(NamedTuple):
+    """Disruption budgets that are exceeded if all candidates leave.
+
+    Attributes
+    ----------
+    start: int64[C + 1], budget: int64[E]
+        Those that cover candidate ``c`` are ``budget[start[c]:start[c + 1]]``; without budgets both are empty.
+    beyond: int64[P]
+        How many too many leave by each.
+    """
+
+    start: Longs
+    budget: Rows
+    beyond: Longs
+
+
 class LeavingCandidates(NamedTuple):
     """Candidates, which all leave at first.
 
@@ -138,9 +154,7 @@ def brought(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows) -
 
 
 @writing("left")
-def reprieved(
-    wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows, covered: Bools, beyond: Longs
-) -> Bools:
+def reprieved(wanted: Wanted, left: Longs, some: LeavingCandidates, order: Rows, exceeded: Exceeded) -> Bools:
     """bool[C]: which candidates leave, if they return in order, each unit whole.
 
     In a second round those of units that leave return one by one, the ones that gain the fewest slots first. If budgets
@@ -152,12 +166,12 @@ def reprieved(
         Room of the nodes beside the candidates; changed in place.
     order: int64[K]
         Positions of candidates.
-    covered: bool[P, C], beyond: int64[P]
-        Of budgets that are exceeded which candidates each covers, and how many too many leave by it.
+    exceeded
+        The budgets that are exceeded if all leave.
     """
     ground = _all_left(wanted, left, some, no_places(wanted.places))
     count_offers(wanted.places, ground.places, _in_slice(wanted, left))
-    return _all_in_order(wanted, ground, some, order, covered, beyond.copy())
+    return _all_in_order(wanted, ground, some, order, exceeded)
 
 
 @writing("left", "kept")
@@ -168,14 +182,14 @@ def reprieved_in_places(wanted: Wanted, left: Longs, some: LeavingCandidates, or
     """
     ground = _all_left(wanted, left, some, kept)
     find_places(wanted.places, kept, _in_slice(wanted, left))
-    return _all_in_order(wanted, ground, some, order, np.zeros((0, len(some.node)), np.bool_), np.zeros(0, np.int64))
+    nothing = np.zeros(0, np.int64)
+    return _all_in_order(wanted, ground, some, order, Exceeded(nothing, nothing, nothing))
 
 
 @linked
-def _all_in_order(
-    wanted: Wanted, ground: _Ground, some: LeavingCandidates, order: Rows, covered: Bools, over: Longs
-) -> Bools:
-    """See ``reprieved``; ``over`` is changed in place."""
+def _all_in_order(wanted: Wanted, ground: _Ground, some: LeavingCandidates, order: Rows, exceeded: Exceeded) -> Bools:
+    """See ``reprieved``."""
+    over = exceeded.beyond.copy()
     leaves, refused = np.ones(len(some.node), np.bool_), np.full(len(ground.left), NONE, np.int64)
     placed = len(wanted.places.tree.own) > 0
     for alone in range(2 if len(over) == 0 else 1):
@@ -183,20 +197,27 @@ def _all_in_order(
         arranged = some.unit[turns]
         while first < len(turns):
             stop = first + 1 if alone else run_end(arranged, first)
-            asks = leaves[turns[first]]
-            for p in range(len(over)):
-                asks = over[p] > 0 and covered[p, turns[first:stop]].any()
-                if asks:
-                    break
+            asks = leaves[turns[first]] if len(over) == 0 else _counts(exceeded, over, turns[first:stop], 0) > 0
             asks = asks and not _takes_as_much(some, turns[first:stop], refused)
             if asks and _all_returned(wanted, ground, some, turns[first:stop]):
                 leaves[turns[first:stop]] = False
-                for p in range(len(over)):
-                    over[p] -= covered[p, turns[first:stop]].sum()
+                if len(over):
+                    _counts(exceeded, over, turns[first:stop], 1)
             elif asks and stop == first + 1 and not placed:
                 refused[some.node[turns[first]]] = turns[first]
             first = stop
     return leaves
+
+
+@linked
+def _counts(exceeded: Exceeded, over: Longs, unit: Rows, returns: int) -> int:
+    """How often the tasks of a unit are covered by budgets by which too many leave; fewer do where it ``returns``."""
+    many = 0
+    for candidate in unit:
+        for budget in exceeded.budget[exceeded.start[candidate] : exceeded.start[candidate + 1]]:
+            many += over[budget] > 0
+            over[budget] -= returns
+    return many
 
 
 @linked

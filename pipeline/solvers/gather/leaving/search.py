@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows
+from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Floats, Longs, Rows, frozen
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.keeping import cached_property
@@ -20,6 +20,7 @@ from pipeline.records import replace
 from pipeline.solvers.gather.gathering import Gathered, counted_of, in_rank_order, only_slots_decide
 from pipeline.solvers.gather.leaving.pool import Pool, pool_of
 from pipeline.solvers.gather.leaving.reprieve import (
+    Exceeded,
     LeavingCandidates,
     Wanted,
     brought,
@@ -33,7 +34,7 @@ from pipeline.solvers.gather.offers import Kinds, kinds_of, offers_of
 from pipeline.solvers.gather.tree import Tree, below, tree_of
 
 #: No budget is exceeded.
-_NO_BUDGETS = np.zeros((0, 0), bool), np.zeros(0, np.int64)
+_NONE_EXCEEDED = Exceeded(*[frozen([], np.int64)] * 3)
 
 
 @dataclass(frozen=True)
@@ -221,11 +222,11 @@ def _regions(search: GatherSearch, start: int, stop: int) -> AskedPlaces:
 
 
 def leaving(
-    search: GatherSearch, area: GatherArea, pool: Pool, order: Longs, budgets: tuple[Bools, Longs] = _NO_BUDGETS
+    search: GatherSearch, area: GatherArea, pool: Pool, order: Longs, exceeded: Exceeded = _NONE_EXCEEDED
 ) -> Bools:
     """bool[C]: the candidates that leave if only those in ``order`` (int64[K]) may return; see `reprieved`."""
     some = _leaving(area, pool)
-    return reprieved(area.wanted, _room(search, area), some, np.ascontiguousarray(order), *budgets)
+    return reprieved(area.wanted, _room(search, area), some, np.ascontiguousarray(order), exceeded)
 
 
 def leaving_places(search: GatherSearch, area: GatherArea, pool: Pool, order: Longs) -> tuple[Bools, Gathered] | None:

@@ -128,7 +128,7 @@ class TaskKind(NamedTuple):
         Of its candidates; its ``jobs`` are those of all kinds.
     spares, counts, strict, entitled, asking
         See ``NodeCase``.
-    covers: bool[P, G', A]
+    namespace: int32[P], covers: bool[P, A]
         See ``Budgets``.
     limited, parent, ceiling
         Whether limits of queues are counted, and ``QueueLimits``.
@@ -170,6 +170,7 @@ class TaskKind(NamedTuple):
     strict: bool
     entitled: Entitled
     asking: Asking
+    namespace: Ids
     covers: Bools
     limited: bool
     ranks: bool

@@ -6,7 +6,7 @@ nodes from which anti-affinity keeps tasks away.
 
 import numpy as np
 
-from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows
+from pipeline.cluster.arrays import NONE, Bytes, Ids, Longs, Rows
 from pipeline.cluster.counted.minima import parts_reach
 from pipeline.cluster.rules.sparing import Entitled, charge
 from pipeline.kernels import inlined, kernel, linked
@@ -34,7 +34,7 @@ def follow(facts: FixedColumns, fleet: Fleet, kind: TaskKind, decisions: Decisio
         at = decisions.many[1]
         victims = decisions.victims[decisions.first_victim[at] : decisions.first_victim[at + 1]]
         _move(facts, fleet, kind.counts, kind.entitled, kind.limited, kind.parent, decisions, at)
-        _lose(facts, fleet, kind.victim_order.jobs, kind.covers, victims)
+        _lose(facts, fleet, kind, victims)
         decisions.many[1] += 1
     known, last = kind.many[FOLLOWED], decisions.many[0]
     if known == last:
@@ -88,7 +88,7 @@ def _move(
 
 
 @linked
-def _lose(facts: FixedColumns, fleet: Fleet, jobs: Longs, covers: Bools, victims: Rows) -> None:
+def _lose(facts: FixedColumns, fleet: Fleet, kind: TaskKind, victims: Rows) -> None:
     """Victims are on their way out: their podgroups have fewer tasks, and budgets let fewer go."""
     have, says_ready = fleet.have, fleet.says_ready
     for row in victims:
@@ -103,9 +103,9 @@ def _lose(facts: FixedColumns, fleet: Fleet, jobs: Longs, covers: Bools, victims
         ready = have.group[group] >= facts.minima.least[group] and parts_reach(facts.minima, have, group)
         for key in range(len(says_ready)):
             if says_ready[key]:
-                jobs[key, group] = int(ready)
+                kind.victim_order.jobs[key, group] = int(ready)
         for budget in range(len(fleet.allowed)):
-            covered = covers[budget, facts.namespace[group], facts.label_set[row]]
+            covered = kind.namespace[budget] == facts.namespace[group] and kind.covers[budget, facts.label_set[row]]
             fleet.allowed[budget] = max(fleet.allowed[budget] - int(covered), 0)
 
 

@@ -247,7 +247,8 @@ def case_of(facts: FixedColumns, fleet: Fleet, kind: TaskKind, node: int, short:
     covered = np.zeros((len(rows), len(fleet.allowed)), np.bool_)
     for at in range(len(rows) if len(fleet.allowed) else 0):
         for budget in range(len(fleet.allowed)):
-            covered[at, budget] = kind.covers[budget, facts.namespace[owner[at]], facts.label_set[rows[at]]]
+            mine = kind.namespace[budget] == facts.namespace[owner[at]]
+            covered[at, budget] = mine and kind.covers[budget, facts.label_set[rows[at]]]
     limit, meets = _limits(facts, fleet, kind, rows, released) if short else (fleet.held[:0].copy(), repels)
     case = NodeCase(
         request=kind.request,

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from actors.cluster_file.bounds import Size
 from pipeline.cluster.arrays import NONE, UNLIMITED, UNSET
 from pipeline.cluster.rules.gang_groups import gang_group_of
 from pipeline.cluster.tables import PENDING, PHASE_NAMES, RUNNING
@@ -151,6 +152,23 @@ def test_budgets_cover_the_label_sets_that_match_in_their_namespace() -> None:
     groups, tasks = snapshot.podgroups, snapshot.tasks
     covered = snapshot.budgets.covering(groups.namespace[tasks.podgroup], tasks.label_set)
     assert covered.tolist() == [[True, False, False, False, False, False]]
+
+
+def test_budgets_take_no_more_room_where_there_are_more_namespaces() -> None:
+    document = small_file()
+    names = [one["namespace"] for one in document["podgroups"] if "namespace" in one] + ["default", "nowhere"]
+    document["disruption_budgets"] = [
+        {"name": f"b{at}", "namespace": name, "match_labels": {}, "disruptions_allowed": 1}
+        for at, name in enumerate(names)
+    ]
+    snapshot, _ = compiled(document)
+    assert len(snapshot.vocabulary.namespaces) > 1
+    assert snapshot.budgets.covers.shape == (len(names), len(snapshot.vocabulary.label_sets))
+    assert snapshot.budgets.namespace[-1] == NONE
+    groups, tasks = snapshot.podgroups, snapshot.tasks
+    covered = snapshot.budgets.covering(groups.namespace[tasks.podgroup], tasks.label_set)
+    assert covered.sum(axis=0).tolist() == [1] * len(tasks)
+    assert Size(1, budgets=9, namespaces=frozenset("ab")).bytes == Size(1, budgets=9, namespaces=frozenset("a")).bytes
 
 
 def test_what_means_the_same_is_one_shape() -> None:

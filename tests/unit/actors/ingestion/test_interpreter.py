@@ -200,7 +200,7 @@ def test_queues_and_budgets_are_described_anew(world: World, ingestor: Ingestor)
     assert snapshot.queues.parent.tolist() == [NONE, 0]
     assert [ingestor.state.names.queues[queue] for queue in snapshot.podgroups.queue] == ["ml", "dev"]
     assert snapshot.budgets.allowed.tolist() == [5, 1]
-    assert snapshot.budgets.covers.shape == (2, 1, 2)
+    assert snapshot.budgets.covers.shape == (2, 2)
     assert len(world.letters()) == 1
 
 

@@ -75,7 +75,7 @@ def test_bytes_that_were_cut_off_are_refused(cut: int) -> None:
 
 def test_another_schema_is_refused_by_name() -> None:
     data = encoded(state()).replace(checkpoint.SCHEMA.encode(), b"clearway-snapshot-0", 1)
-    with pytest.raises(StateRefused, match="expected schema clearway-snapshot-7, found 'clearway-snapshot-0'"):
+    with pytest.raises(StateRefused, match="expected schema clearway-snapshot-8, found 'clearway-snapshot-0'"):
         checkpoint.decode(data)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.counted import node_scores
-from pipeline.cluster.tables import Budgets
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins import pdb
 from pipeline.plugins.binpack import Binpack
@@ -101,7 +101,9 @@ def test_who_is_refused_by_one_budget_does_not_use_up_another():
     assert made(DisruptionBudgets, state).bundle_quota_filter(asking(1), np.arange(2)).tolist() == [True, False]
     compiled = list(pdb._within.signatures)
     covers = np.repeat(state.budgets.covers, 2, axis=0)
-    none_left = replace(state, budgets=Budgets(frozen([1, 0], np.int32), frozen(covers, bool)))
+    none_left = replace(
+        state, budgets=Budgets(frozen([1, 0], np.int32), frozen([0, 0], np.int32), frozen(covers, bool))
+    )
     assert not made(DisruptionBudgets, none_left).bundle_quota_filter(asking(1), np.arange(2)).any()
     assert pdb._within.signatures == compiled, "two budgets had to wait for machine code of their own"
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import frozen
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.tables import RUNNING, Budgets
+from pipeline.cluster.tables import RUNNING
 from pipeline.cluster.updates.copy_on_write import picked
 from pipeline.cluster.updates.events import Changes, News
 from pipeline.cluster.updates.fold import fold
@@ -63,7 +64,7 @@ def test_words_that_do_not_begin_with_the_known_ones_are_sent_whole(state: Snaps
 
 
 def test_other_budgets_are_sent(state: Snapshot) -> None:
-    other = Budgets(frozen([2], np.int32), frozen(np.ones((1, 1, 1)), np.bool_))
+    other = Budgets(frozen([2], np.int32), frozen([0], np.int32), frozen(np.ones((1, 1)), np.bool_))
     said = lean(arriving(state, state.vocabulary, other), state)
     assert said.rows is not None
     assert said.rows.budgets is other

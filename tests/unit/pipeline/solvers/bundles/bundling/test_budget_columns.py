@@ -8,8 +8,8 @@ import pytest
 from actors.benchmarks.figures import attempt_on
 from actors.fleets.generated import GangSpec, GeneratedFleet, generate
 from pipeline.cluster.arrays import NONE, frozen
+from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.rules.sparing import Asking, Entitled, may_all_go, no_quota, quota_of
-from pipeline.cluster.tables import Budgets
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.need import need_of
 from pipeline.plugins.plugin import Preemptor
@@ -28,13 +28,13 @@ def fleet_of(seed: int, queues: int, *, allowed: int | None = None, budgets: int
     fleet, draw = generate(40, GangSpec(tasks=16, gpus=1), seed=seed, queues=queues), np.random.default_rng(seed)
     snapshot = fleet.snapshot
     owner = draw.integers(0, LABELS + 1, len(snapshot.podgroups))
-    covers = np.zeros((budgets, 1, LABELS + 1), np.bool_)
-    covers[np.arange(budgets), 0, 1 + np.arange(budgets) % LABELS] = True
-    covers[-1, 0, :2] = True
+    covers = np.zeros((budgets, LABELS + 1), np.bool_)
+    covers[np.arange(budgets), 1 + np.arange(budgets) % LABELS] = True
+    covers[-1, :2] = True
     least = draw.integers(2, 30, budgets) if allowed is None else np.full(budgets, allowed)
     named = replace(snapshot.vocabulary, label_sets=((), *((("app", f"x{n}"),) for n in range(LABELS))))
     tasks = replace(snapshot.tasks, label_set=frozen(owner[snapshot.tasks.podgroup], np.int32))
-    limits = Budgets(frozen(least, np.int32), frozen(covers, np.bool_))
+    limits = Budgets(frozen(least, np.int32), frozen(np.zeros(budgets), np.int32), frozen(covers, np.bool_))
     return GeneratedFleet(replace(snapshot, vocabulary=named, tasks=tasks, budgets=limits), fleet.gang)
 
 
