@@ -84,11 +84,22 @@ class FairShare(
 
     def queue_order(self, following: Ids) -> tuple[Longs, ...]:
         """By fair share, deserved share, priority and dominant share; see `order`."""
-        waits = following != NONE
-        asked = np.zeros(self._shares.fair.shape)
-        for queue in waits.nonzero()[0].tolist():
-            asked[queue] = self._asked(int(following[queue]))
+        waits, asked = following != NONE, self._asked_next(following)
         return (rank_of(self._queues.parent, keys_of(self._compared, asked, waits), waits),)
+
+    def _asked_next(self, following: Ids) -> Floats:
+        """float64[Q, R]: what the next podgroup of each queue asks for; few queues have another one than before."""
+        before, known = self._last_asked.get(0, (np.full(len(following), NONE, np.int32), None))
+        asked = np.zeros(self._shares.fair.shape) if known is None else known.copy()
+        for queue in (following != before).nonzero()[0].tolist():
+            asked[queue] = self._asked(int(following[queue])) if following[queue] != NONE else 0.0
+        self._last_asked[0] = following.copy(), asked.copy()
+        return asked
+
+    @cached_property
+    def _last_asked(self) -> dict[int, tuple[Ids, Floats]]:
+        """What was asked about last, under 0, and what it asks for."""
+        return {}
 
     @cached_property
     def _compared(self) -> Compared:

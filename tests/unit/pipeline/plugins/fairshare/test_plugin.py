@@ -10,6 +10,7 @@ from pipeline.cluster.arrays import UNLIMITED
 from pipeline.cluster.what_if import WhatIf
 from pipeline.placement.serving_order import in_serving_order
 from pipeline.plugins.fairshare import shares
+from pipeline.plugins.fairshare.plugin import FairShare
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import Purpose
@@ -160,6 +161,24 @@ def test_queues_are_ranked_anew_once_their_first_podgroup_is_out_of_the_way():
     order = in_serving_order(asked, np.ones(3, bool))
     names = [groups[row]["name"] for (row,) in order]
     assert names == ["a-first", "b-first", "a-big"]
+
+
+def test_each_turn_asks_about_the_next_podgroup_of_the_queue_alone_that_had_the_last_one(monkeypatch):
+    names = [f"q{at}" for at in range(30)]
+    groups = [group(f"{name}-{turn}", name, waiting=1, gpus=1 + turn) for name in names for turn in range(2)]
+    told, plain = list[int](), FairShare._asked
+    asked = host([queue(name, 2, created=at) for at, name in enumerate(names)], groups)
+    anew = [*in_serving_order(asked, np.ones(len(groups), bool))]
+
+    def spied(plugin: FairShare, podgroup: int) -> Any:
+        told.append(podgroup)
+        return plain(plugin, podgroup)
+
+    monkeypatch.setattr(FairShare, "_asked", spied)
+    other = Host(Context(asked.context.snapshot, asked.context.policy, asked.context.now))
+    assert [*in_serving_order(other, np.ones(len(groups), bool))] == anew
+    assert len(anew) == len(groups)
+    assert sorted(told) == list(range(len(groups)))
 
 
 def test_the_smaller_dominant_share_goes_first():
