@@ -76,7 +76,9 @@ def keys_of(queues: Compared, following: Floats, waits: Bools) -> Floats:
 @linked
 def _fill(queue: int, queues: Compared, following: Floats, key: Floats) -> None:
     over, starved, without, after, now, endless, share = True, True, False, 0.0, 0.0, 0.0, 0.0
-    for r in np.flatnonzero(queues.counts):
+    for r in range(len(following)):
+        if not queues.counts[r]:
+            continue
         held, bound = queues.allocated[queue, r], queues.allocatable[queue, r]
         over &= queues.fair[queue, r] < held
         starved &= held + following[r] <= queues.deserved[queue, r]
