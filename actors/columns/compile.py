@@ -22,7 +22,7 @@ from actors.columns.queue_columns import queue_columns, recent_evictions
 from actors.columns.task_columns import PriorityClass, Surroundings
 from actors.documents.collector import collector_paused
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.updates.gang_history import history_of_list

@@ -11,7 +11,7 @@ import numpy as np
 
 from actors.fleets.generated_columns import table
 from pipeline.cluster.arrays import NONE, Floats, Longs, Rows, frozen
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.counted.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.orders import dense_rank
 from pipeline.cluster.snapshot import Snapshot

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, Bools, Ids, Longs, Rows, distinct, offsets, sealed
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.counted.recent_evictions import RecentEvictions
 from pipeline.cluster.counted.relaid_totals import on_nodes, on_queues
 from pipeline.cluster.counted.task_index import Occupancy, TaskIndex, carried_index, index_of, renumbered

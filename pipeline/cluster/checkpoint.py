@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.counted.recent_evictions import RecentEvictions
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Bytes, Ids, Longs, Rows, sealed
-from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.carried import CarriedTables
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.counted.counting import add_requests
 from pipeline.cluster.counted.task_index import Occupancy, Placed, TaskIndex, joined_runs
 from pipeline.cluster.counted.totals import Room, TaskCounts, Totals

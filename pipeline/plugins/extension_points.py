@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol, TypeVar
 
 from pipeline.cluster.arrays import Bools, Codes, Floats, Ids, Longs, Rows
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.counted.node_scores import ScoreTerms
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.rules.sparing import Quota, TaskQuota

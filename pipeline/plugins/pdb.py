@@ -9,7 +9,7 @@ ended.
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Ids, Longs, Rows
-from pipeline.cluster.budgets import Budgets, BudgetsOfLabels, span
+from pipeline.cluster.counted.budgets import Budgets, BudgetsOfLabels, span
 from pipeline.cluster.rules.quota import run_end
 from pipeline.cluster.rules.sparing import TaskQuota, task_quota
 from pipeline.cluster.tables import TERMINATING

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Ids, Rows, any_true, in_a_row, mask_of, sealed
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.rules.quota import agreed
 from pipeline.cluster.rules.sparing import Quota, TaskQuota, may_all_go, no_quota, task_quota
 from pipeline.cluster.tables import BOUND, RUNNING

@@ -10,7 +10,7 @@ import pytest
 
 from actors.configuration.profiles import load_profile
 from pipeline.cluster.arrays import frozen
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import TERMINATING
 from pipeline.cycle import cycle

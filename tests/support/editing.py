@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.cluster.arrays import frozen, with_rows
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.snapshot import Snapshot
 
 _CPU = 0

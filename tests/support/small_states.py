@@ -6,7 +6,7 @@ import numpy as np
 
 from actors.fleets.generated_columns import table
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.counted.recent_evictions import NO_EVICTIONS
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_INQUEUE, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Floats, Ids, Longs, Rows, frozen
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import GONE, Nodes, Podgroups, Queues, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.topology import Topology

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import Podgroups, Roles, Shapes, Subgroups, Tasks
 from pipeline.cluster.updates.events import Changes, NewRows, News, NodesRelaid

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Floats, Ids, Longs, Rows, frozen, mask_of
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.orders import dense_rank
 from pipeline.cluster.resources import axis
 from pipeline.cluster.snapshot import Snapshot

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pipeline.cluster.arrays import Bools, Longs, Rows, frozen
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.orders import total_rank
 from pipeline.cluster.rules.anti_affinity import concerns
 from pipeline.cluster.rules.sparing import Quota, no_quota

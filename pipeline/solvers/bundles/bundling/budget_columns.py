@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.cluster.arrays import NONE, Bools, Longs, Rows, frozen, paired, unpaired
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.orders import unique_inverse
 from pipeline.cluster.rules.sparing import Asking, Entitled, Quota, quota_of
 from pipeline.cluster.snapshot import Snapshot

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.cluster.arrays import NO_ROWS, NONE, Bools, Bytes, Floats, Ids, Longs, Rows, frozen, sealed
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.counted.counting import runs
 from pipeline.cluster.rules.priorities import priority_ranks
 from pipeline.cluster.rules.sparing import Quota

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.budgets import Budgets
 from pipeline.cluster.counted import node_scores
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.what_if import WhatIf
 from pipeline.plugins import pdb
 from pipeline.plugins.binpack import Binpack

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import frozen
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import RUNNING
 from pipeline.cluster.updates.copy_on_write import picked

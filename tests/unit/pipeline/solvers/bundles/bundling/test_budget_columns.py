@@ -8,7 +8,7 @@ import pytest
 from actors.benchmarks.figures import attempt_on
 from actors.fleets.generated import GangSpec, GeneratedFleet, generate
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.cluster.rules.sparing import Asking, Entitled, may_all_go, no_quota, quota_of
 from pipeline.decision.attempt import Attempt
 from pipeline.placement.need import need_of

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pipeline.cluster.arrays import NONE, frozen
-from pipeline.cluster.budgets import Budgets
+from pipeline.cluster.counted.budgets import Budgets
 from pipeline.plugins.pdb import DisruptionBudgets
 from pipeline.plugins.plugin import Context, Preemptor
 from pipeline.policy import PluginSetting, Purpose
