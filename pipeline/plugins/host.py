@@ -16,6 +16,7 @@ from pipeline.cluster.rules.match_policy import to_start
 from pipeline.cluster.rules.quota import LosingOrder, QueueLimits
 from pipeline.cluster.snapshot import Snapshot
 from pipeline.cluster.tables import PHASE_PENDING
+from pipeline.cluster.what_if import WhatIf
 from pipeline.keeping import cached_property
 from pipeline.plugins.extension_points import (
     AdmitsJobs,
@@ -55,6 +56,19 @@ class Host(VictimHost):
     def job_rank(self) -> Longs:
         """int64[G]: total order of podgroups, first served first."""
         return total_rank(*(plugin.job_order() for plugin in self.job_orders), self.context.snapshot.podgroups.order)
+
+    def job_rank_after(self, leaving: Rows) -> Longs:
+        """int64[G]: the same once some running tasks (int64[V]) are on their way out. The last answer is kept."""
+        known, asked = self._ranks_after, leaving.tobytes()
+        if asked not in known:
+            known.clear()
+            state = WhatIf.of(self.context.snapshot).evicting(leaving)
+            known[asked] = sealed(self.on(state, leaving).job_rank)
+        return known[asked]
+
+    @cached_property
+    def _ranks_after(self) -> dict[bytes, Longs]:
+        return {}
 
     @property
     def job_orders(self) -> list[OrdersJobs]:

@@ -12,7 +12,6 @@ from pipeline.cluster.arrays import Bools, Counts, Longs, Rows, all_true, runnin
 from pipeline.cluster.counted.task_index import joined_runs
 from pipeline.cluster.orders import last_first
 from pipeline.cluster.snapshot import Snapshot
-from pipeline.cluster.what_if import WhatIf
 from pipeline.kernels import kernel
 from pipeline.plugins.host import Host
 from pipeline.plugins.plugin import Preemptor
@@ -86,9 +85,9 @@ def victim_units(host: Host, preemptor: Preemptor) -> VictimUnits:
         return VictimUnits(rows, np.zeros(1, np.int64), rows, np.zeros(0, bool), rows)
     units = _by_podgroup(snapshot, last_first(rows, owner, *host.task_keys(rows)), owner)
     mine, whole = units.podgroup, units.whole
-    rank = host.job_rank[mine]
+    rank = host.job_rank[mine]  # and with what is whole as it will be once none has surplus
     if not all_true(whole):
-        rank = np.where(whole, _rank_after(host, units.rows_of(~whole))[mine], rank)
+        rank = np.where(whole, host.job_rank_after(units.rows_of(~whole))[mine], rank)
     keys = -rank, whole, snapshot.podgroups.priority[mine]
     queue = snapshot.podgroups.queue[mine]
     if all_true(queue == queue[:1]):
@@ -118,11 +117,6 @@ def _queue_order(host: Host, preemptor: Preemptor) -> Longs:
     if preemptor.purpose is Purpose.RECLAIM:
         return host.victim_queue_rank(int(host.context.snapshot.podgroups.queue[preemptor.podgroups[0]]))
     return -host.queue_rank
-
-
-def _rank_after(host: Host, spare: Rows) -> Longs:
-    """int64[G]: the order of podgroups once none has surplus."""
-    return host.on(WhatIf.of(host.context.snapshot).evicting(spare), spare).job_rank
 
 
 def _by_podgroup(snapshot: Snapshot, rows: Rows, owner: Rows) -> VictimUnits:
