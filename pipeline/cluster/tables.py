@@ -9,17 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.cluster.arrays import (
-    NONE,
-    Bools,
-    Bytes,
-    Counts,
-    Floats,
-    Ids,
-    Longs,
-    Rows,
-    with_rows,
-)
+from pipeline.cluster.arrays import NONE, Bools, Bytes, Counts, Floats, Ids, Longs, Rows, with_rows
 from pipeline.keeping import Keeping, begun_with, cached_property
 from pipeline.records import replace
 
