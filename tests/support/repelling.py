@@ -24,7 +24,7 @@ def repelling_itself(fleet: GeneratedFleet, key: str = HOSTNAME) -> GeneratedFle
             vocabulary=replace(snapshot.vocabulary, constraints=(Constraint(), repels), label_sets=((), (LABEL,))),
             shapes=replace(snapshot.shapes, constraint=frozen(constraint, np.int32)),
             tasks=replace(tasks, label_set=labels),
-            budgets=replace(snapshot.budgets, covers=frozen(np.zeros((0, 1, 2)), np.bool_)),
+            budgets=replace(snapshot.budgets, covers=frozen(np.zeros((0, 2)), np.bool_)),
         ),
         fleet.gang,
     )

@@ -103,7 +103,7 @@ def _for_need(attempt: Attempt, host: Host, need: Need) -> Plan | NoPlan:
     if not searches[-1].allowed.any(axis=1).all():
         return NoPlan(explained(attempt, need.minimum, Reason.CONSTRAINTS))
     if not _may_free_quota(searches[-1]):
-        return NoPlan(explained(attempt, need.minimum, Reason.QUOTA))
+        return NoPlan(explained(attempt, need.minimum, Reason.UNPLACEABLE))
     best, tried = _first_of([_ignoring_quota(one) for one in searches], attempt)
     if tried and (searches[0].short > 0).any() and (best is None or not _within_quota(searches[0], best)):
         searches = [with_elsewhere(one) for one in searches]
