@@ -57,7 +57,8 @@ def broken_by(before: Snapshot, made: Statement, otherwise: str) -> list[str]:
     if len(made.evictions) and len(placed) < least:
         told.append(f"{len(made.evictions)} evictions without a placement")
     told += broken_gangs(after, np.array([group]), free)
-    owners = before.tasks.podgroup[made.evictions]
+    lost = made.evictions[~np.isin(made.evictions, made.nominated)]  # the others move
+    owners = before.tasks.podgroup[lost]
     same = groups.queue[owners] == groups.queue[group]
     if (groups.priority[owners][same] >= groups.priority[group]).any():
         told.append("a victim of the same queue is as important as the preemptor")

@@ -221,6 +221,9 @@ def test_a_decision_that_breaks_the_rules_is_noticed(small: Path) -> None:
     assert "as important as the preemptor" in told
     assert "outside one domain" in told
     assert "promised too often" in told
+    moved, places = np.append(waiting, important), np.append(apart, len(before.nodes) - 2)
+    made = statement("consolidation", gang, evictions=important, nominated=moved, nominated_node=places)
+    assert "as important as the preemptor" not in " / ".join(broken_by(before, made, TOGETHER))
     half = statement("preempt", gang, evictions=important, nominated=waiting[:1], nominated_node=apart[:1])
     assert "1 evictions without a placement" in broken_by(before, half, TOGETHER)
     assert broken_gangs(carried_out(half, before, 0.0), np.array([gang]), starting_freely(before, TOGETHER))
