@@ -106,7 +106,7 @@ def test_most_searches_without_a_lawful_victim_are_not_made(purpose: Purpose) ->
     made, all_ = (
         sum(decided(open_case(tight(seed, purpose)), asks=asks)[1] for seed in range(30)) for asks in (True, False)
     )
-    assert 0 < made < all_ / 2
+    assert 0 < made < all_ / 5  # by sums alone a quarter in reclaim, by places alone as well
 
 
 if __name__ == "__main__":
